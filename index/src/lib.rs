@@ -1,0 +1,7 @@
+//! The query engine of one blueprint.
+
+mod query;
+mod schema;
+
+pub use query::*;
+pub use schema::*;

@@ -1,0 +1,3 @@
+//! Bindery: a headless content server.
+
+pub mod model;

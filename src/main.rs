@@ -1,0 +1,3 @@
+//! The `bindery` binary.
+
+fn main() {}

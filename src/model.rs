@@ -1,0 +1,7 @@
+//! The content model: pure types, no I/O, nothing of HTTP or of storage.
+
+pub mod ability;
+pub mod blueprint;
+pub mod error;
+pub mod id;
+pub mod time;

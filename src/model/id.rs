@@ -1,0 +1,87 @@
+//! Resource ids: UUIDv7, strictly increasing within a server (`API.md` 1.3).
+
+use std::fmt;
+
+use uuid::Uuid;
+
+/// A resource's id. Ordered as its text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceId(u128);
+
+impl ResourceId {
+    /// The id as a number; its order is the order of the text.
+    pub fn as_u128(self) -> u128 {
+        self.0
+    }
+
+    /// The id of that number.
+    pub fn from_u128(number: u128) -> Self {
+        ResourceId(number)
+    }
+
+    /// Reads the one form in which ids are answered: lower case with hyphens.
+    pub fn parse(text: &str) -> Option<Self> {
+        let uuid = Uuid::try_parse(text).ok()?;
+        let canonical = uuid.hyphenated().to_string();
+        (canonical == text).then(|| ResourceId(uuid.as_u128()))
+    }
+
+    /// The next id: of the time `millis` if that is later than `last`'s, else the one after `last`.
+    pub fn next(last: Option<ResourceId>, millis: i64, random: [u8; 10]) -> Self {
+        let fresh = uuid::Builder::from_unix_timestamp_millis(millis.max(0) as u64, &random).into_uuid().as_u128();
+        match last {
+            Some(last) if fresh <= last.0 => ResourceId(successor(last.0)),
+            _ => ResourceId(fresh),
+        }
+    }
+}
+
+impl fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Uuid::from_u128(self.0).hyphenated())
+    }
+}
+
+/// The next number that is a UUIDv7: the version and variant bits stay, the random bits count up, then the time.
+fn successor(id: u128) -> u128 {
+    const LOW: u128 = (1 << 62) - 1;
+    const VARIANT: u128 = 0b10 << 62;
+    const VERSION: u128 = 7 << 76;
+    let low = id & LOW;
+    let mid = (id >> 64) & 0xfff;
+    let time = id >> 80;
+    let counter = (((time << 12) | mid) << 62 | low) + 1;
+    let low = counter & LOW;
+    let mid = (counter >> 62) & 0xfff;
+    let time = counter >> 74;
+    time << 80 | VERSION | mid << 64 | VARIANT | low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_increase_whatever_the_clock_does() {
+        let mut last = ResourceId::next(None, 1_000_000, [0xff; 10]);
+        for millis in [1_000_000, 5, 0, 1_000_000, 1_000_001, 3] {
+            let next = ResourceId::next(Some(last), millis, [0xff; 10]);
+            assert!(next > last, "{next} after {last}");
+            let uuid = Uuid::from_u128(next.as_u128());
+            assert_eq!(uuid.get_version_num(), 7);
+            assert_eq!(uuid.get_variant(), uuid::Variant::RFC4122);
+            assert_eq!(ResourceId::parse(&next.to_string()), Some(next));
+            last = next;
+        }
+    }
+
+    #[test]
+    fn only_the_answered_form_is_read() {
+        let id = "0190b4a0-0000-7000-8000-000000000001";
+        assert!(ResourceId::parse(id).is_some());
+        for other in [&id.to_uppercase(), &id.replace('-', ""), "", "x", &format!("{{{id}}}")] {
+            let upper_is_same = other == id;
+            assert_eq!(ResourceId::parse(other).is_some(), upper_is_same, "{other}");
+        }
+    }
+}

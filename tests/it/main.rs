@@ -1,0 +1,2 @@
+//! Everything that is driven from outside.
+
