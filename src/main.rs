@@ -1,3 +1,15 @@
-//! The `bindery` binary.
+//! The `bindery` binary: the command line is read, and `bindery::cli` does the rest.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match bindery::cli::run(bindery::config::Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bindery: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The commands of the command line. Each translates its arguments into calls of `Content`, or of a running server.
+//!
+//! Standard output is theirs: what a command answers. What the server notes goes to standard error.
+
+mod import;
+mod remote;
+mod serve;
+mod token;
+
+use std::io::Write as _;
+
+use crate::config::{Cli, Command, Config, ConfigError, ServerArgs};
+use crate::content::{Content, ContentOptions, StartError};
+use crate::model::error::Error;
+
+/// Why a command failed: what the person at the terminal is told.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data folder cannot be opened.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// Content refused.
+    #[error("{0}")]
+    Content(#[from] Error),
+    /// A file or a socket failed.
+    #[error("{what}: {cause}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// Why it failed.
+        cause: String,
+    },
+    /// A server answered otherwise than with success.
+    #[error("the server answered {status}: {message}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// Its message.
+        message: String,
+    },
+    /// The command ended, but not all of it was done.
+    #[error("{0}")]
+    Incomplete(String),
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// [`CliError`], to be shown as it is.
+pub fn run(cli: Cli) -> Result<(), CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failed("starting the runtime", &error))?;
+    runtime.block_on(async {
+        match cli.command {
+            Command::Serve(args) => serve::serve(*args).await,
+            Command::Token(args) => token::token(args.command).await,
+            Command::Import(args) => import::import(args).await,
+        }
+    })
+}
+
+fn failed(what: impl Into<String>, cause: &dyn std::fmt::Display) -> CliError {
+    CliError::Io { what: what.into(), cause: cause.to_string() }
+}
+
+/// Writes a line of a command's answer. A reader that went away ends the command quietly at its next step.
+fn print(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn start_log(filter: &str) {
+    let filter = tracing_subscriber::EnvFilter::new(filter);
+    // A second start in one process keeps the first subscriber.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
+
+/// Opens the data folder that the arguments name, for a command that works on it alone.
+async fn open_folder(server: &ServerArgs) -> Result<Content, CliError> {
+    let config = Config::load(server.settings(), server.config.as_deref())?;
+    start_log("warn");
+    open(&config).await
+}
+
+async fn open(config: &Config) -> Result<Content, CliError> {
+    let options = ContentOptions {
+        folder: config.data.clone(),
+        admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
+        video_hosts: config.video_hosts.clone(),
+        store_cache_bytes: config.store_cache_bytes,
+    };
+    let opened = tokio::task::spawn_blocking(move || Content::open(&options)).await;
+    opened.map_err(|error| failed("opening the data folder", &error))?.map_err(CliError::from)
+}
+
+async fn close(content: Content) -> Result<(), CliError> {
+    tokio::task::spawn_blocking(move || content.close()).await.map_err(|error| failed("closing the data folder", &error))
+}

@@ -1,0 +1,239 @@
+//! The facade: everything that the server does with content, whoever asks for it.
+//!
+//! Owns the one write path (a committer thread, fed by a queue) and the one read path (a published state). Knows no
+//! HTTP. Handlers and the command line translate, and hold no rule of their own.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::access::{Access, AdminToken, unauthenticated};
+use crate::base;
+use crate::content::checkpoint::Checkpointer;
+use crate::content::command::{Command, Outcome};
+use crate::content::committer::{Committer, Job};
+use crate::content::state::{State, StateCell};
+use crate::model::error::{Code, Error, Result};
+use crate::model::html::Sanitizer;
+use crate::model::time::Millis;
+use crate::store::Store;
+
+mod administer;
+mod checkpoint;
+mod command;
+mod committer;
+mod decide;
+mod evolve;
+mod export;
+mod import;
+mod prepare;
+mod read;
+mod reading;
+mod record;
+mod recovery;
+mod settle;
+mod state;
+mod working;
+mod writing;
+
+pub use administer::{BlueprintBody, Secret};
+pub use export::Export;
+pub use import::Import;
+pub use read::Answer;
+pub use reading::{ListAnswer, Reading};
+pub use recovery::StartError;
+pub use writing::{Etags, Writing};
+
+/// How many commands may wait for the committer; more are refused with `OVERLOADED`.
+const QUEUE_COMMANDS: usize = 1024;
+
+/// How a content is opened.
+#[derive(Debug, Clone)]
+pub struct ContentOptions {
+    /// The data folder; made if it is not there.
+    pub folder: PathBuf,
+    /// The secret of the admin token, if there is one.
+    pub admin_token: Option<String>,
+    /// Hosts whose videos may be embedded in rich text.
+    pub video_hosts: Vec<String>,
+    /// How much memory the store may use as a cache.
+    pub store_cache_bytes: u64,
+}
+
+/// The content of one data folder. Clones share it.
+#[derive(Clone)]
+pub struct Content {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    cell: Arc<StateCell>,
+    store: Store,
+    indexes: bindery_index::Indexes,
+    queue: Mutex<Option<SyncSender<Job>>>,
+    committer: Mutex<Option<JoinHandle<()>>>,
+    broken: Arc<AtomicBool>,
+    admin_token: Option<AdminToken>,
+    sanitizer: Sanitizer,
+    was_empty: bool,
+    /// Held until the process ends: one server a folder.
+    _lock: File,
+}
+
+impl Content {
+    /// Opens a data folder and brings store and index to the end of the log. Blocks until both are there.
+    ///
+    /// # Errors
+    /// [`StartError`] if the folder is in use or cannot be read.
+    pub fn open(options: &ContentOptions) -> Result<Content, StartError> {
+        let folder = &options.folder;
+        let lock = lock_folder(folder)?;
+        let recovered = base::recover(folder, &options.store_options()).map_err(|error| folder_error(folder, &error))?;
+        let base::Recovered { log, store, .. } = recovered;
+        let was_empty = log.last() == 0;
+        let indexes = bindery_index::Indexes::open(&folder.join("index"), bindery_index::Options::default())
+            .map_err(|error| folder_error(folder, &error))?;
+        let blueprints = recovery::load_blueprints(&store)?;
+        let checkpoint = indexes.number();
+        let indexed = recovery::bring_up_indexes(&log, &store, &indexes, &blueprints)?;
+        let state = recovery::load_state(&store, &indexes, &blueprints, log.last())?;
+        let (last_id, last_time) = recovery::load_clock(&store)?;
+        let bases = folder.join("base");
+        let (base, base_bytes) = base::newest(&bases).unwrap_or((0, 0));
+        tracing::info!(number = log.last(), blueprints = blueprints.len(), indexed, "content is open");
+
+        let cell = Arc::new(StateCell::new(state));
+        let broken = Arc::new(AtomicBool::new(false));
+        let committer = Committer {
+            checkpointer: Checkpointer::new(store.clone(), bases, checkpoint.min(log.last()), base, base_bytes),
+            log,
+            store: store.clone(),
+            indexes: indexes.clone(),
+            cell: Arc::clone(&cell),
+            last_id,
+            last_time,
+            superseded: std::collections::VecDeque::new(),
+            broken: Arc::clone(&broken),
+        };
+        let (queue, jobs) = sync_channel(QUEUE_COMMANDS);
+        let committer = std::thread::Builder::new()
+            .name("committer".to_owned())
+            .spawn(move || committer.run(&jobs))
+            .map_err(|error| folder_error(folder, &error))?;
+        let shared = Shared {
+            cell,
+            store,
+            indexes,
+            queue: Mutex::new(Some(queue)),
+            committer: Mutex::new(Some(committer)),
+            broken,
+            admin_token: options.admin_token.as_deref().map(AdminToken::new),
+            sanitizer: Sanitizer::new(&options.video_hosts),
+            was_empty,
+            _lock: lock,
+        };
+        Ok(Content { shared: Arc::new(shared) })
+    }
+
+    /// Whether the folder held nothing when it was opened.
+    pub fn was_empty(&self) -> bool {
+        self.shared.was_empty
+    }
+
+    /// Whether writes are taken: not after a fault of the disk, and not during a shutdown.
+    pub fn is_writable(&self) -> bool {
+        !self.shared.broken.load(Ordering::SeqCst) && self.shared.queue.lock().is_some()
+    }
+
+    /// Takes no more commands, finishes those that are queued, writes a checkpoint, and returns when all is on disk.
+    pub fn close(&self) {
+        self.shared.queue.lock().take();
+        if let Some(committer) = self.shared.committer.lock().take()
+            && committer.join().is_err()
+        {
+            tracing::error!("the committer ended with a panic; the next start replays the log");
+        }
+    }
+
+    /// What the bearer of a secret may do.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED`.
+    pub fn authenticate(&self, secret: Option<&str>) -> Result<Access> {
+        let Some(secret) = secret else {
+            return Err(unauthenticated("this needs a token: send the header `Authorization: Bearer <token>`"));
+        };
+        if let Some(access) = self.shared.admin_token.as_ref().and_then(|admin| admin.authenticate(secret)) {
+            return Ok(access);
+        }
+        self.state().tokens.authenticate(secret, now())
+    }
+
+    /// Writes a checkpoint and waits for it.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if the server does not write, `INTERNAL` if the disk fails.
+    pub async fn checkpoint(&self) -> Result<()> {
+        self.submit(Command::Checkpoint).await.map(|_| ())
+    }
+
+    fn state(&self) -> Arc<State> {
+        self.shared.cell.load()
+    }
+
+    /// Hands a command to the committer. The answer comes when it is durable and visible.
+    async fn submit(&self, command: Command) -> Result<Outcome> {
+        let (reply, answer) = oneshot::channel();
+        let sent = match &*self.shared.queue.lock() {
+            Some(queue) => queue.try_send(Job { command, reply }),
+            None => return Err(overloaded("the server is shutting down")),
+        };
+        match sent {
+            Ok(()) => answer.await.map_err(|_| Error::internal("the committer went away"))?,
+            Err(TrySendError::Full(_)) => Err(overloaded("too many writes are waiting")),
+            Err(TrySendError::Disconnected(_)) => Err(Error::internal("the committer went away")),
+        }
+    }
+}
+
+impl ContentOptions {
+    fn store_options(&self) -> crate::store::StoreOptions {
+        crate::store::StoreOptions { cache_bytes: self.store_cache_bytes, ..Default::default() }
+    }
+}
+
+/// The time by the clock, in milliseconds.
+pub(crate) fn now() -> Millis {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
+}
+
+fn overloaded(why: &str) -> Error {
+    Error::new(Code::Overloaded, format!("{why}; nothing was applied; try again in a moment"))
+}
+
+fn folder_error(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
+    StartError::Folder { folder: folder.display().to_string(), cause: cause.to_string() }
+}
+
+/// Makes the folder and keeps other servers out of it.
+fn lock_folder(folder: &Path) -> Result<File, StartError> {
+    std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(folder.join("LOCK"))
+        .map_err(|error| folder_error(folder, &error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(std::fs::TryLockError::WouldBlock) => Err(StartError::InUse(folder.display().to_string())),
+        Err(std::fs::TryLockError::Error(error)) => Err(folder_error(folder, &error)),
+    }
+}

@@ -1,0 +1,171 @@
+//! Checkpoints: when store and index are brought to disk, and how much of the log is kept.
+//!
+//! A checkpoint shortens the next start; it is never what an acknowledgement waits for. The log is cut behind the least
+//! of three numbers: the store's checkpoint, the index's manifest, and the newest verified base.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::base;
+use crate::log::Log;
+use crate::model::error::{Error, Result};
+use crate::store::Store;
+
+/// How much log a start has to replay at most, about.
+const CHECKPOINT_LOG_BYTES: u64 = 32 << 20;
+
+/// How long a change waits at most for a checkpoint, about.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A base is written when the log since the last one exceeds this and the base's own size.
+const BASE_LOG_BYTES: u64 = 256 << 20;
+
+/// Decides when, and runs the slow part on a thread of its own, one at a time.
+pub(crate) struct Checkpointer {
+    store: Store,
+    bases: PathBuf,
+    /// The number that the last checkpoint was started at.
+    started_at: u64,
+    last_start: Instant,
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread reports.
+struct Progress {
+    is_running: AtomicBool,
+    /// The number up to which store and index are on disk.
+    checkpoint: AtomicU64,
+    /// The number of the newest verified base.
+    base: AtomicU64,
+    base_bytes: AtomicU64,
+}
+
+/// One checkpoint's slow part.
+struct Work {
+    store: Store,
+    bases: PathBuf,
+    number: u64,
+    index: bindery_index::Checkpoint,
+    is_base_due: bool,
+    progress: Arc<Progress>,
+}
+
+impl Checkpointer {
+    /// For a server that starts with store and index on disk up to `checkpoint`, and the base `base` of that size.
+    pub(crate) fn new(store: Store, bases: PathBuf, checkpoint: u64, base: u64, base_bytes: u64) -> Self {
+        let progress = Arc::new(Progress {
+            is_running: AtomicBool::new(false),
+            checkpoint: AtomicU64::new(checkpoint),
+            base: AtomicU64::new(base),
+            base_bytes: AtomicU64::new(base_bytes),
+        });
+        Checkpointer { store, bases, started_at: checkpoint, last_start: Instant::now(), progress, thread: None }
+    }
+
+    /// Starts a checkpoint if enough has been written since the last one, and cuts the log behind a finished one.
+    pub(crate) fn run_if_due(&mut self, log: &mut Log, indexes: &bindery_index::Indexes) {
+        if self.progress.is_running.load(Ordering::SeqCst) {
+            return;
+        }
+        self.cut_log(log);
+        let is_changed = log.last() > self.started_at;
+        let is_long = log.bytes_since(self.started_at) > CHECKPOINT_LOG_BYTES;
+        if is_changed && (is_long || self.last_start.elapsed() > CHECKPOINT_INTERVAL) {
+            let work = self.begin(log, indexes);
+            let started = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || work.run());
+            match started {
+                Ok(thread) => self.thread = Some(thread),
+                Err(error) => {
+                    self.progress.is_running.store(false, Ordering::SeqCst);
+                    tracing::error!(%error, "no thread for a checkpoint");
+                }
+            }
+        }
+    }
+
+    /// Writes a checkpoint and waits for it.
+    pub(crate) fn run_now(&mut self, log: &mut Log, indexes: &bindery_index::Indexes) -> Result<()> {
+        self.wait();
+        if log.last() > self.progress.checkpoint.load(Ordering::SeqCst) {
+            let number = log.last();
+            self.begin(log, indexes).run();
+            if self.progress.checkpoint.load(Ordering::SeqCst) < number {
+                return Err(Error::internal("the checkpoint was not written"));
+            }
+        }
+        self.cut_log(log);
+        Ok(())
+    }
+
+    /// The checkpoint of a shutdown. A fault is logged: the next start replays the log.
+    pub(crate) fn run_last(&mut self, log: &mut Log, indexes: &bindery_index::Indexes) {
+        if self.run_now(log, indexes).is_err() {
+            tracing::warn!("the server stops without a checkpoint; the next start replays the log");
+        }
+    }
+
+    fn begin(&mut self, log: &Log, indexes: &bindery_index::Indexes) -> Work {
+        self.wait();
+        self.started_at = log.last();
+        self.last_start = Instant::now();
+        self.progress.is_running.store(true, Ordering::SeqCst);
+        let since_base = log.bytes_since(self.progress.base.load(Ordering::SeqCst));
+        Work {
+            store: self.store.clone(),
+            bases: self.bases.clone(),
+            number: self.started_at,
+            index: indexes.freeze(self.started_at),
+            is_base_due: since_base > BASE_LOG_BYTES.max(self.progress.base_bytes.load(Ordering::SeqCst)),
+            progress: Arc::clone(&self.progress),
+        }
+    }
+
+    fn wait(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been logged by the thread's own guard; nothing was reported as done.
+            let _ = thread.join();
+        }
+    }
+
+    fn cut_log(&self, log: &mut Log) {
+        let checkpoint = self.progress.checkpoint.load(Ordering::SeqCst);
+        let base = self.progress.base.load(Ordering::SeqCst);
+        let keep_from = checkpoint.min(base) + 1;
+        if keep_from > log.first()
+            && let Err(error) = log.remove_before(keep_from)
+        {
+            tracing::warn!(%error, "old log could not be removed");
+        }
+    }
+}
+
+impl Work {
+    fn run(self) {
+        let Work { store, bases, number, index, is_base_due, progress } = self;
+        let started = Instant::now();
+        let result = store.checkpoint().map_err(|error| error.to_string()).and_then(|_| {
+            index.write().map_err(|error| error.to_string())?;
+            progress.checkpoint.store(number, Ordering::SeqCst);
+            Ok(())
+        });
+        match result {
+            Ok(()) => tracing::debug!(number, elapsed = ?started.elapsed(), "checkpoint written"),
+            Err(error) => tracing::error!(%error, "a checkpoint failed; the log is kept"),
+        }
+        if is_base_due {
+            match base::write_verified(&store, number, &bases) {
+                Ok(bytes) => {
+                    progress.base.store(number, Ordering::SeqCst);
+                    progress.base_bytes.store(bytes, Ordering::SeqCst);
+                    tracing::info!(number, bytes, "base written");
+                }
+                Err(error) => tracing::error!(%error, "a base could not be written; the log is kept"),
+            }
+        }
+        progress.is_running.store(false, Ordering::SeqCst);
+    }
+}

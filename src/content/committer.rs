@@ -1,0 +1,260 @@
+//! The one thread that changes anything.
+//!
+//! It drains what is queued (no timer: the sync in flight is the batching window), decides each command against the
+//! state that the ones before it left, makes the group durable with one sync, applies it to store and index, publishes
+//! the new state, and only then answers. A fault of the disk ends all writing until a restart: what became of that
+//! group is unknown to its callers, and later ones must not build on it.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::oneshot;
+
+use crate::content::checkpoint::Checkpointer;
+use crate::content::command::{Command, Outcome, Write};
+use crate::content::decide::{Scene, decide_write};
+use crate::content::settle;
+use crate::content::state::{State, StateCell};
+use crate::content::working::{Decided, Working};
+use crate::log::Log;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+use crate::store::{Change, Key, Store, encode_changes};
+
+/// The most commands of one group: bounds how long the first of them waits.
+const GROUP_COMMANDS: usize = 256;
+
+/// How often an idle committer looks whether a checkpoint is due.
+const IDLE_TICK: Duration = Duration::from_secs(1);
+
+/// A command with the way back to its caller.
+pub(crate) struct Job {
+    pub(crate) command: Command,
+    pub(crate) reply: oneshot::Sender<Result<Outcome>>,
+}
+
+/// Owns the log, and the only one that writes to store and index.
+pub(crate) struct Committer {
+    pub(crate) log: Log,
+    pub(crate) store: Store,
+    pub(crate) indexes: bindery_index::Indexes,
+    pub(crate) cell: Arc<StateCell>,
+    pub(crate) checkpointer: Checkpointer,
+    pub(crate) last_id: Option<ResourceId>,
+    pub(crate) last_time: Millis,
+    /// Superseded versions with the last state that names them, in order.
+    pub(crate) superseded: VecDeque<(Weak<State>, Vec<Key>)>,
+    /// Set when a fault of the disk ended all writing.
+    pub(crate) broken: Arc<AtomicBool>,
+}
+
+impl Committer {
+    /// Runs until every sender is gone, then writes a last checkpoint.
+    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
+        loop {
+            match queue.recv_timeout(IDLE_TICK) {
+                Ok(first) => self.run_queued(first, queue),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.sweep();
+            if !self.broken.load(Ordering::SeqCst) {
+                self.checkpointer.run_if_due(&mut self.log, &self.indexes);
+            }
+        }
+        if !self.broken.load(Ordering::SeqCst) {
+            self.checkpointer.run_last(&mut self.log, &self.indexes);
+        }
+    }
+
+    fn run_queued(&mut self, first: Job, queue: &Receiver<Job>) {
+        let mut jobs = VecDeque::from([first]);
+        while jobs.len() < GROUP_COMMANDS
+            && let Ok(job) = queue.try_recv()
+        {
+            jobs.push_back(job);
+        }
+        while !jobs.is_empty() {
+            self.run_group(&mut jobs);
+        }
+    }
+
+    /// Takes one group off the queue: as many writes as stand together, or one command of another kind.
+    fn run_group(&mut self, jobs: &mut VecDeque<Job>) {
+        if self.broken.load(Ordering::SeqCst) {
+            for job in jobs.drain(..) {
+                answer(job.reply, Err(stopped_writing()));
+            }
+            return;
+        }
+        let now = self.now();
+        if matches!(jobs.front(), Some(job) if matches!(job.command, Command::Write(_))) {
+            self.run_writes(jobs, now);
+        } else if let Some(job) = jobs.pop_front() {
+            self.run_other(job, now);
+        }
+    }
+
+    fn run_writes(&mut self, jobs: &mut VecDeque<Job>, now: Millis) {
+        let state = self.cell.load();
+        let store = self.store.clone();
+        let mut working = Working::new(&store, self.log.last() + 1, now, self.last_id);
+        let mut group = Group::default();
+        let blueprints = state.by_slug();
+        let scene = Scene { blueprints: &blueprints, members: &state.members };
+        while matches!(jobs.front(), Some(job) if matches!(job.command, Command::Write(_))) {
+            let Some(Job { command: Command::Write(write), reply }) = jobs.pop_front() else { break };
+            if let Err(answer_now) = check_revision(&blueprints, &write) {
+                answer(reply, answer_now);
+                continue;
+            }
+            let number = write.blueprint.number;
+            let (outcomes, changes) = decide_write(&scene, &mut working, write);
+            if let Some(decided) = working.finish() {
+                group.records.push(decided);
+                group.index.entry(number).or_default().extend(changes);
+            }
+            group.replies.push((reply, Outcome::Written(outcomes)));
+        }
+        self.last_id = working.last_id();
+        let outcome = self.make_durable(group.records).map(|superseded| {
+            let log_number = self.log.last();
+            let numbers: Vec<u32> = group.index.keys().copied().collect();
+            for (number, changes) in group.index {
+                if let Some(index) = self.indexes.get(number) {
+                    index.apply(changes);
+                }
+            }
+            if !numbers.is_empty() {
+                self.cell.update(|state| numbers.iter().for_each(|number| state.refresh(*number, log_number)));
+            }
+            self.note_superseded(&state, superseded);
+        });
+        drop(state);
+        for (reply, answer_text) in group.replies {
+            answer(reply, outcome.clone().map(|()| answer_text));
+        }
+    }
+
+    /// A command that changes blueprints, tokens or members stands alone in its group: it may change what the next is
+    /// decided against.
+    fn run_other(&mut self, job: Job, now: Millis) {
+        let Job { command, reply } = job;
+        if matches!(command, Command::Checkpoint) {
+            let result = self.checkpointer.run_now(&mut self.log, &self.indexes);
+            answer(reply, result.map(|()| Outcome::Done));
+            return;
+        }
+        let state = self.cell.load();
+        let store = self.store.clone();
+        let mut working = Working::new(&store, self.log.last() + 1, now, self.last_id);
+        let settled = settle::settle(&state, &mut working, command);
+        self.last_id = working.last_id();
+        let result = settled.and_then(|settled| {
+            let superseded = self.make_durable(working.finish().into_iter().collect())?;
+            let log_number = self.log.last();
+            settled.effect.apply(&self.indexes, &self.cell, log_number);
+            self.note_superseded(&state, superseded);
+            Ok(settled.outcome)
+        });
+        drop(state);
+        answer(reply, result);
+    }
+
+    /// Appends the records, syncs the log once, and applies them to the store. Returns the superseded versions.
+    ///
+    /// In the log a record removes what it supersedes, since nobody reads during a replay; in the store those versions
+    /// stay until no state names them.
+    fn make_durable(&mut self, records: Vec<Decided>) -> Result<Vec<Key>> {
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut superseded = Vec::new();
+        let mut numbered = Vec::with_capacity(records.len());
+        for Decided { mut changes, superseded: keys } in records {
+            let n_changes = changes.len();
+            changes.extend(keys.iter().map(|key| Change { key: key.clone(), value: None }));
+            let number = self.log.append(&encode_changes(&changes)).map_err(|error| self.stop(&error))?;
+            changes.truncate(n_changes);
+            numbered.push((number, changes));
+            superseded.extend(keys);
+        }
+        self.log.sync().map_err(|error| self.stop(&error))?;
+        for (number, changes) in &numbered {
+            self.store.apply(*number, changes).map_err(|error| self.stop(&error))?;
+        }
+        Ok(superseded)
+    }
+
+    fn stop(&self, cause: &dyn std::fmt::Display) -> Error {
+        self.broken.store(true, Ordering::SeqCst);
+        Error::internal(format!("no more writes until a restart: {cause}"))
+    }
+
+    fn note_superseded(&mut self, last_state: &Arc<State>, keys: Vec<Key>) {
+        if !keys.is_empty() {
+            self.superseded.push_back((Arc::downgrade(last_state), keys));
+        }
+    }
+
+    /// Removes the superseded versions that no reader's state names any more.
+    fn sweep(&mut self) {
+        while let Some((state, _)) = self.superseded.front() {
+            if state.strong_count() > 0 {
+                return;
+            }
+            let Some((_, keys)) = self.superseded.pop_front() else { return };
+            let removals: Vec<Change> = keys.into_iter().map(|key| Change { key, value: None }).collect();
+            if let Err(error) = self.store.apply(self.log.last(), &removals) {
+                tracing::warn!(%error, "superseded versions could not be removed; the next start does it");
+                return;
+            }
+        }
+    }
+
+    /// The time, which never goes back.
+    fn now(&mut self) -> Millis {
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis);
+        self.last_time = self.last_time.max(clock);
+        self.last_time
+    }
+}
+
+/// What a group of writes leaves.
+#[derive(Default)]
+struct Group {
+    records: Vec<Decided>,
+    index: BTreeMap<u32, Vec<bindery_index::Change>>,
+    replies: Vec<(oneshot::Sender<Result<Outcome>>, Outcome)>,
+}
+
+/// An error is the answer to a command that was prepared against another blueprint than the one in force.
+fn check_revision(
+    blueprints: &BTreeMap<String, Arc<Blueprint>>,
+    write: &Write,
+) -> std::result::Result<(), Result<Outcome>> {
+    match blueprints.get(&write.blueprint.slug) {
+        Some(current) if current.number == write.blueprint.number && current.revision == write.blueprint.revision => {
+            Ok(())
+        }
+        _ => Err(Ok(Outcome::Stale)),
+    }
+}
+
+fn answer(reply: oneshot::Sender<Result<Outcome>>, outcome: Result<Outcome>) {
+    // A caller that went away has no use for its answer.
+    let _ = reply.send(outcome);
+}
+
+fn stopped_writing() -> Error {
+    Error::new(
+        Code::Overloaded,
+        "the server has stopped writing after a fault of its disk; nothing was applied; reads go on",
+    )
+}

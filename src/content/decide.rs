@@ -1,0 +1,457 @@
+//! Decides changes of resources against the state: existence, versions, merges, relations, unique values.
+//!
+//! Runs on the committer's thread, so nothing here can race. What does not depend on the state was checked before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::content::command::{
+    CopyDraft, Effect, Extent, Faults, IfMatch, ImportItem, Item, ItemOutcome, Missing, Publication, Write, Written,
+};
+use crate::content::record::{Copy, Meta, render_attributes};
+use crate::content::working::Working;
+use crate::model::blueprint::{Blueprint, Field, FieldType, Kind};
+use crate::model::error::{Code, Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::value;
+use crate::projection;
+use crate::store::Key;
+
+mod relations;
+mod unique;
+
+pub(crate) use unique::unique_text;
+
+/// What a write is decided with, beside the state that it changes.
+pub(crate) struct Scene<'a> {
+    /// The numbers of all blueprints by slug: what relations go to.
+    pub(crate) blueprints: &'a BTreeMap<String, Arc<Blueprint>>,
+    /// The members that `user` fields may name, with their roles.
+    pub(crate) members: &'a BTreeMap<u64, crate::access::Member>,
+}
+
+/// Decides the items of a write one after another, each against what the ones before it left.
+///
+/// Returns the outcome of each, and what the index has to change.
+pub(crate) fn decide_write(
+    scene: &Scene<'_>,
+    working: &mut Working<'_>,
+    write: Write,
+) -> (Vec<ItemOutcome>, Vec<bindery_index::Change>) {
+    let blueprint = &*write.blueprint;
+    let mut decider = Decider { scene, blueprint, working, index: Vec::new(), promised: HashMap::new() };
+    decider.promise(&write.items);
+    let outcomes = write.items.into_iter().map(|item| decider.decide(item)).collect();
+    (outcomes, decider.index)
+}
+
+struct Decider<'a, 'b> {
+    scene: &'a Scene<'a>,
+    blueprint: &'a Blueprint,
+    working: &'a mut Working<'b>,
+    index: Vec<bindery_index::Change>,
+    /// Ids and keys that items of this write bring, with the ids that they will have.
+    promised: HashMap<String, ResourceId>,
+}
+
+/// A resource's state before and after an item.
+struct Edit {
+    id: ResourceId,
+    before: Option<Meta>,
+    after: Meta,
+    /// The written copies: variant, attributes, entry.
+    copies: Vec<WrittenCopy>,
+    removes: Vec<Key>,
+    puts: Vec<(Key, Vec<u8>)>,
+    /// Whether a relation to what is not there makes the item wait instead of fail.
+    may_wait: bool,
+    /// Whether `after.updated` was given and is kept, also if it is the date of before.
+    keeps_updated: bool,
+}
+
+impl Edit {
+    fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
+        let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
+        Edit { id, before, after, copies, removes, puts, may_wait: false, keeps_updated: false }
+    }
+}
+
+struct WrittenCopy {
+    variant: u16,
+    attributes: String,
+    entry: Vec<(bindery_index::ColumnId, bindery_index::Value)>,
+}
+
+impl Decider<'_, '_> {
+    fn decide(&mut self, item: Item) -> ItemOutcome {
+        let result = match item {
+            Item::Refused(error) => Err(error),
+            Item::Create { copy, published } => self.create(copy, published),
+            Item::Update { id, copy, published, may_publish, if_match, faults } => self
+                .load(id)
+                .and_then(|before| {
+                    check_match(self.blueprint, &before, if_match.as_ref())?;
+                    self.update(id, before, copy, published, may_publish, faults)
+                }),
+            Item::Delete { id, if_match } => self.delete(id, if_match.as_ref()),
+            Item::Import(item) => match self.import(item) {
+                Ok(Imported::Done(written)) => Ok(written),
+                Ok(Imported::Waiting(item)) => return ItemOutcome::Waiting(item),
+                Err(error) => Err(error),
+            },
+        };
+        match result {
+            Ok(written) => ItemOutcome::Done(written),
+            Err(error) => ItemOutcome::Failed(error),
+        }
+    }
+
+    fn create(&mut self, copy: CopyDraft, published: Option<i64>) -> Result<Written> {
+        if self.blueprint.kind == Kind::Singular {
+            return Err(singular(self.blueprint, "a second one cannot be created: change the one that is there"));
+        }
+        let after = self.new_meta(published);
+        self.write_new(after, vec![copy], Faults::new())
+    }
+
+    fn new_meta(&self, published: Option<i64>) -> Meta {
+        let now = self.working.now;
+        Meta { version: self.working.number, created: now, updated: now, published, copies: Vec::new(), key: None }
+    }
+
+    fn write_new(&mut self, after: Meta, copies: Vec<CopyDraft>, faults: Faults) -> Result<Written> {
+        let id = self.working.new_id()?;
+        let mut edit = Edit::new(id, None, after);
+        self.write_copies(&mut edit, copies, faults, Requires::Values)?;
+        Ok(self.commit(edit))
+    }
+
+    fn update(
+        &mut self,
+        id: ResourceId,
+        before: Meta,
+        copy: Option<CopyDraft>,
+        published: Publication,
+        may_publish: bool,
+        faults: Faults,
+    ) -> Result<Written> {
+        let mut after = before.clone();
+        after.published = published.apply(before.published, self.working.now);
+        let changes_state = after.published.is_some() != before.published.is_some();
+        let mut edit = Edit::new(id, Some(before), after);
+        self.write_copies(&mut edit, copy.into_iter().collect(), faults, Requires::Values)?;
+        if changes_state && !may_publish {
+            let text = "publishing or unpublishing needs the ability `publish`, which this token lacks";
+            return Err(Error::new(Code::Forbidden, text));
+        }
+        Ok(self.commit(edit))
+    }
+
+    fn delete(&mut self, id: ResourceId, if_match: Option<&IfMatch>) -> Result<Written> {
+        let meta = self.load(id)?;
+        check_match(self.blueprint, &meta, if_match)?;
+        if self.blueprint.kind == Kind::Singular {
+            return Err(singular(self.blueprint, "it cannot be deleted"));
+        }
+        for key in self.unique_keys_of(id, &meta)? {
+            self.working.remove(key);
+        }
+        let blueprint = self.blueprint.number;
+        if let Some(key) = &meta.key {
+            self.working.remove(Key::ImportKey { blueprint, key: key.as_str().into() });
+        }
+        for (variant, number) in meta.copies.iter().copied() {
+            self.working.supersede(Key::Copy { blueprint, id, variant, number });
+        }
+        self.working.remove(Key::Resource { blueprint, id });
+        self.index.push(bindery_index::Change::Delete { id: id.as_u128() });
+        Ok(Written { id, effect: Effect::Deleted, meta })
+    }
+
+    fn load(&self, id: ResourceId) -> Result<Meta> {
+        self.working.meta(self.blueprint.number, id)?.ok_or_else(|| no_resource(self.blueprint, &id.to_string()))
+    }
+
+    /// Merges what is written into the copies, and checks what depends on the state. All faults are told at once.
+    fn write_copies(
+        &mut self,
+        edit: &mut Edit,
+        copies: Vec<CopyDraft>,
+        mut faults: Faults,
+        requires: Requires,
+    ) -> Result<Option<Unresolved>> {
+        let mut unresolved = None;
+        for draft in copies {
+            let variant = draft.variant;
+            let current = match &edit.before {
+                Some(meta) => self.working.copy(self.blueprint.number, edit.id, meta, variant)?,
+                None => None,
+            };
+            let current = current.map(|copy| copy.values(self.blueprint).map_err(Error::internal)).transpose()?;
+            let (values, entry) = self.merge(current.as_deref(), &draft);
+            let mut copy_faults = draft.faults;
+            if requires == Requires::Values {
+                self.check_required(&values, &mut copy_faults);
+            }
+            let mut values = values;
+            let mut entry = entry;
+            if let Some(missing) =
+                self.check_relations(edit, &draft.values, &mut values, &mut entry, &mut copy_faults)?
+            {
+                unresolved = Some(missing);
+            }
+            self.check_unique(edit, variant, current.as_deref(), &values, &mut copy_faults)?;
+            faults.extend(copy_faults);
+            let is_change = current.as_deref() != Some(values.as_slice());
+            if is_change {
+                let attributes = render_attributes(self.blueprint, &values);
+                edit.copies.push(WrittenCopy { variant, attributes, entry });
+            }
+        }
+        if !faults.is_empty() {
+            return Err(Error::validation(merge_faults(self.blueprint, faults)));
+        }
+        Ok(unresolved)
+    }
+
+    /// The values of the copy that results, in the blueprint's order, and its index entry.
+    fn merge(
+        &self,
+        current: Option<&[Value]>,
+        draft: &CopyDraft,
+    ) -> (Vec<Value>, Vec<(bindery_index::ColumnId, bindery_index::Value)>) {
+        let kept = current.filter(|_| draft.extent == Extent::Partial);
+        let mut values = kept.map_or_else(|| vec![Value::Null; self.blueprint.fields.len()], <[Value]>::to_vec);
+        let mut entry = draft.entry.clone();
+        if kept.is_some() {
+            let is_written = |place: usize| draft.values.iter().any(|(written, _)| *written == place);
+            let unwritten: Vec<(usize, &Value)> =
+                values.iter().enumerate().filter(|(place, _)| !is_written(*place)).collect();
+            entry.extend(projection::project(self.blueprint, &unwritten));
+        }
+        for (place, value) in &draft.values {
+            values[*place] = value.clone();
+        }
+        (values, entry)
+    }
+
+    fn check_required(&self, values: &[Value], faults: &mut Faults) {
+        for (field, value) in self.blueprint.fields.iter().zip(values) {
+            let has_fault = faults.iter().any(|(slug, _)| *slug == field.slug);
+            if field.required && value::is_empty(value) && !has_fault {
+                faults.push((field.slug.clone(), vec!["is required: it must be there and not be empty".to_owned()]));
+            }
+        }
+    }
+
+    /// Puts an edit into the working state and the index. An edit that changes nothing leaves no trace.
+    fn commit(&mut self, edit: Edit) -> Written {
+        let Edit { id, before, mut after, copies, removes, puts, may_wait: _, keeps_updated } = edit;
+        let number = self.working.number;
+        let is_new = before.is_none();
+        let is_change = match &before {
+            None => true,
+            Some(before) => {
+                !copies.is_empty()
+                    || before.published != after.published
+                    || before.key != after.key
+                    || before.created != after.created
+                    || before.updated != after.updated
+            }
+        };
+        if !is_change {
+            return Written { id, effect: Effect::Updated, meta: after };
+        }
+        let blueprint = self.blueprint.number;
+        after.version = number;
+        if let Some(before) = &before
+            && after.updated == before.updated
+            && !keeps_updated
+        {
+            after.updated = self.working.now.max(before.updated + 1);
+        }
+        for key in removes {
+            self.working.remove(key);
+        }
+        for (key, value) in puts {
+            self.working.put(key, value);
+        }
+        let mut index_copies = Vec::with_capacity(copies.len());
+        for WrittenCopy { variant, attributes, entry } in copies {
+            if let Some(old) = after.set_copy(variant, number)
+                && old != number
+            {
+                self.working.supersede(Key::Copy { blueprint, id, variant, number: old });
+            }
+            let record = Copy { revision: self.blueprint.revision, attributes };
+            self.working.put(Key::Copy { blueprint, id, variant, number }, record.encode());
+            index_copies.push((variant, Some(bindery_index::Copy { number, values: entry })));
+        }
+        self.working.put(Key::Resource { blueprint, id }, after.encode());
+        let dates =
+            bindery_index::Dates { created: after.created, updated: after.updated, published: after.published };
+        self.index.push(bindery_index::Change::Put { id: id.as_u128(), dates, copies: index_copies });
+        Written { id, effect: if is_new { Effect::Created } else { Effect::Updated }, meta: after }
+    }
+}
+
+/// Whether a write asks for the required fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Requires {
+    Values,
+    Nothing,
+}
+
+/// Some relation of an import goes to what is not there yet.
+struct Unresolved;
+
+enum Imported {
+    Done(Written),
+    Waiting(Box<ImportItem>),
+}
+
+impl Decider<'_, '_> {
+    /// Gives ids to the new resources that this write's imports bring, so that they may relate to each other.
+    fn promise(&mut self, items: &[Item]) {
+        for item in items {
+            let Item::Import(item) = item else { continue };
+            if item.missing != Missing::Refuse {
+                continue;
+            }
+            let Ok(Some(id)) = self.find_imported(item).and_then(|found| match (found, item.id) {
+                (Some((id, _)), _) | (None, Some(id)) => Ok(Some(id)),
+                (None, None) => self.working.new_id().map(Some),
+            }) else {
+                continue;
+            };
+            self.promised.insert(id.to_string(), id);
+            if let Some(key) = &item.key {
+                self.promised.insert(key.clone(), id);
+            }
+        }
+    }
+
+    /// The resource that an import's key or id names, or the one of a singular blueprint.
+    fn find_imported(&self, item: &ImportItem) -> Result<Option<(ResourceId, Meta)>> {
+        let blueprint = self.blueprint.number;
+        let mut named = item.id;
+        if let Some(key) = &item.key
+            && let Some(bytes) = self.working.get(&Key::ImportKey { blueprint, key: key.as_str().into() })?
+        {
+            named = Some(decode_id(&bytes)?);
+        }
+        if self.blueprint.kind == Kind::Singular {
+            named = Some(self.singular_id()?);
+        }
+        let Some(id) = named else { return Ok(None) };
+        Ok(self.working.meta(blueprint, id)?.map(|meta| (id, meta)))
+    }
+
+    fn singular_id(&self) -> Result<ResourceId> {
+        let bytes = self.working.get(&Key::Singular(self.blueprint.number))?;
+        let bytes = bytes.ok_or_else(|| Error::internal("a singular blueprint without its resource"))?;
+        decode_id(&bytes)
+    }
+
+    fn import(&mut self, item: ImportItem) -> Result<Imported> {
+        let found = self.find_imported(&item)?;
+        let blueprint = self.blueprint.number;
+        let (id, before) = match found {
+            Some((id, meta)) => (id, Some(meta)),
+            None => (self.id_for_import(&item)?, None),
+        };
+        let mut after = before.clone().unwrap_or_else(|| self.new_meta(None));
+        after.published = item.published.apply(after.published, self.working.now);
+        after.created = item.created.unwrap_or(after.created);
+        after.updated = item.updated.unwrap_or(after.updated);
+        let mut edit = Edit::new(id, before, after);
+        edit.may_wait = item.missing == Missing::Wait;
+        edit.keeps_updated = item.updated.is_some();
+        if let Some(key) = &item.key {
+            self.set_import_key(&mut edit, blueprint, key);
+        }
+        let copies = item.copies.clone();
+        match self.write_copies(&mut edit, copies, Faults::new(), Requires::Nothing)? {
+            Some(Unresolved) if edit.may_wait => Ok(Imported::Waiting(Box::new(item))),
+            _ => Ok(Imported::Done(self.commit(edit))),
+        }
+    }
+
+    fn id_for_import(&mut self, item: &ImportItem) -> Result<ResourceId> {
+        if let Some(id) = item.id {
+            return Ok(id);
+        }
+        if let Some(id) = item.key.as_ref().and_then(|key| self.promised.get(key)) {
+            return Ok(*id);
+        }
+        self.working.new_id()
+    }
+
+    fn set_import_key(&self, edit: &mut Edit, blueprint: u32, key: &str) {
+        if edit.after.key.as_deref() == Some(key) {
+            return;
+        }
+        if let Some(old) = edit.after.key.replace(key.to_owned()) {
+            edit.removes.push(Key::ImportKey { blueprint, key: old.into() });
+        }
+        let id = edit.id.as_u128().to_be_bytes().to_vec();
+        edit.puts.push((Key::ImportKey { blueprint, key: key.into() }, id));
+    }
+}
+
+/// `PRECONDITION_FAILED` unless the resource is at one of the versions.
+pub(crate) fn check_match(blueprint: &Blueprint, meta: &Meta, if_match: Option<&IfMatch>) -> Result<()> {
+    match if_match {
+        Some(tags) if !tags.contains(&(meta.version, blueprint.revision)) => Err(Error::new(
+            Code::PreconditionFailed,
+            "the resource is no longer at the version that `If-Match` names; read it again and repeat the change",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// `NOT_FOUND` for a resource.
+pub(crate) fn no_resource(blueprint: &Blueprint, id: &str) -> Error {
+    let id: String = id.chars().take(100).collect();
+    Error::new(Code::NotFound, format!("there is no resource `{id}` of the blueprint `{}`", blueprint.slug))
+}
+
+fn singular(blueprint: &Blueprint, what: &str) -> Error {
+    let slug = &blueprint.slug;
+    Error::new(Code::SingularResource, format!("`{slug}` is a singular blueprint with exactly one resource: {what}"))
+}
+
+fn decode_id(bytes: &[u8]) -> Result<ResourceId> {
+    let bytes: [u8; 16] = bytes.try_into().map_err(|_| Error::internal("a stored id of the wrong length"))?;
+    Ok(ResourceId::from_u128(u128::from_be_bytes(bytes)))
+}
+
+/// One entry a field, in the blueprint's order, unknown names last.
+fn merge_faults(blueprint: &Blueprint, faults: Faults) -> Faults {
+    let mut merged = Faults::new();
+    for (field, texts) in faults {
+        match merged.iter_mut().find(|(other, _)| *other == field) {
+            Some((_, all)) => {
+                for text in texts {
+                    if !all.contains(&text) {
+                        all.push(text);
+                    }
+                }
+            }
+            None => merged.push((field, texts)),
+        }
+    }
+    let place = |slug: &str| blueprint.fields.iter().position(|field| field.slug == slug).unwrap_or(usize::MAX);
+    merged.sort_by_key(|(field, _)| place(field));
+    merged
+}
+
+/// Whether a field's values relate to other resources.
+fn related_blueprint(field: &Field) -> Option<&str> {
+    match &field.kind {
+        FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
+        _ => None,
+    }
+}

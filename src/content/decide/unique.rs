@@ -1,0 +1,74 @@
+//! Unique fields: each value is a key of the store that names its owner, per variant.
+
+use serde_json::Value;
+
+use super::{Decider, Edit, decode_id};
+use crate::content::command::Faults;
+use crate::content::record::Meta;
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::store::Key;
+
+impl Decider<'_, '_> {
+    /// Claims the unique values of a copy that is written and gives up those that it held before.
+    pub(super) fn check_unique(
+        &self,
+        edit: &mut Edit,
+        variant: u16,
+        current: Option<&[Value]>,
+        values: &[Value],
+        faults: &mut Faults,
+    ) -> Result<()> {
+        let blueprint = self.blueprint.number;
+        for (place, field) in self.blueprint.fields.iter().enumerate().filter(|(_, field)| field.unique) {
+            let old = current.and_then(|values| unique_text(&values[place]));
+            let new = unique_text(&values[place]);
+            if old == new {
+                continue;
+            }
+            let key = |value: String| Key::Unique { blueprint, field: field.number, variant, value: value.into() };
+            if let Some(value) = &new
+                && let Some(owner) = self.working.get(&key(value.clone()))?
+                && decode_id(&owner)? != edit.id
+            {
+                let owner = decode_id(&owner)?;
+                let text = format!("must be unique: the resource `{owner}` holds this value already");
+                faults.push((field.slug.clone(), vec![text]));
+                continue;
+            }
+            edit.removes.extend(old.map(key));
+            if let Some(value) = new {
+                edit.puts.push((key(value), edit.id.as_u128().to_be_bytes().to_vec()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys by which a resource holds its unique values.
+    pub(super) fn unique_keys_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
+        let mut keys = Vec::new();
+        if !self.blueprint.fields.iter().any(|field| field.unique) {
+            return Ok(keys);
+        }
+        let blueprint = self.blueprint.number;
+        for (variant, _) in &meta.copies {
+            let Some(copy) = self.working.copy(blueprint, id, meta, *variant)? else { continue };
+            let values = copy.values(self.blueprint).map_err(Error::internal)?;
+            for (field, value) in self.blueprint.fields.iter().zip(&values) {
+                if let Some(value) = unique_text(value).filter(|_| field.unique) {
+                    keys.push(Key::Unique { blueprint, field: field.number, variant: *variant, value: value.into() });
+                }
+            }
+        }
+        Ok(keys)
+    }
+}
+
+/// What makes two values the same; `None` for null and `""`, which any number of resources may hold.
+pub(crate) fn unique_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => (!text.is_empty()).then(|| text.clone()),
+        other => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,192 @@
+//! An export: the state of one moment, written a piece at a time at constant memory (`API.md` 4.12).
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::content::read::{self, View};
+use crate::content::reading::Reading;
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::query::{ExportParams, Format, Key as Selected};
+
+/// How many resources are read at once.
+const CHUNK_RESOURCES: usize = 256;
+
+/// A piece is handed on when it is at least this long.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// An export that is under way. Ends by being dropped.
+pub struct Export {
+    reading: Reading,
+    params: ExportParams,
+    stream: bindery_index::Stream,
+    /// Hits that are read but not written, last first.
+    pending: Vec<bindery_index::Hit>,
+    position: Position,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Position {
+    Begin,
+    First,
+    Rest,
+    End,
+}
+
+impl Export {
+    pub(super) fn new(reading: Reading, params: ExportParams, stream: bindery_index::Stream) -> Self {
+        Export { reading, params, stream, pending: Vec::new(), position: Position::Begin }
+    }
+
+    /// The form that it is written in.
+    pub fn format(&self) -> Format {
+        self.params.format
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub fn next_chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.position == Position::End {
+            return Ok(None);
+        }
+        let mut out = String::new();
+        if self.position == Position::Begin {
+            self.write_head(&mut out)?;
+            self.position = Position::First;
+        }
+        while out.len() < CHUNK_BYTES {
+            let Some(hit) = self.next_hit() else {
+                if self.params.format == Format::Json {
+                    out.push_str("]}");
+                }
+                self.position = Position::End;
+                break;
+            };
+            if self.params.format == Format::Json && self.position == Position::Rest {
+                out.push(',');
+            }
+            self.position = Position::Rest;
+            self.write_hit(&mut out, &hit)?;
+        }
+        Ok(Some(out.into_bytes()))
+    }
+
+    fn next_hit(&mut self) -> Option<bindery_index::Hit> {
+        if self.pending.is_empty() {
+            self.pending = self.stream.next(CHUNK_RESOURCES);
+            self.pending.reverse();
+        }
+        self.pending.pop()
+    }
+
+    fn write_head(&self, out: &mut String) -> Result<()> {
+        match self.params.format {
+            Format::Json => out.push_str("{\"data\":["),
+            Format::Ndjson => {}
+            Format::Csv => out.push_str(&csv_row(&self.csv_columns())?),
+        }
+        Ok(())
+    }
+
+    fn write_hit(&self, out: &mut String, hit: &bindery_index::Hit) -> Result<()> {
+        if self.params.all_variants {
+            self.write_all_variants(out, hit)?;
+        } else {
+            let view = self.view(self.params.query.variant);
+            let collection = &self.reading.collection;
+            if self.params.format == Format::Csv {
+                let mut json = String::new();
+                read::write_hit(&mut json, &self.reading.store, collection, hit, &view)?;
+                out.push_str(&self.csv_record(&json)?);
+                return Ok(());
+            }
+            read::write_hit(out, &self.reading.store, collection, hit, &view)?;
+        }
+        if self.params.format == Format::Ndjson {
+            out.push('\n');
+        }
+        Ok(())
+    }
+
+    fn view(&self, variant: u16) -> View {
+        View { variant, fallback: self.params.fallback, selection: self.params.selection.clone() }
+    }
+
+    /// The resource with every copy that was ever written, and the key that an import knows it by.
+    fn write_all_variants(&self, out: &mut String, hit: &bindery_index::Hit) -> Result<()> {
+        let collection = &self.reading.collection;
+        let blueprint = &collection.blueprint;
+        let id = ResourceId::from_u128(hit.id);
+        let mut json = String::new();
+        read::write_hit(&mut json, &self.reading.store, collection, hit, &self.view(self.params.query.variant))?;
+        let mut object: Map<String, Value> = serde_json::from_str(&json).map_err(Error::internal)?;
+        if let Some(key) = read::meta(&self.reading.store, blueprint, id)?.and_then(|meta| meta.key) {
+            object.insert("key".to_owned(), Value::String(key));
+        }
+        let is_shown = self.params.selection.has(Selected::Attributes);
+        if is_shown && !blueprint.variants.is_empty() {
+            object.shift_remove("attributes");
+            let mut variants = Map::new();
+            for variant in &blueprint.variants {
+                if collection.snapshot.copy(hit.slot, variant.number).is_none() {
+                    continue;
+                }
+                let mut copy = String::new();
+                read::write_hit(&mut copy, &self.reading.store, collection, hit, &self.view(variant.number))?;
+                let mut copy: Map<String, Value> = serde_json::from_str(&copy).map_err(Error::internal)?;
+                if let Some(attributes) = copy.shift_remove("attributes") {
+                    variants.insert(variant.slug.clone(), attributes);
+                }
+            }
+            object.insert("variants".to_owned(), Value::Object(variants));
+        }
+        write!(out, "{}", Value::Object(object)).map_err(Error::internal)
+    }
+
+    /// `id`, `type` and the three dates, then a column an attribute, as far as they are selected.
+    fn csv_columns(&self) -> Vec<String> {
+        let selection = &self.params.selection;
+        let is_column = |key: &&Selected| !matches!(key, Selected::Attributes | Selected::Relationships);
+        let keys = selection.keys().iter().filter(is_column).map(|key| key.as_str().to_owned());
+        let fields = self.reading.collection.blueprint.fields.iter();
+        let attributes = fields.filter(|field| selection.has_attribute(field.number)).map(|field| field.slug.clone());
+        keys.chain(attributes).collect()
+    }
+
+    fn csv_record(&self, json: &str) -> Result<String> {
+        let object: Map<String, Value> = serde_json::from_str(json).map_err(Error::internal)?;
+        let attributes = object.get("attributes").and_then(Value::as_object);
+        let n_keys = self.params.selection.keys().iter().filter(|key| {
+            !matches!(key, Selected::Attributes | Selected::Relationships)
+        });
+        let n_keys = n_keys.count();
+        let cells: Vec<String> = self
+            .csv_columns()
+            .iter()
+            .enumerate()
+            .map(|(place, column)| {
+                let value = if place < n_keys { object.get(column) } else { attributes.and_then(|all| all.get(column)) };
+                csv_cell(value.unwrap_or(&Value::Null))
+            })
+            .collect();
+        csv_row(&cells)
+    }
+}
+
+fn csv_cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn csv_row(cells: &[String]) -> Result<String> {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    writer.write_record(cells).map_err(Error::internal)?;
+    let bytes = writer.into_inner().map_err(Error::internal)?;
+    String::from_utf8(bytes).map_err(Error::internal)
+}

@@ -1,0 +1,278 @@
+//! Imports (`API.md` 6): lines in, one answer a line, through the same write path in large groups.
+//!
+//! Lines are prepared on several threads and submitted in their order, so a later line of a key or id wins. A line that
+//! relates to what a later line brings waits until the end of the file.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::task::JoinHandle;
+
+use crate::access::Access;
+use crate::content::Content;
+use crate::content::command::{
+    Command, CopyDraft, Effect, Extent, Faults, ImportItem, Item, ItemOutcome, Missing, Outcome, Write,
+};
+use crate::content::prepare::{self, Workbench, kind_of, unknown_keys};
+use crate::content::reading::visible;
+use crate::content::writing::object;
+use crate::model::ability::Ability;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::json;
+use crate::model::value::Relations;
+
+/// A group is submitted when it has this many lines, or this many bytes.
+const GROUP_LINES: usize = 256;
+const GROUP_BYTES: usize = 2 << 20;
+
+/// How many groups may be in preparation at once: enough to keep the cores busy, few enough to bound the memory.
+const GROUPS_IN_FLIGHT: usize = 3;
+
+/// An import that is under way.
+pub struct Import {
+    content: Content,
+    access: Access,
+    slug: String,
+    blueprint: Arc<Blueprint>,
+    lines: Vec<(u64, Vec<u8>)>,
+    lines_bytes: usize,
+    next_index: u64,
+    preparing: VecDeque<JoinHandle<Vec<(u64, Item)>>>,
+    waiting: Vec<(u64, ImportItem)>,
+}
+
+/// What became of a line.
+#[derive(Debug)]
+pub struct ImportLine {
+    /// The line's place among the items of the import, from 0.
+    pub index: u64,
+    /// The resource and what happened to it, or what is wrong with the line.
+    pub result: Result<(ResourceId, &'static str)>,
+}
+
+impl Content {
+    /// An import into the blueprint of that slug.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub fn import(&self, access: &Access, slug: &str) -> Result<Import> {
+        access.require(&[Ability::Manage])?;
+        let blueprint = Arc::clone(&visible(&self.state(), access, slug)?.blueprint);
+        Ok(Import {
+            content: self.clone(),
+            access: access.clone(),
+            slug: slug.to_owned(),
+            blueprint,
+            lines: Vec::new(),
+            lines_bytes: 0,
+            next_index: 0,
+            preparing: VecDeque::new(),
+            waiting: Vec::new(),
+        })
+    }
+}
+
+impl Import {
+    /// Takes the next line. Blank lines are no items. Returns the answers that are ready.
+    ///
+    /// # Errors
+    /// `OVERLOADED`, `INTERNAL`: the import cannot go on. A faulty line is an answer, not an error.
+    pub async fn push(&mut self, line: &[u8]) -> Result<Vec<ImportLine>> {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Vec::new());
+        }
+        self.lines_bytes += line.len();
+        self.lines.push((self.next_index, line.to_vec()));
+        self.next_index += 1;
+        if self.lines.len() < GROUP_LINES && self.lines_bytes < GROUP_BYTES {
+            return Ok(Vec::new());
+        }
+        self.begin_group();
+        if self.preparing.len() < GROUPS_IN_FLIGHT {
+            return Ok(Vec::new());
+        }
+        self.submit_group().await
+    }
+
+    /// Ends the import: everything is written, also the lines that waited for others.
+    ///
+    /// # Errors
+    /// As [`Import::push`].
+    pub async fn finish(mut self) -> Result<Vec<ImportLine>> {
+        self.begin_group();
+        let mut answers = Vec::new();
+        while !self.preparing.is_empty() {
+            answers.extend(self.submit_group().await?);
+        }
+        answers.extend(self.submit_waiting().await?);
+        Ok(answers)
+    }
+
+    fn begin_group(&mut self) {
+        let lines = std::mem::take(&mut self.lines);
+        self.lines_bytes = 0;
+        if lines.is_empty() {
+            return;
+        }
+        let blueprint = Arc::clone(&self.blueprint);
+        let shared = Arc::clone(&self.content.shared);
+        self.preparing.push_back(tokio::task::spawn_blocking(move || {
+            let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant: 0 };
+            lines.iter().map(|(index, line)| (*index, prepare_line(bench, line))).collect()
+        }));
+    }
+
+    async fn submit_group(&mut self) -> Result<Vec<ImportLine>> {
+        let Some(preparing) = self.preparing.pop_front() else { return Ok(Vec::new()) };
+        let items = preparing.await.map_err(Error::internal)?;
+        self.write(items).await
+    }
+
+    /// Writes prepared items; those that wait for a later line are set aside.
+    async fn write(&mut self, items: Vec<(u64, Item)>) -> Result<Vec<ImportLine>> {
+        let (indices, items): (Vec<u64>, Vec<Item>) = items.into_iter().unzip();
+        let command = Command::Write(Write { blueprint: Arc::clone(&self.blueprint), items });
+        let outcomes = match self.content.submit(command).await? {
+            Outcome::Written(outcomes) => outcomes,
+            Outcome::Stale => {
+                visible(&self.content.state(), &self.access, &self.slug)?;
+                let text = "the blueprint was changed during the import; run it again: what is there is updated";
+                return Err(Error::new(Code::Conflict, text));
+            }
+            _ => return Err(Error::internal("an import with another command's outcome")),
+        };
+        let mut answers = Vec::with_capacity(indices.len());
+        for (index, outcome) in indices.into_iter().zip(outcomes) {
+            match outcome {
+                ItemOutcome::Done(written) => {
+                    let op = match written.effect {
+                        Effect::Created => "created",
+                        Effect::Updated => "updated",
+                        Effect::Deleted => "deleted",
+                    };
+                    answers.push(ImportLine { index, result: Ok((written.id, op)) });
+                }
+                ItemOutcome::Failed(error) => answers.push(ImportLine { index, result: Err(error) }),
+                ItemOutcome::Waiting(item) => self.waiting.push((index, *item)),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Tries the waiting lines again as long as that helps; what is left then can only relate to each other.
+    async fn submit_waiting(&mut self) -> Result<Vec<ImportLine>> {
+        let mut answers = Vec::new();
+        loop {
+            let waiting = std::mem::take(&mut self.waiting);
+            let n_waiting = waiting.len();
+            if n_waiting == 0 {
+                return Ok(answers);
+            }
+            let items = waiting.into_iter().map(|(index, item)| (index, Item::Import(item))).collect();
+            answers.extend(self.write(items).await?);
+            if self.waiting.len() == n_waiting {
+                break;
+            }
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let last_try = |(index, item)| (index, Item::Import(ImportItem { missing: Missing::Refuse, ..item }));
+        answers.extend(self.write(waiting.into_iter().map(last_try).collect()).await?);
+        Ok(answers)
+    }
+}
+
+/// Reads one line into an item.
+fn prepare_line(bench: Workbench<'_>, line: &[u8]) -> Item {
+    let read = json::parse(line).and_then(object).and_then(|body| read_item(bench, &body));
+    match read {
+        Ok(item) => Item::Import(item),
+        Err(error) => Item::Refused(error),
+    }
+}
+
+fn read_item(bench: Workbench<'_>, body: &Map<String, Value>) -> Result<ImportItem> {
+    let known = ["key", "id", "published_at", "created_at", "updated_at", "attributes", "variants"];
+    let mut faults = unknown_keys(body, &known, &["type", "relationships"]);
+    let key = read_key(body.get("key"), &mut faults);
+    let id = read_id(body.get("id"), &mut faults);
+    let published = prepare::publication(body, &mut faults);
+    let created = read_date(body, "created_at", &mut faults);
+    let updated = read_date(body, "updated_at", &mut faults);
+    let copies = read_copies(bench, body, &mut faults);
+    faults.extend(copies.iter().flat_map(|copy| copy.faults.clone()));
+    if !faults.is_empty() {
+        return Err(Error::validation(faults));
+    }
+    Ok(ImportItem { key, id, copies, published, created, updated, missing: Missing::Wait })
+}
+
+fn read_key(value: Option<&Value>, faults: &mut Faults) -> Option<String> {
+    match value {
+        None | Some(Value::Null) => None,
+        Some(Value::String(key)) if (1..=1024).contains(&key.chars().count()) => Some(key.clone()),
+        Some(_) => {
+            faults.push(("key".to_owned(), vec!["must be a string of 1 to 1,024 characters".to_owned()]));
+            None
+        }
+    }
+}
+
+fn read_id(value: Option<&Value>, faults: &mut Faults) -> Option<ResourceId> {
+    let value = value.filter(|value| !value.is_null())?;
+    let id = value.as_str().and_then(ResourceId::parse);
+    if id.is_none() {
+        let text = "must be a resource id as the server answers it: a UUID in lower case with hyphens";
+        faults.push(("id".to_owned(), vec![text.to_owned()]));
+    }
+    id
+}
+
+fn read_date(body: &Map<String, Value>, key: &str, faults: &mut Faults) -> Option<i64> {
+    let value = body.get(key).filter(|value| !value.is_null())?;
+    prepare::date(value).map_err(|fault| faults.push((key.to_owned(), vec![fault]))).ok()
+}
+
+/// The copies of `attributes` (the default variant's) or of `variants`, each whole.
+fn read_copies(bench: Workbench<'_>, body: &Map<String, Value>, faults: &mut Faults) -> Vec<CopyDraft> {
+    let blueprint = bench.blueprint;
+    let bench = Workbench { variant: blueprint.default_variant(), ..bench };
+    match (body.get("attributes"), body.get("variants")) {
+        (Some(_), Some(_)) => {
+            let text = "cannot stand beside `attributes`: an item has the one or the other";
+            faults.push(("variants".to_owned(), vec![text.to_owned()]));
+            Vec::new()
+        }
+        (_, Some(Value::Object(variants))) => {
+            variants.iter().filter_map(|(slug, value)| read_variant(bench, slug, value, faults)).collect()
+        }
+        (_, Some(other)) => {
+            let text = format!("must be an object of variant slugs and attributes; it is {}", kind_of(other));
+            faults.push(("variants".to_owned(), vec![text]));
+            Vec::new()
+        }
+        _ => prepare::copy(bench, body, Extent::Whole, Relations::IdsAndKeys, faults).into_iter().collect(),
+    }
+}
+
+fn read_variant(bench: Workbench<'_>, slug: &str, value: &Value, faults: &mut Faults) -> Option<CopyDraft> {
+    let Some(variant) = bench.blueprint.variant(slug) else {
+        let slugs: Vec<&str> = bench.blueprint.variants.iter().map(|variant| variant.slug.as_str()).collect();
+        let text = format!("`{slug}` is no variant of this blueprint; variants are {}", prepare::quoted(&slugs));
+        faults.push(("variants".to_owned(), vec![text]));
+        return None;
+    };
+    match value {
+        Value::Object(attributes) => {
+            let bench = Workbench { variant: variant.number, ..bench };
+            Some(prepare::copy_of(bench, attributes, Extent::Whole, Relations::IdsAndKeys))
+        }
+        other => {
+            let text = format!("`{slug}` must hold an object of attributes; it is {}", kind_of(other));
+            faults.push(("variants".to_owned(), vec![text]));
+            None
+        }
+    }
+}

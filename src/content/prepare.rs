@@ -1,0 +1,158 @@
+//! Request bodies made into items of a write: parsed, checked, sanitised and projected, on the caller's thread.
+//!
+//! Decides nothing that depends on the state.
+
+use serde_json::{Map, Value};
+
+use crate::content::command::{CopyDraft, Extent, Faults, IfMatch, Item, Publication};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Error, Result};
+use crate::model::html::Sanitizer;
+use crate::model::id::ResourceId;
+use crate::model::time::{Millis, parse_system_date};
+use crate::model::value;
+use crate::projection;
+
+/// Keys that the server answers in a resource, and so takes back without looking at them (`API.md` 1.6).
+const ANSWERED_KEYS: [&str; 5] = ["id", "type", "created_at", "updated_at", "relationships"];
+
+/// What items are prepared with.
+#[derive(Clone, Copy)]
+pub(crate) struct Workbench<'a> {
+    /// The blueprint in force.
+    pub(crate) blueprint: &'a Blueprint,
+    /// What HTML is cleaned with.
+    pub(crate) sanitizer: &'a Sanitizer,
+    /// The variant that is written.
+    pub(crate) variant: u16,
+}
+
+/// The body of a create: `attributes`, and a `published_at` that may be left out.
+pub(crate) fn create(bench: Workbench<'_>, body: &Map<String, Value>) -> Item {
+    let mut faults = unknown_keys(body, &["attributes", "published_at"], &ANSWERED_KEYS);
+    let published = publication(body, &mut faults);
+    match copy(bench, body, Extent::Whole, value::Relations::Ids, &mut faults) {
+        Some(mut copy) => {
+            copy.faults.extend(faults);
+            let published = match published {
+                Publication::At(date) => Some(date),
+                Publication::Keep | Publication::Draft | Publication::Now => None,
+            };
+            Item::Create { copy, published }
+        }
+        None => {
+            faults.push(missing_attributes());
+            Item::Refused(Error::validation(faults))
+        }
+    }
+}
+
+/// What an update is allowed and asked for beside its body.
+#[derive(Clone)]
+pub(crate) struct UpdateTerms {
+    /// The resource.
+    pub(crate) id: ResourceId,
+    /// The versions of which it must have one.
+    pub(crate) if_match: Option<IfMatch>,
+    /// Whether a change between draft and published is allowed.
+    pub(crate) may_publish: bool,
+    /// `PUT` or `PATCH`.
+    pub(crate) extent: Extent,
+}
+
+/// The body of a `PUT` (all attributes) or a `PATCH` (some, or none).
+pub(crate) fn update(bench: Workbench<'_>, terms: UpdateTerms, body: &Map<String, Value>) -> Item {
+    let mut faults = unknown_keys(body, &["attributes", "published_at"], &ANSWERED_KEYS);
+    let published = publication(body, &mut faults);
+    let copy = copy(bench, body, terms.extent, value::Relations::Ids, &mut faults);
+    if copy.is_none() && terms.extent == Extent::Whole && !body.contains_key("attributes") {
+        faults.push(missing_attributes());
+    }
+    let UpdateTerms { id, if_match, may_publish, .. } = terms;
+    Item::Update { id, copy, published, may_publish, if_match, faults }
+}
+
+/// The `published_at` of a body: absent keeps, null is a draft.
+pub(crate) fn publication(body: &Map<String, Value>, faults: &mut Faults) -> Publication {
+    match body.get("published_at") {
+        None => Publication::Keep,
+        Some(Value::Null) => Publication::Draft,
+        Some(value) => match date(value) {
+            Ok(date) => Publication::At(date),
+            Err(fault) => {
+                faults.push(("published_at".to_owned(), vec![fault]));
+                Publication::Keep
+            }
+        },
+    }
+}
+
+/// A system date of a body.
+pub(crate) fn date(value: &Value) -> std::result::Result<Millis, String> {
+    value.as_str().and_then(parse_system_date).ok_or_else(|| {
+        let sent: String = value.to_string().chars().take(100).collect();
+        format!("must be an ISO 8601 date and time such as `2026-11-20T20:42:31+00:00`, or null; it is `{sent}`")
+    })
+}
+
+/// The copy that the `attributes` of a body describe; none if there are none, with a fault if they are no object.
+pub(crate) fn copy(
+    bench: Workbench<'_>,
+    body: &Map<String, Value>,
+    extent: Extent,
+    relations: value::Relations,
+    faults: &mut Faults,
+) -> Option<CopyDraft> {
+    match body.get("attributes")? {
+        Value::Object(attributes) => Some(copy_of(bench, attributes, extent, relations)),
+        other => {
+            let text = format!("must be an object of field slugs and values; it is {}", kind_of(other));
+            faults.push(("attributes".to_owned(), vec![text]));
+            // An empty copy, so that the other faults of the body are found too.
+            Some(copy_of(bench, &Map::new(), Extent::Partial, relations))
+        }
+    }
+}
+
+/// The copy of an `attributes` object.
+pub(crate) fn copy_of(
+    bench: Workbench<'_>,
+    attributes: &Map<String, Value>,
+    extent: Extent,
+    relations: value::Relations,
+) -> CopyDraft {
+    let Workbench { blueprint, sanitizer, variant } = bench;
+    let checked = value::check_attributes(blueprint, sanitizer, relations, attributes);
+    let references: Vec<(usize, &Value)> = checked.values.iter().map(|(place, value)| (*place, value)).collect();
+    let entry = projection::project(blueprint, &references);
+    CopyDraft { variant, extent, values: checked.values, entry, faults: checked.faults }
+}
+
+/// The faults of keys that a body may not have.
+pub(crate) fn unknown_keys(body: &Map<String, Value>, known: &[&str], ignored: &[&str]) -> Faults {
+    let is_known = |key: &str| known.contains(&key) || ignored.contains(&key);
+    let unknown = body.keys().filter(|key| !is_known(key));
+    unknown.map(|key| (key.clone(), vec![format!("is not a key here; known are {}", quoted(known))])).collect()
+}
+
+/// Names in backticks, joined by commas.
+pub(crate) fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// What a JSON value is, for messages.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn missing_attributes() -> (String, Vec<String>) {
+    ("attributes".to_owned(), vec!["is required: an object of field slugs and values".to_owned()])
+}

@@ -1,0 +1,124 @@
+//! The state that a command is decided against: the store, under what the commands before it in the group left.
+
+use std::collections::HashMap;
+
+use crate::content::record::{Copy, Meta};
+use crate::model::error::Error;
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+use crate::store::{Change, Counter, Key, Prefix, Store};
+
+/// A group of commands that are decided one after another and made durable together.
+pub(crate) struct Working<'a> {
+    store: &'a Store,
+    /// What the decided commands of the group left, and the command that is being decided.
+    overlay: HashMap<Key, Option<Vec<u8>>>,
+    /// The changes of the command that is being decided, in order.
+    changes: Vec<Change>,
+    /// Stored versions that no later snapshot names.
+    superseded: Vec<Key>,
+    /// The log number that the command gets if it changes anything.
+    pub(crate) number: u64,
+    /// The time of the command; never earlier than that of one before it.
+    pub(crate) now: Millis,
+    last_id: Option<ResourceId>,
+}
+
+/// What a decided command leaves to be made durable.
+pub(crate) struct Decided {
+    /// One log record.
+    pub(crate) changes: Vec<Change>,
+    /// Keys to remove once no snapshot names them.
+    pub(crate) superseded: Vec<Key>,
+}
+
+impl<'a> Working<'a> {
+    /// A group that begins at `number`, after the id `last_id` was given.
+    pub(crate) fn new(store: &'a Store, number: u64, now: Millis, last_id: Option<ResourceId>) -> Self {
+        Working { store, overlay: HashMap::new(), changes: Vec::new(), superseded: Vec::new(), number, now, last_id }
+    }
+
+    /// The id that was given last.
+    pub(crate) fn last_id(&self) -> Option<ResourceId> {
+        self.last_id
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, Error> {
+        match self.overlay.get(key) {
+            Some(value) => Ok(value.clone()),
+            None => self.store.get(key).map_err(Error::internal),
+        }
+    }
+
+    /// A resource's meta record.
+    pub(crate) fn meta(&self, blueprint: u32, id: ResourceId) -> Result<Option<Meta>, Error> {
+        let bytes = self.get(&Key::Resource { blueprint, id })?;
+        bytes.map(|bytes| Meta::decode(&bytes).map_err(Error::internal)).transpose()
+    }
+
+    /// The current version of a copy, if it was ever written.
+    pub(crate) fn copy(&self, blueprint: u32, id: ResourceId, meta: &Meta, variant: u16) -> Result<Option<Copy>, Error> {
+        let Some(number) = meta.copy(variant) else { return Ok(None) };
+        let bytes = self.get(&Key::Copy { blueprint, id, variant, number })?;
+        let bytes = bytes.ok_or_else(|| Error::internal(format!("the copy {variant}/{number} of {id} is missing")))?;
+        Copy::decode(&bytes).map(Some).map_err(Error::internal)
+    }
+
+    /// The resources of a table of the store, by id. Sees nothing of the command that is being decided.
+    pub(crate) fn scan(&self, prefix: Prefix) -> Result<impl Iterator<Item = Result<(ResourceId, Meta), Error>>, Error> {
+        Ok(self.store.scan(prefix).filter_map(|entry| match entry {
+            Ok((Key::Resource { id, .. }, bytes)) => {
+                Some(Meta::decode(&bytes).map(|meta| (id, meta)).map_err(Error::internal))
+            }
+            Ok(_) => None,
+            Err(error) => Some(Err(Error::internal(error))),
+        }))
+    }
+
+    /// Sets a key.
+    pub(crate) fn put(&mut self, key: Key, value: Vec<u8>) {
+        self.overlay.insert(key.clone(), Some(value.clone()));
+        self.changes.push(Change { key, value: Some(value) });
+    }
+
+    /// Removes a key.
+    pub(crate) fn remove(&mut self, key: Key) {
+        self.overlay.insert(key.clone(), None);
+        self.changes.push(Change { key, value: None });
+    }
+
+    /// Notes a stored version that nothing names from this command on.
+    pub(crate) fn supersede(&mut self, key: Key) {
+        self.superseded.push(key);
+    }
+
+    /// A new id, later than every one before it.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the system's generator fails.
+    pub(crate) fn new_id(&mut self) -> Result<ResourceId, Error> {
+        let mut random = [0; 10];
+        getrandom::fill(&mut random).map_err(Error::internal)?;
+        let id = ResourceId::next(self.last_id, self.now, random);
+        self.last_id = Some(id);
+        Ok(id)
+    }
+
+    /// Ends the command. The id and the time that were given last are part of its record, so that they never go back.
+    pub(crate) fn finish(&mut self) -> Option<Decided> {
+        let superseded = std::mem::take(&mut self.superseded);
+        if self.changes.is_empty() {
+            return None;
+        }
+        if let Some(id) = self.last_id {
+            self.put(Key::Counter(Counter::Resource), id.as_u128().to_be_bytes().to_vec());
+        }
+        self.put(Key::Counter(Counter::Time), self.now.to_le_bytes().to_vec());
+        self.number += 1;
+        Some(Decided { changes: std::mem::take(&mut self.changes), superseded })
+    }
+}

@@ -1,0 +1,63 @@
+//! The demonstration: blueprints that show what there is, and real articles. What is shown is in `src/demo`, whose
+//! `README.md` says where it comes from.
+
+use crate::access::Access;
+use crate::content::Content;
+use crate::model::error::{Error, Result};
+
+/// The blueprints in the order in which they can be made: what is related to first.
+const BLUEPRINTS: [&str; 4] = [
+    include_str!("demo/blueprints/authors.json"),
+    include_str!("demo/blueprints/articles.json"),
+    include_str!("demo/blueprints/site-settings.json"),
+    include_str!("demo/blueprints/contact-messages.json"),
+];
+
+const ARTICLES: &[u8] = include_bytes!("demo/articles.ndjson.zst");
+const AUTHORS: &[u8] = include_bytes!("demo/authors.ndjson");
+const SITE_SETTINGS: &[u8] = include_bytes!("demo/site-settings.ndjson");
+const CONTACT_MESSAGES: &[u8] = include_bytes!("demo/contact-messages.ndjson");
+
+/// Fills an empty content, as an import over the API would.
+///
+/// # Errors
+/// `INTERNAL` if the demonstration does not fit this version of the server; those of any write.
+pub async fn fill(content: &Content, access: &Access) -> Result<()> {
+    for blueprint in BLUEPRINTS {
+        content.create_blueprint(access, blueprint.as_bytes()).await?;
+    }
+    let articles = zstd::decode_all(ARTICLES).map_err(Error::internal)?;
+    for (slug, lines) in [
+        ("authors", AUTHORS),
+        ("articles", articles.as_slice()),
+        ("site-settings", SITE_SETTINGS),
+        ("contact-messages", CONTACT_MESSAGES),
+    ] {
+        let mut import = content.import(access, slug)?;
+        let mut answers = Vec::new();
+        for line in lines.split(|byte| *byte == b'\n') {
+            answers.extend(import.push(line).await?);
+        }
+        answers.extend(import.finish().await?);
+        for answer in answers {
+            answer.result.map_err(|error| Error::internal(format!("{slug} {}: {error}", answer.index)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Commands to try on the demonstration; each expects the token in `$TOKEN`.
+pub fn commands(address: &str) -> Vec<String> {
+    let get = |query: &str| format!("curl -sg -H \"Authorization: Bearer $TOKEN\" '{address}/v2/{query}'");
+    vec![
+        get("resources/articles?per_page=3&fields=id,attributes.title,attributes.tags"),
+        get("resources/articles?search=compiler%20error&sort=-reading_minutes&fields=attributes.title"),
+        get("resources/articles?variant=ja&filter[body][contains]=コンパイラ&fields=attributes.title&per_page=5"),
+        get("resources/site-settings"),
+        format!(
+            "curl -s -X POST -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \
+             -d '{{\"attributes\":{{\"subject\":\"Hello\",\"email\":\"ada@example.org\",\"message\":\"It works.\"}}}}' \
+             '{address}/v2/resources/contact-messages'"
+        ),
+    ]
+}

@@ -1,0 +1,214 @@
+//! Resources: get, list, create, update, delete, export, import (`API.md` 4 and 6).
+
+use axum::body::{Body, Bytes};
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::App;
+use super::error::ApiError;
+use super::extract::{Bearer, PathOne, PathTwo, read_json_body, read_stream};
+use super::respond::{address, data, json_text, not_modified};
+use crate::content::{Answer, Etags, Export, ImportLine};
+use crate::model::ability::Ability;
+
+/// How many pieces of a streamed answer may wait for the client.
+const PIECES_IN_FLIGHT: usize = 4;
+
+pub(super) async fn list(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathOne(blueprint): PathOne,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let reading = app.content.read(&access, &blueprint)?;
+    let raw = raw.unwrap_or_default();
+    let tag = format!("\"{}\"", reading.list_tag());
+    let address = address(&app, &headers, &format!("/v2/resources/{blueprint}"));
+    // The parameters are checked also where nothing changed: a wrong one is never answered with 304.
+    let answer = reading.list(&raw, &address)?;
+    let vary = [(header::ETAG, tag.clone()), (header::VARY, "Authorization".to_owned())];
+    if not_modified(&headers, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, vary).into_response());
+    }
+    Ok((vary, json_text(StatusCode::OK, answer.json)).into_response())
+}
+
+pub(super) async fn find(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathTwo(blueprint, id): PathTwo,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let answer = app.content.read(&access, &blueprint)?.find(&id, &raw.unwrap_or_default())?;
+    let tag = etag(&answer);
+    let vary = [(header::ETAG, tag.clone()), (header::VARY, "Authorization".to_owned())];
+    if not_modified(&headers, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, vary).into_response());
+    }
+    Ok((vary, data(StatusCode::OK, &answer.json)).into_response())
+}
+
+pub(super) async fn create(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathOne(blueprint): PathOne,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let writing = app.content.write(&access, Ability::Create, &blueprint, &raw.unwrap_or_default())?;
+    let body = read_json_body(&app, &headers, body).await?;
+    let (id, answer) = writing.create(&body).await?;
+    let location = address(&app, &headers, &format!("/v2/resources/{blueprint}/{id}"));
+    let head = [(header::ETAG, etag(&answer)), (header::LOCATION, location)];
+    Ok((head, data(StatusCode::CREATED, &answer.json)).into_response())
+}
+
+pub(super) async fn replace(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathTwo(blueprint, id): PathTwo,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let writing = app.content.write(&access, Ability::Update, &blueprint, &raw.unwrap_or_default())?;
+    let id = writing.target(&id)?;
+    let body = read_json_body(&app, &headers, body).await?;
+    let answer = writing.replace(id, if_match(&headers), &body).await?;
+    Ok(([(header::ETAG, etag(&answer))], data(StatusCode::OK, &answer.json)).into_response())
+}
+
+pub(super) async fn change(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathTwo(blueprint, id): PathTwo,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let writing = app.content.write(&access, Ability::Update, &blueprint, &raw.unwrap_or_default())?;
+    let id = writing.target(&id)?;
+    let body = read_json_body(&app, &headers, body).await?;
+    let answer = writing.change(id, if_match(&headers), &body).await?;
+    Ok(([(header::ETAG, etag(&answer))], data(StatusCode::OK, &answer.json)).into_response())
+}
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathTwo(blueprint, id): PathTwo,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+) -> Result<StatusCode, ApiError> {
+    let writing = app.content.write(&access, Ability::Delete, &blueprint, &raw.unwrap_or_default())?;
+    let id = writing.target(&id)?;
+    writing.delete(id, if_match(&headers)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn export(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathOne(blueprint): PathOne,
+    RawQuery(raw): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let export = app.content.read(&access, &blueprint)?.export(&raw.unwrap_or_default(), accept)?;
+    let media_type = HeaderValue::from_static(export.format().media_type());
+    let (pieces, body) = mpsc::channel(PIECES_IN_FLIGHT);
+    tokio::task::spawn_blocking(move || send_export(export, &pieces));
+    let body = Body::from_stream(ReceiverStream::new(body));
+    Ok(([(header::CONTENT_TYPE, media_type), (header::VARY, HeaderValue::from_static("Authorization"))], body)
+        .into_response())
+}
+
+/// Writes an export piece by piece; a client that goes away ends it. A fault cuts the answer off, so that it cannot be
+/// taken for a whole one.
+fn send_export(mut export: Export, pieces: &mpsc::Sender<Result<Bytes, std::io::Error>>) {
+    loop {
+        let piece = match export.next_chunk() {
+            Ok(Some(piece)) => Ok(Bytes::from(piece)),
+            Ok(None) => return,
+            Err(error) => Err(std::io::Error::other(error)),
+        };
+        let is_last = piece.is_err();
+        if pieces.blocking_send(piece).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+pub(super) async fn import(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    PathOne(blueprint): PathOne,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let mut import = app.content.import(&access, &blueprint)?;
+    let mut lines = read_stream(&app, &headers, body)?;
+    let (pieces, answer) = mpsc::channel::<Result<Bytes, std::io::Error>>(PIECES_IN_FLIGHT);
+    tokio::spawn(async move {
+        let outcome = async {
+            while let Some(line) = lines.next().await? {
+                let answers = import.push(&line).await.map_err(ApiError::from)?;
+                // A client that no longer listens to the answers has still sent its lines: they are imported.
+                let _ = pieces.send(Ok(answer_lines(answers))).await;
+            }
+            let answers = import.finish().await.map_err(ApiError::from)?;
+            let _ = pieces.send(Ok(answer_lines(answers))).await;
+            Ok::<(), ApiError>(())
+        };
+        if let Err(error) = outcome.await {
+            // The status is sent already; the last line says what ended the import.
+            let _ = pieces.send(Ok(Bytes::from(format!("{}\n", error.to_json())))).await;
+        }
+    });
+    let body = Body::from_stream(ReceiverStream::new(answer));
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+fn answer_lines(answers: Vec<ImportLine>) -> Bytes {
+    let mut out = String::new();
+    for ImportLine { index, result } in answers {
+        let line = match result {
+            Ok((id, op)) => serde_json::json!({ "index": index, "id": id.to_string(), "op": op }),
+            Err(error) => serde_json::json!({ "index": index, "errors": ApiError::from(error).object() }),
+        };
+        out.push_str(&line.to_string());
+        out.push('\n');
+    }
+    Bytes::from(out)
+}
+
+fn etag(answer: &Answer) -> String {
+    let (resource, blueprint) = answer.version;
+    format!("\"{resource}-{blueprint}\"")
+}
+
+/// The versions of an `If-Match`. Weak tags, and what is no tag of ours, match nothing.
+fn if_match(headers: &HeaderMap) -> Etags {
+    let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
+    if values.peek().is_none() {
+        return Etags::Any;
+    }
+    let mut versions = Vec::new();
+    for tag in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
+        if tag.trim() == "*" {
+            return Etags::Any;
+        }
+        let numbers = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+        let numbers = numbers.and_then(|tag| tag.split_once('-'));
+        let parsed = numbers.and_then(|(resource, blueprint)| Some((resource.parse().ok()?, blueprint.parse().ok()?)));
+        versions.extend(parsed);
+    }
+    Etags::Versions(versions)
+}

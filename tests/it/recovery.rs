@@ -1,0 +1,155 @@
+//! Nothing that was acknowledged is lost, whatever ends the process.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Server};
+
+const WRITERS: usize = 4;
+const KILLS: usize = 10;
+
+/// What is known of a resource: the last acknowledged value, and whether a later write was under way at the kill.
+#[derive(Debug, Clone)]
+struct Known {
+    value: Option<u64>,
+    pending: Option<Option<u64>>,
+}
+
+#[test]
+fn every_acknowledged_write_survives_kills_at_random_moments() {
+    let mut server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Value", "slug": "value", "type": "number" },
+        { "name": "Text", "slug": "text", "type": "text" }]));
+    let known: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
+    let counter = AtomicU64::new(0);
+    for kill in 0..KILLS {
+        let stop = AtomicBool::new(false);
+        let address = server.address().to_owned();
+        std::thread::scope(|scope| {
+            for _ in 0..WRITERS {
+                scope.spawn(|| write_until(&address, &stop, &known, &counter));
+            }
+            // Moments are spread over the first half second, when starts, syncs and checkpoints fall.
+            std::thread::sleep(Duration::from_millis(40 + (kill as u64 * 61) % 500));
+            kill_process(server.process());
+            stop.store(true, Ordering::SeqCst);
+        });
+        server.kill_and_restart();
+        check_everything(&server, &mut known.lock().unwrap());
+    }
+    assert!(known.lock().unwrap().len() > 50, "the writers did write");
+}
+
+fn kill_process(id: u32) {
+    let killed = std::process::Command::new("kill").args(["-9", &id.to_string()]).status().unwrap();
+    assert!(killed.success());
+}
+
+/// Creates, changes and deletes until the server is gone, noting what was acknowledged.
+fn write_until(address: &str, stop: &AtomicBool, known: &Mutex<BTreeMap<String, Known>>, counter: &AtomicU64) {
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+    let bearer = format!("Bearer {ADMIN}");
+    let mut mine: Vec<String> = Vec::new();
+    while !stop.load(Ordering::SeqCst) {
+        let value = counter.fetch_add(1, Ordering::SeqCst);
+        let body = json!({ "attributes": { "value": value, "text": "x".repeat((value % 3000) as usize) } });
+        let (method, path, id) = match (value % 4, mine.last().cloned()) {
+            (1, Some(id)) => ("PATCH", format!("/{id}"), Some(id)),
+            (3, Some(id)) if value % 8 == 7 => ("DELETE", format!("/{id}"), Some(id)),
+            _ => ("POST", String::new(), None),
+        };
+        let intended = (method != "DELETE").then_some(value);
+        if let Some(id) = &id {
+            known.lock().unwrap().entry(id.clone()).and_modify(|known| known.pending = Some(intended));
+        }
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{address}/v2/resources/notes{path}"))
+            .header("authorization", &bearer)
+            .header("content-type", "application/json");
+        let sent = match method {
+            "DELETE" => agent.run(request.body(()).unwrap()),
+            _ => agent.run(request.body(body.to_string()).unwrap()),
+        };
+        let Ok(mut response) = sent else { return };
+        let status = response.status().as_u16();
+        let Ok(text) = response.body_mut().read_to_string() else { return };
+        assert!(status < 300, "{method} {path}: {status} {text}");
+        let id = id.unwrap_or_else(|| {
+            let body: Value = serde_json::from_str(&text).unwrap();
+            body["data"]["id"].as_str().unwrap().to_owned()
+        });
+        known.lock().unwrap().insert(id.clone(), Known { value: intended, pending: None });
+        match method {
+            "POST" => mine.push(id),
+            "DELETE" => {
+                mine.pop();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Every resource is as it was acknowledged, or as the write that was under way would have left it; the list agrees.
+fn check_everything(server: &Server, known: &mut BTreeMap<String, Known>) {
+    let mut listed: BTreeMap<String, u64> = BTreeMap::new();
+    let mut page = 1;
+    let total = loop {
+        let reply = server.get(&format!("/v2/resources/notes?per_page=100&page={page}&sort=value")).expect(200).json();
+        for item in reply["data"].as_array().unwrap() {
+            let value = item["attributes"]["value"].as_u64().unwrap();
+            listed.insert(item["id"].as_str().unwrap().to_owned(), value);
+        }
+        if reply["links"]["next"].is_null() {
+            break reply["meta"]["total"].as_u64().unwrap();
+        }
+        page += 1;
+    };
+    assert_eq!(total, listed.len() as u64, "the total agrees with the pages");
+    for (id, known) in known.iter_mut() {
+        let stored = listed.get(id).copied();
+        let is_explained = stored == known.value || known.pending.is_some_and(|pending| pending == stored);
+        assert!(is_explained, "{id}: {stored:?}, but {known:?}");
+        *known = Known { value: stored, pending: None };
+        let get = server.get(&format!("/v2/resources/notes/{id}"));
+        assert_eq!(get.status == 200, stored.is_some(), "get and list agree on {id}");
+    }
+    // What is listed but was never acknowledged was under way at a kill; it is whole, and known from now on.
+    for (id, value) in listed {
+        let export = server.get(&format!("/v2/resources/notes?filter[id]={id}&filter[value]={value}")).expect(200);
+        assert_eq!(export.json()["meta"]["total"], 1, "the index finds {id} by its value");
+        known.entry(id).or_insert(Known { value: Some(value), pending: None });
+    }
+}
+
+#[test]
+fn a_write_is_in_the_next_list_and_search_a_thousand_times() {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    for round in 0..1000u64 {
+        let text = format!("needle-{round}-end");
+        let id = server.create("notes", json!({ "text": text }));
+        let list = server.get("/v2/resources/notes?per_page=1").expect(200).json();
+        assert_eq!(list["meta"]["total"], round + 1);
+        assert_eq!(list["data"][0]["id"], id.as_str());
+        assert_eq!(server.ids(&format!("notes?search={text}")), [id.as_str()]);
+    }
+}
+
+#[test]
+fn a_terminated_server_exits_with_success_and_starts_where_it_ended() {
+    let mut server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    let ids: Vec<String> = (0..20).map(|n| server.create("notes", json!({ "text": format!("note {n}") }))).collect();
+    assert!(server.terminate().success());
+    server.restart();
+    assert_eq!(server.get("/readyz").expect(200).status, 200);
+    let mut listed = server.ids("notes?per_page=100&sort=id");
+    assert_eq!(listed, ids);
+    listed.reverse();
+    assert_eq!(server.ids("notes?per_page=100"), listed, "newest first by default");
+}

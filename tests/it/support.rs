@@ -1,0 +1,257 @@
+//! The server under test: the real binary on a folder of its own, and short verbs to drive it with.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A token with every ability.
+pub(crate) const ADMIN: &str = "an-admin-token-for-tests-of-32-characters";
+
+/// A running server. Killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    folder: PathBuf,
+    _temp: Option<TempDir>,
+    address: String,
+    token: String,
+    agent: ureq::Agent,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// `data` of the body.
+    pub(crate) fn data(&self) -> Value {
+        self.json()["data"].take()
+    }
+
+    /// The error code.
+    pub(crate) fn code(&self) -> String {
+        self.json()["errors"]["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The error message.
+    pub(crate) fn message(&self) -> String {
+        self.json()["errors"]["message"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The same reply, if it has that status.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Reply {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+}
+
+impl Server {
+    /// A server on an empty folder.
+    pub(crate) fn start() -> Server {
+        Server::start_with(&[])
+    }
+
+    /// A server on an empty folder, with more arguments.
+    pub(crate) fn start_with(arguments: &[&str]) -> Server {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("data");
+        let mut server = Server::start_in(&folder, arguments);
+        server._temp = Some(temp);
+        server
+    }
+
+    /// A server on that folder.
+    pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Server {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_bindery"))
+            .arg("serve")
+            .args(["--listen", "127.0.0.1:0", "--log", "warn", "--data"])
+            .arg(folder)
+            .args(arguments)
+            .env("BINDERY_ADMIN_TOKEN", ADMIN)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let address = loop {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "the server ended without listening");
+            if let Some(rest) = line.split("listens on ").nth(1) {
+                break rest.split(',').next().unwrap().to_owned();
+            }
+        };
+        // What else it prints is read to its end, so that it never waits for a reader.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .allow_non_standard_methods(true)
+            .timeout_global(Some(Duration::from_secs(60)))
+            .build()
+            .new_agent();
+        Server { child, folder: folder.to_owned(), _temp: None, address, token: ADMIN.to_owned(), agent }
+    }
+
+    /// The same server with another token.
+    pub(crate) fn as_token(&self, token: &str) -> Client<'_> {
+        Client { server: self, token: token.to_owned() }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// `kill -9`, then a start on the same folder.
+    pub(crate) fn kill_and_restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.restart();
+    }
+
+    /// Ends the process as a service manager does.
+    pub(crate) fn terminate(&mut self) -> std::process::ExitStatus {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.child.wait().unwrap()
+    }
+
+    /// A start on the same folder, after the process ended.
+    pub(crate) fn restart(&mut self) {
+        let temp = self._temp.take();
+        let mut server = Server::start_in(&self.folder.clone(), &[]);
+        server._temp = temp;
+        *self = server;
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Reply {
+        self.send("GET", path, None)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
+        self.send("POST", path, Some(body))
+    }
+
+    pub(crate) fn put(&self, path: &str, body: &Value) -> Reply {
+        self.send("PUT", path, Some(body))
+    }
+
+    pub(crate) fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.send("PATCH", path, Some(body))
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Reply {
+        self.send("DELETE", path, None)
+    }
+
+    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
+        self.as_token(&self.token).send(method, path, body)
+    }
+
+    /// Creates a blueprint with these fields.
+    #[track_caller]
+    pub(crate) fn blueprint(&self, slug: &str, fields: Value) -> Value {
+        self.post("/v2/blueprints", &json!({ "name": slug, "slug": slug, "fields": fields })).expect(201).data()
+    }
+
+    /// Creates a published resource and returns its id.
+    #[track_caller]
+    pub(crate) fn create(&self, blueprint: &str, attributes: Value) -> String {
+        let body = json!({ "attributes": attributes, "published_at": "2026-01-01T00:00:00Z" });
+        let reply = self.post(&format!("/v2/resources/{blueprint}"), &body).expect(201);
+        reply.data()["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The ids of a list, in order.
+    #[track_caller]
+    pub(crate) fn ids(&self, path_and_query: &str) -> Vec<String> {
+        let reply = self.get(&format!("/v2/resources/{path_and_query}")).expect(200);
+        let data = reply.data();
+        data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Creates a token with these abilities and returns its secret.
+    #[track_caller]
+    pub(crate) fn token(&self, abilities: &[&str]) -> String {
+        let reply = self.post("/v2/tokens", &json!({ "name": "test", "abilities": abilities })).expect(201);
+        reply.data()["secret"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server as the bearer of one token sees it.
+pub(crate) struct Client<'a> {
+    server: &'a Server,
+    token: String,
+}
+
+impl Client<'_> {
+    pub(crate) fn get(&self, path: &str) -> Reply {
+        self.send("GET", path, None)
+    }
+
+    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
+        let json = [("content-type", "application/json")];
+        match body {
+            Some(body) => self.raw(method, path, &json, body.to_string().as_bytes()),
+            None => self.raw(method, path, &[], b""),
+        }
+    }
+
+    /// A request with exactly these headers (beside the token's) and this body.
+    pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        let mut request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.server.address))
+            .header("host", self.server.address.trim_start_matches("http://"));
+        if !self.token.is_empty() {
+            request = request.header("authorization", format!("Bearer {}", self.token));
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let has_body = !body.is_empty() || !headers.is_empty() && method == "POST";
+        let sent = if has_body {
+            let agent = &self.server.agent;
+            agent.run(request.body(body).unwrap())
+        } else {
+            self.server.agent.run(request.body(()).unwrap())
+        };
+        let mut response = sent.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        let headers = response.headers().iter();
+        let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or("").to_owned())).collect();
+        let mut bytes = Vec::new();
+        response.body_mut().as_reader().read_to_end(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        Reply { status: response.status().as_u16(), headers, text }
+    }
+}
