@@ -1,3 +1,5 @@
 //! Bindery: a headless content server.
 
+pub mod log;
 pub mod model;
+pub mod store;

@@ -1,2 +1,1 @@
 //! Everything that is driven from outside.
-

@@ -1,0 +1,99 @@
+//! The log's folder: names of segments, how they come to be, and the lock.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::error::{LogError, at};
+use super::segment::{self, Named};
+
+const SUFFIX: &str = ".log";
+/// A segment that has no name yet.
+pub(super) const UNFINISHED: &str = "next.zeros";
+
+/// Creates the folder if need be and takes its lock, which lives as long as the file.
+pub(super) fn create_and_lock(folder: &Path) -> Result<File, LogError> {
+    fs::create_dir_all(folder).map_err(at("create", folder))?;
+    let path = folder.join("LOCK");
+    let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(at("open", &path))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(LogError::InUse { folder: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(at("lock", &path)(source)),
+    }
+}
+
+/// Removes what a crash left of a segment that was being prepared.
+pub(super) fn remove_unfinished(folder: &Path) -> Result<(), LogError> {
+    let path = folder.join(UNFINISHED);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at("remove", &path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// The segments, oldest first.
+pub(super) fn list(folder: &Path) -> Result<Vec<Named>, LogError> {
+    let mut segments = Vec::new();
+    for entry in fs::read_dir(folder).map_err(at("read", folder))? {
+        let entry = entry.map_err(at("read", folder))?;
+        let name = entry.file_name();
+        let first = name.to_str().and_then(|name| name.strip_suffix(SUFFIX)).and_then(|first| first.parse().ok());
+        if let Some(first) = first {
+            let path = entry.path();
+            let bytes = entry.metadata().map_err(at("read", &path))?.len();
+            segments.push(Named { first, path, bytes });
+        }
+    }
+    segments.sort_by_key(|segment| segment.first);
+    Ok(segments)
+}
+
+/// Makes an empty segment of `bytes` bytes for the records from `first` on.
+pub(super) fn create(folder: &Path, first: u64, epoch: u64, bytes: u64) -> Result<(Named, File), LogError> {
+    let zeros =
+        write_zeros(folder, bytes).map_err(|source| LogError::NoSpace { folder: folder.to_owned(), bytes, source })?;
+    name(folder, zeros, first, epoch, bytes)
+}
+
+/// Makes the unnamed file of zeros a segment: header, sync, name, sync of the folder.
+pub(super) fn name(folder: &Path, zeros: File, first: u64, epoch: u64, bytes: u64) -> Result<(Named, File), LogError> {
+    let unfinished = folder.join(UNFINISHED);
+    let path = folder.join(format!("{first:020}{SUFFIX}"));
+    zeros.write_all_at(&segment::encode_header(epoch, first), 0).map_err(at("write", &unfinished))?;
+    zeros.sync_all().map_err(at("sync", &unfinished))?;
+    fs::rename(&unfinished, &path).map_err(at("rename", &unfinished))?;
+    sync(folder)?;
+    Ok((Named { first, path, bytes }, zeros))
+}
+
+/// Writes and syncs the file that will be the next segment.
+pub(super) fn write_zeros(folder: &Path, bytes: u64) -> io::Result<File> {
+    let path: PathBuf = folder.join(UNFINISHED);
+    let mut file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
+    let block = vec![0u8; 1 << 20];
+    let mut left = bytes;
+    while left > 0 {
+        let length = left.min(block.len() as u64) as usize;
+        file.write_all(&block[..length])?;
+        left -= length as u64;
+    }
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// Makes names in the folder durable.
+pub(super) fn sync(folder: &Path) -> Result<(), LogError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
+}
+
+/// A number that no other file of the log has had: it is part of every checksum, so that the bytes of one file never
+/// pass for those of another.
+pub(super) fn new_epoch() -> Result<u64, LogError> {
+    getrandom::u64().map_err(|error| LogError::Io {
+        action: "read",
+        file: PathBuf::from("the system's random numbers"),
+        source: io::Error::other(error.to_string()),
+    })
+}

@@ -1,0 +1,119 @@
+//! Opening sled, whatever a crash has left in its folder.
+//!
+//! sled writes a snapshot of its page table when it opens, as `snap.<n>.generating`, and renames it. Killed in between,
+//! it takes the unfinished file for the newest snapshot at the next start, and fails ever after. So such files go first,
+//! and a newest snapshot with a bad checksum is moved out of the way: sled then makes its page table from the data file.
+
+use std::any::Any;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::error::{StoreError, at};
+use super::{SEGMENT_BYTES, StoreOptions};
+
+/// sled lets go of its file some time after the last handle is dropped.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// sled's data file.
+pub(super) fn data_path(folder: &Path) -> PathBuf {
+    sled_folder(folder).join("db")
+}
+
+/// Opens sled in its folder within the store's, and makes the names of new files durable.
+pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<sled::Db, StoreError> {
+    let sled_folder = sled_folder(folder);
+    fs::create_dir_all(&sled_folder).map_err(at("create", &sled_folder))?;
+    clear_snapshots(&sled_folder)?;
+    let started = Instant::now();
+    let mut tries = 0;
+    let db = loop {
+        match try_open(&sled_folder, options) {
+            Ok(db) => break db,
+            Err(Refusal::InUse) if started.elapsed() < LOCK_PATIENCE => std::thread::sleep(Duration::from_millis(20)),
+            Err(Refusal::InUse) => return Err(StoreError::InUse { folder: folder.to_owned() }),
+            // What failed may have left an unfinished snapshot of its own.
+            Err(Refusal::Other(_)) if tries == 0 => {
+                tries += 1;
+                clear_snapshots(&sled_folder)?;
+            }
+            Err(Refusal::Other(what)) => return Err(StoreError::DoesNotOpen { folder: folder.to_owned(), what }),
+        }
+    };
+    for path in [&sled_folder.join("conf"), &sled_folder, folder] {
+        File::open(path).and_then(|file| file.sync_all()).map_err(at("sync", path))?;
+    }
+    Ok(db)
+}
+
+/// The message of a panic.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
+}
+
+fn sled_folder(folder: &Path) -> PathBuf {
+    folder.join("sled")
+}
+
+enum Refusal {
+    InUse,
+    Other(String),
+}
+
+fn try_open(sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, Refusal> {
+    let config = sled::Config::new()
+        .path(sled_folder)
+        .cache_capacity(options.cache_bytes)
+        .segment_size(SEGMENT_BYTES)
+        .flush_every_ms(Some(u64::try_from(options.flush_every.as_millis()).unwrap_or(u64::MAX).max(1)));
+    match catch_unwind(AssertUnwindSafe(|| config.open())) {
+        Ok(Ok(db)) => Ok(db),
+        // The one way to tell: sled makes an error of its own from the lock's.
+        Ok(Err(sled::Error::Io(error))) if error.to_string().contains("could not acquire lock") => Err(Refusal::InUse),
+        Ok(Err(error)) => Err(Refusal::Other(error.to_string())),
+        Err(panic) => Err(Refusal::Other(panic_text(panic.as_ref()))),
+    }
+}
+
+/// Removes unfinished snapshots and moves a damaged newest one aside.
+fn clear_snapshots(sled_folder: &Path) -> Result<(), StoreError> {
+    let mut snapshots = Vec::new();
+    for entry in fs::read_dir(sled_folder).map_err(at("read", sled_folder))? {
+        let path = entry.map_err(at("read", sled_folder))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !name.starts_with("snap.") {
+            continue;
+        }
+        if name.ends_with(".generating") {
+            fs::remove_file(&path).map_err(at("remove", &path))?;
+        } else {
+            snapshots.push(path);
+        }
+    }
+    snapshots.sort();
+    if let Some(newest) = snapshots.last()
+        && !is_whole(newest)?
+    {
+        let aside = sled_folder.join("damaged-snapshot");
+        fs::rename(newest, aside).map_err(at("rename", newest))?;
+    }
+    Ok(())
+}
+
+/// A snapshot ends with its length (8 bytes) and the CRC32 of what is before both (4 bytes).
+fn is_whole(snapshot: &Path) -> Result<bool, StoreError> {
+    let bytes = match fs::read(snapshot) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(at("read", snapshot)(error)),
+    };
+    let Some(((body, _length), sum)) =
+        bytes.split_last_chunk::<4>().and_then(|(rest, sum)| rest.split_last_chunk::<8>().map(|split| (split, sum)))
+    else {
+        return Ok(false);
+    };
+    Ok(!body.is_empty() && crc32fast::hash(body) == u32::from_le_bytes(*sum))
+}

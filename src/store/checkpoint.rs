@@ -1,0 +1,44 @@
+//! Two small files beside sled's: the number that is durable for certain, and the note that the store is not to be used
+//! any more.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use super::error::{StoreError, at};
+
+const NAME: &str = "CHECKPOINT";
+const UNFINISHED: &str = "CHECKPOINT.new";
+const CONDEMNED: &str = "CONDEMNED";
+
+/// The number that the last checkpoint of the store in `folder` made durable; nothing if there was none, or if the file
+/// that says so is damaged.
+pub fn checkpointed(folder: &Path) -> Option<u64> {
+    let bytes: [u8; 12] = fs::read(folder.join(NAME)).ok()?.try_into().ok()?;
+    let (number, sum) = bytes.split_first_chunk::<8>()?;
+    (crc32fast::hash(number).to_le_bytes() == sum).then(|| u64::from_le_bytes(*number))
+}
+
+/// Why the store in `folder` is to be built again, if it is.
+pub(crate) fn condemned(folder: &Path) -> Option<String> {
+    fs::read(folder.join(CONDEMNED)).ok().map(|reason| String::from_utf8_lossy(&reason).into_owned())
+}
+
+/// Leaves the note. It may fail as everything on that disk may: then the damage is found again.
+pub(super) fn condemn(folder: &Path, reason: &str) {
+    let _ = fs::write(folder.join(CONDEMNED), reason);
+}
+
+/// Notes the number by a rename, so that there is always a whole file.
+pub(super) fn write(folder: &Path, number: u64) -> Result<(), StoreError> {
+    let unfinished = folder.join(UNFINISHED);
+    let number = number.to_le_bytes();
+    let written = File::create(&unfinished).and_then(|mut file| {
+        file.write_all(&number)?;
+        file.write_all(&crc32fast::hash(&number).to_le_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(at("write", &unfinished))?;
+    fs::rename(&unfinished, folder.join(NAME)).map_err(at("rename", &unfinished))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
+}

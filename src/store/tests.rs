@@ -1,0 +1,373 @@
+#![allow(clippy::unwrap_used)]
+
+mod keys;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::model::id::ResourceId;
+
+fn open(folder: &Path) -> Store {
+    Store::open(folder, &StoreOptions { cache_bytes: 8 << 20, flush_every: Duration::from_millis(50) }).unwrap()
+}
+
+fn resource(id: u128) -> Key {
+    Key::Resource { blueprint: 1, id: ResourceId::from_u128(id) }
+}
+
+/// Bytes that do not compress, the same for the same seed.
+fn noise(length: usize, seed: u64) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+fn all(store: &Store) -> BTreeMap<Key, Vec<u8>> {
+    store.scan(Prefix::All).collect::<Result<_, _>>().unwrap()
+}
+
+fn raw_keys(store: &Store) -> usize {
+    store.0.db.iter().count()
+}
+
+#[test]
+fn values_of_all_sizes_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let lengths = [0, 1, 511, 512, 4096, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES, 1 << 20];
+    let mut expected = BTreeMap::new();
+    for (at, length) in lengths.into_iter().enumerate() {
+        expected.insert(resource(2 * at as u128), noise(length, at as u64));
+        expected.insert(resource(2 * at as u128 + 1), b"compresses ".iter().copied().cycle().take(length).collect());
+    }
+    let changes: Vec<Change> = expected.iter().map(|(key, value)| Change::put(key.clone(), value.clone())).collect();
+    store.apply(7, &changes).unwrap();
+    for (key, value) in &expected {
+        assert_eq!(store.get(key).unwrap().as_ref(), Some(value), "{key:?}");
+    }
+    assert_eq!(all(&store), expected);
+    assert_eq!(store.get(&resource(999)).unwrap(), None);
+    drop(store);
+    let store = open(folder.path());
+    assert_eq!(store.applied(), 7);
+    assert_eq!(all(&store), expected);
+}
+
+#[test]
+fn chunks_go_with_their_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let key = resource(1);
+    for (number, length) in [(1, 5 * CHUNK_BYTES), (2, 2 * CHUNK_BYTES), (3, 10), (4, 3 * CHUNK_BYTES)] {
+        store.apply(number, &[Change::put(key.clone(), noise(length, number))]).unwrap();
+        let chunks = if length > CHUNK_BYTES { length / CHUNK_BYTES } else { 0 };
+        assert_eq!(raw_keys(&store), 2 + chunks, "{length}");
+        assert_eq!(store.get(&key).unwrap(), Some(noise(length, number)));
+    }
+    store.apply(5, &[Change::delete(key.clone())]).unwrap();
+    assert_eq!((raw_keys(&store), store.get(&key).unwrap()), (1, None));
+}
+
+#[test]
+fn replay_removes_chunks_that_a_crash_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let changes = |number: u64| [Change::put(resource(1), noise(2 * CHUNK_BYTES, number))];
+    store.apply(1, &changes(1)).unwrap();
+    // As if killed between the value of record 2 and the removal of what it replaces.
+    let old: Vec<_> = store.0.db.scan_prefix([CHUNK]).map(Result::unwrap).collect();
+    store.apply(2, &changes(2)).unwrap();
+    for (key, value) in old {
+        store.0.db.insert(key, value).unwrap();
+    }
+    assert_eq!(raw_keys(&store), 2 + 4);
+    store.replay(1, &changes(1)).unwrap();
+    store.replay(2, &changes(2)).unwrap();
+    assert_eq!(raw_keys(&store), 2 + 2);
+    assert_eq!(store.get(&resource(1)).unwrap(), Some(noise(2 * CHUNK_BYTES, 2)));
+}
+
+#[test]
+fn a_value_can_be_read_while_it_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let incompressible = |number: u64| [number.to_le_bytes().to_vec(), noise(3 * CHUNK_BYTES, number)].concat();
+    store.apply(1, &[Change::put(resource(1), incompressible(1))]).unwrap();
+    let writer = store.clone();
+    let writes = std::thread::spawn(move || {
+        for number in 2..200 {
+            writer.apply(number, &[Change::put(resource(1), incompressible(number))]).unwrap();
+        }
+    });
+    while !writes.is_finished() {
+        for read in [store.get(&resource(1)).unwrap().unwrap(), all(&store).remove(&resource(1)).unwrap()] {
+            let number = u64::from_le_bytes(read[..8].try_into().unwrap());
+            assert!(read == incompressible(number), "a mixture of {number}");
+        }
+    }
+    writes.join().unwrap();
+}
+
+#[test]
+fn a_scan_is_one_table_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let id = ResourceId::from_u128;
+    let copy = |blueprint, of, variant, number| Key::Copy { blueprint, id: id(of), variant, number };
+    let keys = [
+        Key::Counter(Counter::Member),
+        Key::Blueprint(1),
+        Key::Blueprint(256),
+        resource(3),
+        resource(256),
+        Key::Resource { blueprint: 2, id: id(1) },
+        Key::Resource { blueprint: u32::MAX, id: id(u128::MAX) },
+        copy(1, 3, 0, 9),
+        copy(1, 3, 0, 256),
+        copy(1, 3, 1, 1),
+        copy(1, 4, 0, 1),
+        copy(2, 3, 0, 1),
+        Key::ImportKey { blueprint: 1, key: "a".into() },
+        Key::ImportKey { blueprint: 2, key: "a".into() },
+        Key::Token("t".into()),
+        Key::Member(1),
+        Key::Member(300),
+        Key::Unique { blueprint: 1, field: 1, variant: 0, value: "v".into() },
+        Key::Unique { blueprint: 1, field: 2, variant: 0, value: "v".into() },
+        Key::Idempotency { token: "t".into(), key: "k".into() },
+    ];
+    let changes: Vec<Change> = keys.iter().rev().map(|key| Change::put(key.clone(), noise(50_000, 1))).collect();
+    store.apply(1, &changes).unwrap();
+    let cases = [
+        (Prefix::All, 0..20),
+        (Prefix::Counters, 0..1),
+        (Prefix::Blueprints, 1..3),
+        (Prefix::Resources(1), 3..5),
+        (Prefix::Resources(u32::MAX), 6..7),
+        (Prefix::Copies(1), 7..11),
+        (Prefix::CopiesOf { blueprint: 1, id: id(3) }, 7..10),
+        (Prefix::ImportKeys(1), 12..13),
+        (Prefix::Tokens, 14..15),
+        (Prefix::Members, 15..17),
+        (Prefix::Uniques(1), 17..19),
+        (Prefix::UniquesOf { blueprint: 1, field: 2 }, 18..19),
+        (Prefix::Idempotency, 19..20),
+    ];
+    for (prefix, range) in cases {
+        let found: Vec<Key> = store.scan(prefix).map(|found| found.unwrap().0).collect();
+        assert_eq!(found, keys[range.clone()], "{prefix:?}");
+        let behind: Vec<Key> = store.scan_after(prefix, &found[0]).map(|found| found.unwrap().0).collect();
+        assert_eq!(behind, found[1..], "{prefix:?}");
+    }
+}
+
+#[test]
+fn a_damaged_value_is_an_error_and_condemns_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.apply(1, &[Change::put(resource(1), noise(100, 1)), Change::put(resource(2), noise(100, 2))]).unwrap();
+    let key = resource(1).encode();
+    let whole = store.0.db.get(&key).unwrap().unwrap().to_vec();
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x20;
+        store.0.db.insert(&key, flipped).unwrap();
+        assert!(matches!(store.get(&resource(1)), Err(StoreError::Damaged { .. })), "byte {at}");
+    }
+    // A whole record in another one's place is damage as well.
+    store.0.db.insert(&key, store.0.db.get(resource(2).encode()).unwrap().unwrap()).unwrap();
+    assert!(store.get(&resource(1)).is_err());
+    assert!(store.scan(Prefix::All).any(|entry| entry.is_err()));
+    assert!(checkpoint::condemned(folder.path()).unwrap().contains("Resource"));
+}
+
+#[test]
+fn a_missing_chunk_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.apply(1, &[Change::put(resource(1), noise(3 * CHUNK_BYTES, 1))]).unwrap();
+    store.0.db.remove(chunk_key(&resource(1).encode(), 1, 1)).unwrap();
+    assert!(matches!(store.get(&resource(1)), Err(StoreError::Damaged { .. })));
+}
+
+#[test]
+fn a_checkpoint_answers_and_notes_the_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    assert_eq!(checkpointed(folder.path()), None);
+    for number in [3, 9] {
+        store.apply(number, &[]).unwrap();
+        assert_eq!(store.checkpoint().unwrap(), number);
+        assert_eq!(checkpointed(folder.path()), Some(number));
+    }
+    let path = folder.path().join("CHECKPOINT");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[0] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(checkpointed(folder.path()), None);
+}
+
+/// A store with a snapshot file and values written behind it, closed.
+fn with_snapshot(count: u128) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..2 {
+        let store = open(folder.path());
+        let changes: Vec<Change> = (0..count).map(|id| Change::put(resource(id), noise(300, round))).collect();
+        store.apply(round + 1, &changes).unwrap();
+        store.checkpoint().unwrap();
+    }
+    folder
+}
+
+#[test]
+fn what_a_kill_while_opening_leaves_does_no_harm() {
+    let expected: BTreeMap<Key, Vec<u8>> = (0..500).map(|id| (resource(id), noise(300, 1))).collect();
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = fs::read_dir(folder.join("sled")).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    type Harm = fn(&Path);
+    let cases: [(&str, Harm); 4] = [
+        ("an unfinished snapshot", |sled| fs::write(sled.join("snap.FFFFFFFFFFFFFFFF.generating"), b"x").unwrap()),
+        ("an empty snapshot", |sled| fs::write(sled.join("snap.FFFFFFFFFFFFFFFF"), b"").unwrap()),
+        ("a cut snapshot", |sled| {
+            let path = newest_snapshot(sled);
+            let bytes = fs::read(&path).unwrap();
+            fs::write(path, &bytes[..bytes.len() - 3]).unwrap();
+        }),
+        ("a flipped bit in the snapshot", |sled| {
+            let path = newest_snapshot(sled);
+            let mut bytes = fs::read(&path).unwrap();
+            bytes[10] ^= 4;
+            fs::write(path, bytes).unwrap();
+        }),
+    ];
+    for (what, harm) in cases {
+        let folder = with_snapshot(500);
+        harm(&folder.path().join("sled"));
+        let store = open(folder.path());
+        assert_eq!(all(&store), expected, "{what}");
+        assert!(!names(folder.path()).iter().any(|name| name.ends_with(".generating")), "{what}");
+    }
+}
+
+fn newest_snapshot(sled: &Path) -> PathBuf {
+    let entries = fs::read_dir(sled).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.to_string_lossy().contains("/snap.")).max().unwrap()
+}
+
+#[test]
+fn files_that_are_not_a_store_are_an_error_and_no_panic() {
+    let folder = with_snapshot(500);
+    let sled = folder.path().join("sled");
+    fs::remove_file(newest_snapshot(&sled)).unwrap();
+    fs::write(sled.join("conf"), noise(60, 1)).unwrap();
+    fs::write(sled.join("db"), noise(8 << 20, 1)).unwrap();
+    match Store::open(folder.path(), &StoreOptions::default()) {
+        Err(StoreError::DoesNotOpen { .. }) => {}
+        Ok(store) => assert_eq!(all(&store), BTreeMap::new()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_store_is_open_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let _store = open(folder.path());
+    let again = Store::open(folder.path(), &StoreOptions::default());
+    assert!(matches!(again, Err(StoreError::InUse { .. })), "{again:?}");
+}
+
+/// sled never syncs the files that pages of more than a quarter of a segment go to.
+#[test]
+fn no_page_becomes_a_blob() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let mut number = 0;
+    let mut apply = |changes: Vec<Change>| {
+        number += 1;
+        store.apply(number, &changes).unwrap();
+    };
+    let blobs = || fs::read_dir(folder.path().join("sled/blobs")).unwrap().count();
+    let small = |at: u64| Key::Unique { blueprint: 1, field: 1, variant: 0, value: format!("{at}{at:0>60}").into() };
+    for at in 0..100_000 {
+        apply(vec![Change::put(small(at), at.to_le_bytes())]);
+    }
+    for at in 0..64 {
+        apply(vec![Change::put(resource(at), noise(1 << 20, at as u64))]);
+        // The largest values that stand in one piece.
+        apply(vec![Change::put(resource(1000 + at), noise(CHUNK_BYTES, at as u64))]);
+    }
+    assert_eq!(blobs(), 0);
+    for at in 0..64 {
+        // Lengths change, so that chunks come and go in the middle of leaves.
+        apply(vec![Change::put(resource(at), noise((1 << 20) - at as usize * 9000, at as u64 + 1))]);
+    }
+    for at in (0..64).step_by(2) {
+        apply(vec![Change::delete(resource(at)), Change::delete(resource(1000 + at))]);
+    }
+    for at in (0..100_000).filter(|at| at % 7 != 0) {
+        apply(vec![Change::delete(small(at))]);
+    }
+    store.checkpoint().unwrap();
+    assert_eq!(blobs(), 0);
+    assert_eq!(store.get(&resource(63)).unwrap(), Some(noise((1 << 20) - 63 * 9000, 64)));
+    assert_eq!(all(&store).len(), 64 + 100_000_usize.div_ceil(7));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_is_what_was_applied(
+        rounds in prop::collection::vec(
+            prop::collection::vec((0..30u128, prop::option::weighted(0.7, (0..3 * CHUNK_BYTES, any::<bool>()))), 0..12),
+            1..12,
+        ),
+        reopen in any::<bool>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = open(folder.path());
+        let mut expected = BTreeMap::new();
+        let mut history = Vec::new();
+        for (at, round) in rounds.into_iter().enumerate() {
+            let changes: Vec<Change> = round
+                .into_iter()
+                .map(|(id, value)| Change {
+                    key: resource(id),
+                    value: value.map(|(length, plain)| if plain { vec![b'a'; length] } else { noise(length, at as u64) }),
+                })
+                .collect();
+            for change in &changes {
+                match &change.value {
+                    Some(value) => expected.insert(change.key.clone(), value.clone()),
+                    None => expected.remove(&change.key),
+                };
+            }
+            store.apply(at as u64 + 1, &changes).unwrap();
+            history.push(changes);
+        }
+        if reopen {
+            drop(store);
+            store = open(folder.path());
+        }
+        prop_assert_eq!(&all(&store), &expected);
+        let keys = raw_keys(&store);
+        // Replaying all of it, or its end, changes nothing.
+        for from in [0, history.len() / 2] {
+            for (at, changes) in history.iter().enumerate().skip(from) {
+                let encoded = encode_changes(changes);
+                store.replay(at as u64 + 1, &decode_changes(&encoded).unwrap()).unwrap();
+            }
+            if from == 0 {
+                prop_assert_eq!(&all(&store), &expected);
+                prop_assert_eq!(raw_keys(&store), keys);
+            }
+        }
+        prop_assert_eq!(&all(&store), &expected);
+    }
+}

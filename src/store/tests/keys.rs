@@ -1,0 +1,94 @@
+//! Keys, and lists of changes as the log holds them.
+
+use super::*;
+
+fn key() -> impl Strategy<Value = Key> {
+    let id = || any::<u128>().prop_map(ResourceId::from_u128);
+    let text = || {
+        let any_length = prop_oneof![".{0,20}", "[a-z]{60,70}", ".{100,200}"];
+        any_length.prop_map(|text: String| KeyText::from(text))
+    };
+    prop_oneof![
+        prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Token, Counter::Resource])
+            .prop_map(Key::Counter),
+        any::<u32>().prop_map(Key::Blueprint),
+        (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Resource { blueprint, id }),
+        (any::<u32>(), id(), any::<u16>(), any::<u64>()).prop_map(|(blueprint, id, variant, number)| Key::Copy {
+            blueprint,
+            id,
+            variant,
+            number
+        }),
+        (any::<u32>(), text()).prop_map(|(blueprint, key)| Key::ImportKey { blueprint, key }),
+        text().prop_map(Key::Token),
+        any::<u64>().prop_map(Key::Member),
+        (any::<u32>(), any::<u32>(), any::<u16>(), text()).prop_map(|(blueprint, field, variant, value)| Key::Unique {
+            blueprint,
+            field,
+            variant,
+            value
+        }),
+        (text(), text()).prop_map(|(token, key)| Key::Idempotency { token, key }),
+    ]
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let change = (key(), prop::option::of(prop::collection::vec(any::<u8>(), 0..100)));
+    prop::collection::vec(change.prop_map(|(key, value)| Change { key, value }), 0..20)
+}
+
+proptest! {
+    #[test]
+    fn keys_come_back_and_none_begins_another(a in key(), b in key()) {
+        let bytes = a.encode();
+        prop_assert_eq!(Key::decode(&bytes), Some(a.clone()));
+        prop_assert!(bytes.len() <= 80, "{} bytes", bytes.len());
+        if a != b {
+            prop_assert!(!b.encode().starts_with(&bytes));
+        }
+        prop_assert_eq!(Key::decode(&bytes[..bytes.len() - 1]), None);
+        prop_assert_eq!(Key::decode(&[&bytes[..], &[0]].concat()), None);
+    }
+
+    #[test]
+    fn resources_and_copies_are_in_the_order_of_their_numbers(
+        a in (0..3u32, 0..3u128, 0..3u16, any::<u64>()),
+        b in (0..3u32, 0..3u128, 0..3u16, any::<u64>()),
+    ) {
+        let copy = |(blueprint, id, variant, number)| {
+            Key::Copy { blueprint, id: ResourceId::from_u128(id), variant, number }
+        };
+        prop_assert_eq!(copy(a).encode().cmp(&copy(b).encode()), a.cmp(&b));
+    }
+
+    #[test]
+    fn changes_come_back_and_no_part_of_them_does(changes in changes(), cut in any::<prop::sample::Index>()) {
+        let bytes = encode_changes(&changes);
+        prop_assert_eq!(decode_changes(&bytes), Ok(changes));
+        prop_assert!(decode_changes(&bytes[..cut.index(bytes.len())]).is_err());
+    }
+
+    #[test]
+    fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Key::decode(&bytes);
+        let _ = decode_changes(&bytes);
+        let _ = decode_changes(&[&[1, 9, 0, 0, 0], &bytes[..]].concat());
+    }
+}
+
+#[test]
+fn long_texts_are_told_apart_by_their_hash() {
+    let long = |end: &str| KeyText::from("x".repeat(80) + end);
+    assert_eq!(long("a"), long("a"));
+    assert_ne!(long("a"), long("b"));
+    assert_eq!(long("a").plain(), None);
+    let longest = "y".repeat(64);
+    assert_eq!(KeyText::from(longest.as_str()).plain(), Some(longest.as_str()));
+}
+
+#[test]
+fn a_newer_list_of_changes_is_refused_by_name() {
+    let mut bytes = encode_changes(&[Change::delete(Key::Member(1))]);
+    bytes[0] = 2;
+    assert_eq!(decode_changes(&bytes), Err(ChangesError::Version(2)));
+}
