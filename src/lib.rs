@@ -1,3 +1,5 @@
 //! Bindery: a headless content server.
 
 pub mod model;
+pub mod projection;
+pub mod query;
