@@ -8,13 +8,12 @@ use super::operator::Operator;
 use super::value::closed;
 use super::{Condition, asks_for_null, not, not_a_time};
 use crate::model::error::Error;
-use crate::model::time::Millis;
+use crate::model::time::{Millis, day_start, next_day_start};
 
 /// `filter[published]`: published today or before. A value that is no boolean filters nothing.
 pub(super) fn published(condition: &Condition, now: Millis) -> Filter {
     let Some(wanted) = raw::switch(condition.value) else { return Filter::All };
-    let (_, tomorrow) = instant::day(now);
-    let published = before(DateColumn::Published, tomorrow);
+    let published = before(DateColumn::Published, next_day_start(now));
     if wanted == (condition.operator == Operator::Eq) { published } else { not(published) }
 }
 
@@ -28,7 +27,8 @@ pub(super) fn date(condition: &Condition, date: DateColumn) -> Result<Filter, Er
 }
 
 fn by_day(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
-    let (start, next) = instant::day(millis(condition, condition.value)?);
+    let sent = millis(condition, condition.value)?;
+    let (start, next) = (day_start(sent), next_day_start(sent));
     let on = || Filter::Date(date, Range { from: Some(Bound::Included(start)), to: Some(Bound::Excluded(next)) });
     Ok(match condition.operator {
         Operator::Ne => not(on()),
