@@ -1,5 +1,18 @@
-//! Bindery: a headless content server.
+//! Bindery: a headless content server. `ARCHITECTURE.md` has the bird's-eye view.
+//!
+//! Modules in reading order: [`model`] (pure types), [`store`] and [`log`] and [`base`] (what is on disk), [`query`]
+//! and [`projection`] (from parameters and resources to the index), [`access`], [`content`] (the facade, with the one
+//! write path and the one read path), [`http`] and [`cli`] (translation tables), [`config`], [`demo`].
 
+pub mod access;
+pub mod base;
+pub mod cli;
+pub mod config;
+pub mod content;
+pub mod demo;
+pub mod http;
 pub mod log;
 pub mod model;
+pub mod projection;
+pub mod query;
 pub mod store;

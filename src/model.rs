@@ -4,4 +4,5 @@ pub mod ability;
 pub mod blueprint;
 pub mod error;
 pub mod id;
+pub mod json;
 pub mod time;

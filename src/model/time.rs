@@ -1,4 +1,201 @@
 //! Instants: how they are read, kept and answered (`API.md` 1.2).
+//!
+//! What is read is RFC 3339 and a little beyond it: a small `t` or `z`, an offset `+02` or `+0200`, no seconds, no
+//! offset (which is UTC) and a bare date (which is midnight UTC). A blank for the `T`, a second 60, an hour 24 and a
+//! comma before the fraction are no timestamps. Days are days of UTC throughout.
+//!
+//! - A `datetime` attribute takes one to six fractional digits and keeps its text; its instant is only compared, so an
+//!   offset may push it a few hours out of the years 0001 to 9999.
+//! - A system date takes any number of fractional digits, of which those beyond milliseconds are cut. It is answered in
+//!   UTC with a year of four digits, so one whose offset pushes it out of the years 0001 to 9999 is refused.
 
 /// Milliseconds since 1970-01-01T00:00:00Z: the three system dates.
 pub type Millis = i64;
+
+/// The length of a day.
+pub const DAY_MILLIS: Millis = 86_400_000;
+
+const DAY_SECONDS: i64 = 86_400;
+/// 0001-01-01 and 9999-12-31, in days since 1970-01-01.
+const FIRST_DAY: i64 = -719_162;
+const LAST_DAY: i64 = 2_932_896;
+
+/// A point in time, as `datetime` attributes are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant {
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub micros: i64,
+}
+
+/// Reads a timestamp with at most six fractional digits, or a bare date.
+pub fn parse_instant(text: &str) -> Option<Instant> {
+    let stamp = parse_stamp(text)?;
+    if stamp.fraction.len() > 6 {
+        return None;
+    }
+    Some(Instant { micros: stamp.seconds * 1_000_000 + first_digits(stamp.fraction, 6) })
+}
+
+/// Reads a system date: a timestamp whose digits beyond milliseconds are cut, or a bare date. `None` also where it lies
+/// outside the years 0001 to 9999 of UTC.
+pub fn parse_system_date(text: &str) -> Option<Millis> {
+    let stamp = parse_stamp(text)?;
+    let answerable = FIRST_DAY * DAY_SECONDS..(LAST_DAY + 1) * DAY_SECONDS;
+    if !answerable.contains(&stamp.seconds) {
+        return None;
+    }
+    Some(stamp.seconds * 1000 + first_digits(stamp.fraction, 3))
+}
+
+/// Reads `YYYY-MM-DD`, a real date of the years 0001 to 9999, as days since 1970-01-01.
+pub fn parse_date(text: &str) -> Option<i64> {
+    let mut rest = text.as_bytes();
+    let days = take_date(&mut rest)?;
+    rest.is_empty().then_some(days)
+}
+
+/// Writes the instant as it is answered: `2026-11-20T20:42:31.123+00:00`.
+pub fn format_millis(millis: Millis) -> String {
+    let (year, month, day) = civil(millis.div_euclid(DAY_MILLIS));
+    let rest = millis.rem_euclid(DAY_MILLIS);
+    let (seconds, fraction) = (rest / 1000, rest % 1000);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}+00:00")
+}
+
+/// Writes days since 1970-01-01 as `YYYY-MM-DD`.
+pub fn format_date(days: i64) -> String {
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The first millisecond of the instant's day.
+pub fn day_start(millis: Millis) -> Millis {
+    millis - millis.rem_euclid(DAY_MILLIS)
+}
+
+/// The first millisecond of the day after the instant's.
+pub fn next_day_start(millis: Millis) -> Millis {
+    day_start(millis) + DAY_MILLIS
+}
+
+/// The instant's day, in days since 1970-01-01.
+pub fn day_number(millis: Millis) -> i64 {
+    millis.div_euclid(DAY_MILLIS)
+}
+
+/// A timestamp that was read: whole seconds, and the digits of the fraction as they stand.
+struct Stamp<'a> {
+    seconds: i64,
+    fraction: &'a [u8],
+}
+
+fn parse_stamp(text: &str) -> Option<Stamp<'_>> {
+    let mut rest = text.as_bytes();
+    let days = take_date(&mut rest)?;
+    let mut stamp = Stamp { seconds: days * DAY_SECONDS, fraction: &[] };
+    if rest.is_empty() {
+        return Some(stamp);
+    }
+    if !take(&mut rest, b'T') && !take(&mut rest, b't') {
+        return None;
+    }
+    let hour = take_number(&mut rest, 2, 0..=23)?;
+    take(&mut rest, b':').then_some(())?;
+    let minute = take_number(&mut rest, 2, 0..=59)?;
+    stamp.seconds += hour * 3600 + minute * 60;
+    if take(&mut rest, b':') {
+        stamp.seconds += take_number(&mut rest, 2, 0..=59)?;
+        if take(&mut rest, b'.') {
+            let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            (stamp.fraction, rest) = rest.split_at(digits);
+            (digits > 0).then_some(())?;
+        }
+    }
+    stamp.seconds -= take_offset(&mut rest)?;
+    rest.is_empty().then_some(stamp)
+}
+
+/// The offset from UTC in seconds.
+fn take_offset(rest: &mut &[u8]) -> Option<i64> {
+    if rest.is_empty() || take(rest, b'Z') || take(rest, b'z') {
+        return Some(0);
+    }
+    let sign = if take(rest, b'+') {
+        1
+    } else if take(rest, b'-') {
+        -1
+    } else {
+        return None;
+    };
+    let hours = take_number(rest, 2, 0..=23)?;
+    let minutes = match take(rest, b':') {
+        false if rest.is_empty() => 0,
+        _ => take_number(rest, 2, 0..=59)?,
+    };
+    Some(sign * (hours * 3600 + minutes * 60))
+}
+
+fn take_date(rest: &mut &[u8]) -> Option<i64> {
+    let year = take_number(rest, 4, 1..=9999)?;
+    take(rest, b'-').then_some(())?;
+    let month = take_number(rest, 2, 1..=12)?;
+    take(rest, b'-').then_some(())?;
+    let day = take_number(rest, 2, 1..=31)?;
+    let days = days_from_civil(year, month, day);
+    // A day that the month does not have comes back as another date.
+    (civil(days) == (year, month, day)).then_some(days)
+}
+
+fn take(rest: &mut &[u8], byte: u8) -> bool {
+    match rest.split_first() {
+        Some((&first, tail)) if first == byte => {
+            *rest = tail;
+            true
+        }
+        _ => false,
+    }
+}
+
+fn take_number(rest: &mut &[u8], digits: usize, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
+    let (head, tail) = rest.split_at_checked(digits)?;
+    if !head.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    *rest = tail;
+    let number = first_digits(head, digits);
+    range.contains(&number).then_some(number)
+}
+
+/// The number that the first `count` digits make; missing ones are zeros.
+fn first_digits(digits: &[u8], count: usize) -> i64 {
+    (0..count).fold(0, |number, place| number * 10 + digits.get(place).map_or(0, |digit| i64::from(digit - b'0')))
+}
+
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar. Years begin in March here, so that the leap day
+/// is a year's last.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+/// Year, month and day: the inverse of [`days_from_civil`].
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use clap::{CommandFactory, Parser};
+
+use super::cli::lifetime;
+use super::*;
+
+fn flags(arguments: &[&str]) -> Settings {
+    let cli = Cli::try_parse_from(["bindery", "serve"].iter().chain(arguments)).unwrap();
+    match cli.command {
+        Command::Serve(serve) => serve.settings,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn resolve(arguments: &[&str], env: &[(&str, &str)], file: &str) -> Result<Config, ConfigError> {
+    let lookup = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
+    Config::resolve(flags(arguments), lookup, Some(file))
+}
+
+#[test]
+fn the_command_line_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn nothing_said_is_the_defaults() {
+    let config = resolve(&[], &[], "").unwrap();
+    assert_eq!(config.data, PathBuf::from("bindery-data"));
+    assert_eq!(config.listen.to_string(), "127.0.0.1:7700");
+    assert_eq!((config.demo, config.public_url, config.admin_token), (false, None, None));
+    assert_eq!(config.cors_origins, Vec::<String>::new());
+    assert_eq!(config.max_body_bytes, 10 * 1024 * 1024);
+    assert_eq!(config.store_cache_bytes, 256 * 1024 * 1024);
+    assert_eq!(config.log, "info");
+}
+
+#[test]
+fn flags_beat_the_environment_and_that_beats_the_file() {
+    // (flag, variable, line of the file), each with a value of its own, from the strongest.
+    let table: [(&str, &str, &str, fn(&Config) -> String, [&str; 3]); 9] = [
+        ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
+        (
+            "--listen=127.0.0.1:1",
+            "BINDERY_LISTEN=127.0.0.1:2",
+            "listen='127.0.0.1:3'",
+            |c| c.listen.port().to_string(),
+            ["1", "2", "3"],
+        ),
+        ("--demo=false", "BINDERY_DEMO=1", "demo=false", |c| c.demo.to_string(), ["false", "true", "false"]),
+        (
+            "--public-url=http://a/",
+            "BINDERY_PUBLIC_URL=http://b/cms/",
+            "public_url='https://c:8'",
+            |c| c.public_url.clone().unwrap(),
+            ["http://a", "http://b/cms", "https://c:8"],
+        ),
+        (
+            "--cors-origins=http://a,http://b",
+            "BINDERY_CORS_ORIGINS=*",
+            "cors_origins=['http://c:8']",
+            |c| c.cors_origins.join(" "),
+            ["http://a http://b", "*", "http://c:8"],
+        ),
+        (
+            "--max-body-bytes=1",
+            "BINDERY_MAX_BODY_BYTES=2",
+            "max_body_bytes=3",
+            |c| c.max_body_bytes.to_string(),
+            ["1", "2", "3"],
+        ),
+        ("--log=warn", "BINDERY_LOG=debug", "log='error'", |c| c.log.clone(), ["warn", "debug", "error"]),
+        (
+            "--video-hosts=a.example,b.example",
+            "BINDERY_VIDEO_HOSTS=c.example",
+            "video_hosts=[]",
+            |c| c.video_hosts.join(" "),
+            ["a.example b.example", "c.example", ""],
+        ),
+        (
+            "--store-cache-mib=1",
+            "BINDERY_STORE_CACHE_MIB=2",
+            "store_cache_mib=3",
+            |c| (c.store_cache_bytes >> 20).to_string(),
+            ["1", "2", "3"],
+        ),
+    ];
+    for (flag, variable, line, shown, [first, second, third]) in table {
+        let env = variable.split_once('=').unwrap();
+        assert_eq!(shown(&resolve(&[flag], &[env], line).unwrap()), first, "{flag}");
+        assert_eq!(shown(&resolve(&[], &[env], line).unwrap()), second, "{variable}");
+        assert_eq!(shown(&resolve(&[], &[(env.0, "")], line).unwrap()), third, "{line}");
+    }
+}
+
+#[test]
+fn a_switch_may_stand_alone() {
+    assert!(resolve(&["--demo"], &[("BINDERY_DEMO", "no")], "").unwrap().demo);
+    assert!(!resolve(&["--demo=off"], &[], "demo=true").unwrap().demo);
+}
+
+#[test]
+fn the_admin_token_comes_from_the_environment_alone() {
+    let long = "x".repeat(32);
+    let config = resolve(&[], &[("BINDERY_ADMIN_TOKEN", &long)], "").unwrap();
+    assert_eq!(config.admin_token.as_ref().unwrap().secret(), long);
+    assert!(!format!("{config:?}").contains(&long));
+    assert!(Cli::try_parse_from(["bindery", "serve", "--admin-token", &long]).is_err());
+    let error = resolve(&[], &[("BINDERY_ADMIN_TOKEN", "é")], "").unwrap_err();
+    assert_eq!(error.to_string(), "`BINDERY_ADMIN_TOKEN` has 1 characters; it takes at least 32");
+}
+
+#[test]
+fn faults_name_the_setting_and_what_is_right() {
+    let origin = "it takes `*` and origins such as `https://www.example.com` (no path, no slash at the end)";
+    let table: [(&[&str], &[(&str, &str)], &str, &str); 7] = [
+        (
+            &[],
+            &[("BINDERY_LISTEN", "7700")],
+            "",
+            "`BINDERY_LISTEN` is `7700`, which `--listen` does not take; see `bindery serve --help`",
+        ),
+        (
+            &["--public-url=cms.example"],
+            &[],
+            "",
+            "`public_url` is `cms.example`; it takes an address such as `https://cms.example.com`",
+        ),
+        (
+            &["--public-url=http://a/?x"],
+            &[],
+            "",
+            "`public_url` is `http://a/?x`; it takes an address such as `https://cms.example.com`",
+        ),
+        (
+            &["--cors-origins=https://a.example/"],
+            &[],
+            "",
+            &format!("`cors_origins` has `https://a.example/`; {origin}"),
+        ),
+        (&[], &[("BINDERY_CORS_ORIGINS", "a.example")], "", &format!("`cors_origins` has `a.example`; {origin}")),
+        (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it takes a number from 1"),
+        (&[], &[], "store_cache_mib=0", "`store_cache_mib` is 0; it takes a number from 1"),
+    ];
+    for (arguments, env, file, expected) in table {
+        assert_eq!(resolve(arguments, env, file).unwrap_err().to_string(), expected);
+    }
+    let error = resolve(&[], &[], "lisen='127.0.0.1:1'").unwrap_err().to_string();
+    for part in ["bindery.toml", "lisen", "`listen`", "`store_cache_mib`"] {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+    assert!(resolve(&["--log=,,=x=y"], &[], "").unwrap_err().to_string().starts_with("`log` is `,,=x=y`"));
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("own.toml");
+    let error = Config::load(Settings::default(), Some(&path)).unwrap_err().to_string();
+    assert!(error.starts_with("the configuration file `") && error.contains("own.toml"), "{error}");
+    std::fs::write(&path, "max_body_bytes = 77").unwrap();
+    assert_eq!(Config::load(Settings::default(), Some(&path)).unwrap().max_body_bytes, 77);
+}
+
+#[test]
+fn tokens_and_imports_are_read() {
+    let cli = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
+    let create = "bindery token create --name N --abilities view,preview --blueprints a,b --expires 30d --data D";
+    let Command::Token(TokenArgs { command: TokenCommand::Create { name, abilities, blueprints, expires, server } }) =
+        cli(create).unwrap()
+    else {
+        panic!("not a token create")
+    };
+    assert_eq!((name.as_str(), abilities.join(" ").as_str()), ("N", "view preview"));
+    assert_eq!(blueprints.unwrap(), ["a", "b"]);
+    assert_eq!(expires, Some(Duration::from_secs(30 * 86_400)));
+    assert_eq!(server.settings().data, Some(PathBuf::from("D")));
+
+    assert!(matches!(cli("bindery token list"), Ok(Command::Token(_))));
+    assert!(matches!(cli("bindery token revoke 3 --url http://a --token t"), Ok(Command::Token(_))));
+    let Ok(Command::Import(import)) = cli("bindery import articles a.ndjson.gz") else { panic!("not an import") };
+    assert_eq!((import.blueprint.as_str(), import.file), ("articles", PathBuf::from("a.ndjson.gz")));
+    for wrong in [
+        "bindery token create --name N",
+        "bindery import articles",
+        "bindery token list --url http://a --token t --data D",
+    ] {
+        assert!(cli(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn lifetimes_have_a_unit() {
+    let table = [("90m", Some(5_400)), ("12h", Some(43_200)), ("1d", Some(86_400)), ("2w", Some(1_209_600))];
+    for (text, seconds) in table {
+        assert_eq!(lifetime(text).ok(), seconds.map(Duration::from_secs), "{text}");
+    }
+    for wrong in ["", "d", "30", "0d", "-1d", "1.5d", "1y", "9999999999999999999w", "999999999w", "1 d"] {
+        assert!(lifetime(wrong).is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Strict JSON: what a request body must be before anything looks at what it says (`API.md` 1.7).
+//!
+//! Beyond what serde_json refuses by itself, a key may stand only once in an object and values nest at most
+//! [`MAX_DEPTH`] deep. Knows nothing of what bodies mean.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use super::error::{Code, Error};
+
+/// How deep arrays and objects may nest, the outermost counting. Below serde_json's own bound, so that ours is told.
+pub const MAX_DEPTH: usize = 64;
+
+/// Reads a body. Keys keep their order; numbers are doubles unless they are integers that fit 64 bits.
+///
+/// # Errors
+///
+/// `MALFORMED_JSON` with line and column (in characters, from 1): no or more than one value, no UTF-8, a byte order mark,
+/// a lone surrogate, a key given twice, more than [`MAX_DEPTH`] levels, a number beyond a double's range.
+pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        return Err(malformed("it begins with a byte order mark; send it without", 1, 1));
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(malformed("it is empty; send a JSON value", 1, 1));
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = Strict { depth: 0 }.deserialize(&mut deserializer).and_then(|value| {
+        deserializer.end()?;
+        Ok(value)
+    });
+    value.map_err(|error| explain(bytes, &error))
+}
+
+fn explain(bytes: &[u8], error: &serde_json::Error) -> Error {
+    let text = error.to_string();
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    let line = error.line().max(1);
+    let column = column_in_characters(bytes, line, error.column());
+    let what = match what {
+        _ if error.is_eof() => "it ends in the middle of a value".to_owned(),
+        "trailing characters" => "something stands after the value".to_owned(),
+        "invalid unicode code point" => "it is not valid UTF-8".to_owned(),
+        "lone leading surrogate in hex escape" | "unexpected end of hex escape" => {
+            "a `\\u` escape is half of a surrogate pair".to_owned()
+        }
+        "number out of range" => "a number lies outside the range of a double".to_owned(),
+        what => what.to_owned(),
+    };
+    malformed(&what, line, column)
+}
+
+fn malformed(what: &str, line: usize, column: usize) -> Error {
+    Error::new(Code::MalformedJson, format!("the body is not valid JSON: {what} (line {line}, column {column})"))
+}
+
+/// serde_json counts bytes, and names the column before the first of a line 0.
+fn column_in_characters(bytes: &[u8], line: usize, column: usize) -> usize {
+    let start = match line {
+        1 => 0,
+        line => bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(line - 2).map_or(0, |(at, _)| at + 1),
+    };
+    let end = start.saturating_add(column).min(bytes.len());
+    String::from_utf8_lossy(bytes.get(start..end).unwrap_or_default()).chars().count().max(1)
+}
+
+/// One value at the depth at which it stands.
+#[derive(Clone, Copy)]
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn inside<E: serde::de::Error>(self) -> Result<Strict, E> {
+        if self.depth == MAX_DEPTH {
+            return Err(E::custom(format_args!("values are nested deeper than {MAX_DEPTH} levels")));
+        }
+        Ok(Strict { depth: self.depth + 1 })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
+        let mut array = Vec::new();
+        while let Some(element) = elements.next_element_seed(inside)? {
+            array.push(element);
+        }
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                let shown: String = key.chars().take(100).collect();
+                return Err(A::Error::custom(format_args!("the key `{shown}` is given twice in one object")));
+            }
+            let value = entries.next_value_seed(inside)?;
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests;

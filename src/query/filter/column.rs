@@ -1,0 +1,102 @@
+//! Filters on the columns of a copy.
+
+use bindery_index::{Filter, Kind, Place, Predicate, Range};
+
+use super::super::{instant, quote};
+use super::operator::Operator;
+use super::value::{closed, decimal, half_open, list};
+use super::{Condition, asks_for_null, invalid, not, not_a_time};
+use crate::model::error::Error;
+use crate::projection::ColumnRef;
+
+/// A filter on a column.
+pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
+    let value = condition.value;
+    let substring = |place| Filter::Column(column.id, Predicate::Substring(place, value.to_owned()));
+    Ok(match condition.operator {
+        Operator::Eq => equals(condition, column, value)?,
+        Operator::Ne => not(equals(condition, column, value)?),
+        Operator::In => one_of(condition, column)?,
+        Operator::NotIn => not(one_of(condition, column)?),
+        Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => {
+            Filter::Column(column.id, compare(condition, column)?)
+        }
+        Operator::Between => between(condition, column)?,
+        Operator::Contains => substring(Place::Anywhere),
+        Operator::NotContains => not(substring(Place::Anywhere)),
+        Operator::StartsWith => substring(Place::Start),
+        Operator::EndsWith => substring(Place::End),
+        Operator::Has => Filter::Column(column.id, Predicate::Has(value.to_owned())),
+        Operator::Null => {
+            let null = Filter::Column(column.id, Predicate::Null);
+            if asks_for_null(condition)? { null } else { not(null) }
+        }
+    })
+}
+
+fn equals(condition: &Condition, column: &ColumnRef, value: &str) -> Result<Filter, Error> {
+    let predicate = match (column.kind, value) {
+        (Kind::Instant, _) => Predicate::Instant(exactly(micros(condition, value)?)),
+        (Kind::Bool, "1") => Predicate::Equals("true".to_owned()),
+        (Kind::Bool, "0") => Predicate::Equals("false".to_owned()),
+        _ => Predicate::Equals(value.to_owned()),
+    };
+    Ok(Filter::Column(column.id, predicate))
+}
+
+/// `in`: it looks at values that are no lists.
+fn one_of(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
+    if column.kind == Kind::List {
+        return Ok(Filter::Nothing);
+    }
+    let mut any = Vec::new();
+    for value in list(condition.value) {
+        any.push(equals(condition, column, &value)?);
+    }
+    Ok(if any.len() == 1 { any.remove(0) } else { Filter::Or(any) })
+}
+
+fn compare(condition: &Condition, column: &ColumnRef) -> Result<Predicate, Error> {
+    let Condition { operator, value, .. } = *condition;
+    if column.kind == Kind::Instant {
+        return Ok(Predicate::Instant(half_open(operator, micros(condition, value)?)));
+    }
+    Ok(match decimal(value) {
+        Some(number) => Predicate::Number(half_open(operator, number)),
+        None => Predicate::Text(half_open(operator, value.to_owned())),
+    })
+}
+
+fn between(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
+    let [from, to] = pair(condition)?;
+    let predicate = if column.kind == Kind::Instant {
+        closed(micros(condition, &from)?, micros(condition, &to)?).map(Predicate::Instant)
+    } else if let (Some(from), Some(to)) = (decimal(&from), decimal(&to)) {
+        closed(from, to).map(Predicate::Number)
+    } else {
+        closed(from, to).map(Predicate::Text)
+    };
+    Ok(predicate.map_or(Filter::Nothing, |predicate| Filter::Column(column.id, predicate)))
+}
+
+/// The two values of a `between`.
+pub(super) fn pair(condition: &Condition) -> Result<[String; 2], Error> {
+    let Condition { name, value, .. } = condition;
+    <[String; 2]>::try_from(list(value)).map_err(|values| {
+        invalid(format!(
+            "`filter[{name}][between]` is {}, which holds {} value{}; \
+             it takes two with a comma between (`\\,` is a comma inside a value)",
+            quote(value),
+            values.len(),
+            if values.len() == 1 { "" } else { "s" }
+        ))
+    })
+}
+
+fn micros(condition: &Condition, value: &str) -> Result<i64, Error> {
+    instant::micros(value).ok_or_else(|| not_a_time(condition, value))
+}
+
+fn exactly(micros: i64) -> Range<i64> {
+    closed(micros, micros).expect("a number is not below itself")
+}

@@ -1,0 +1,62 @@
+//! Reading a filter's value: lists, decimal numbers, ranges.
+
+use bindery_index::{Bound, Range};
+
+use super::Operator;
+
+/// The entries of a comma-separated list. A backslash makes the next character literal; one at the end is itself.
+pub(super) fn list(value: &str) -> Vec<String> {
+    let mut entries = vec![String::new()];
+    let mut chars = value.chars();
+    while let Some(char) = chars.next() {
+        let literal = match char {
+            ',' => {
+                entries.push(String::new());
+                continue;
+            }
+            '\\' => chars.next().unwrap_or('\\'),
+            char => char,
+        };
+        entries.last_mut().expect("there is always an entry").push(literal);
+    }
+    entries
+}
+
+/// The number that a text is, if the whole of it is what JSON calls a number. Never a negative zero.
+pub(super) fn decimal(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let rest = match unsigned.strip_prefix('0') {
+        Some(rest) => rest,
+        None => digits(unsigned)?,
+    };
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) => digits(fraction)?,
+        None => rest,
+    };
+    let rest = match rest.strip_prefix(['e', 'E']) {
+        Some(exponent) => digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))?,
+        None => rest,
+    };
+    rest.is_empty().then(|| text.parse().ok()).flatten().map(|number: f64| number + 0.0)
+}
+
+/// The range that one of `gt`, `gte`, `lt`, `lte` means.
+pub(super) fn half_open<T>(operator: Operator, bound: T) -> Range<T> {
+    match operator {
+        Operator::Gt => Range { from: Some(Bound::Excluded(bound)), to: None },
+        Operator::Gte => Range { from: Some(Bound::Included(bound)), to: None },
+        Operator::Lt => Range { from: None, to: Some(Bound::Excluded(bound)) },
+        _ => Range { from: None, to: Some(Bound::Included(bound)) },
+    }
+}
+
+/// The range with both its ends; none where nothing can lie in it.
+pub(super) fn closed<T: PartialOrd>(from: T, to: T) -> Option<Range<T>> {
+    (from <= to).then(|| Range { from: Some(Bound::Included(from)), to: Some(Bound::Included(to)) })
+}
+
+/// What comes after the digits that the text begins with; none where it begins with no digit.
+fn digits(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
+    (rest.len() < text.len()).then_some(rest)
+}

@@ -1,0 +1,67 @@
+//! The form of an export (`API.md` 4.12).
+
+use super::quote;
+use super::raw::RawParams;
+use crate::model::error::{Code, Error};
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `{"data": […]}`.
+    Json,
+    /// One resource a line.
+    Ndjson,
+    /// A header line, then one resource a line.
+    Csv,
+}
+
+impl Format {
+    /// The value of `Content-Type`.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Format::Json => "application/json",
+            Format::Ndjson => "application/x-ndjson",
+            Format::Csv => "text/csv; charset=utf-8",
+        }
+    }
+
+    /// What `format` names, else what the `Accept` header likes best, else JSON.
+    ///
+    /// Errors: `INVALID_PARAMETER` for another format, and for CSV of all variants.
+    pub(super) fn parse(params: &RawParams, accept: Option<&str>, all_variants: bool) -> Result<Format, Error> {
+        let format = match params.single("format")? {
+            Some("json") => Format::Json,
+            Some("ndjson") => Format::Ndjson,
+            Some("csv") => Format::Csv,
+            Some(other) => {
+                let message = format!("`format` is {}; it takes `json`, `ndjson` or `csv`", quote(other));
+                return Err(Error::new(Code::InvalidParameter, message));
+            }
+            None => accept.map_or(Format::Json, accepted),
+        };
+        if format == Format::Csv && all_variants {
+            let message = "CSV has room for one variant; take `all_variants` with `format=json` or `format=ndjson`";
+            return Err(Error::new(Code::InvalidParameter, message));
+        }
+        Ok(format)
+    }
+}
+
+/// The form that an `Accept` header likes best; the first of those it likes alike.
+fn accepted(header: &str) -> Format {
+    let mut best = (Format::Json, 0.0);
+    for entry in header.split(',') {
+        let mut parts = entry.split(';').map(str::trim);
+        let format = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "application/json" | "application/*" | "*/*" => Format::Json,
+            "application/x-ndjson" => Format::Ndjson,
+            "text/csv" => Format::Csv,
+            _ => continue,
+        };
+        let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0_f32);
+        if weight > best.1 {
+            best = (format, weight);
+        }
+    }
+    best.0
+}

@@ -1,0 +1,54 @@
+//! `page` and `per_page` (`API.md` 2.3).
+
+use super::quote;
+use super::raw::RawParams;
+use crate::model::error::{Code, Error};
+
+const DEFAULT_PER_PAGE: u64 = 25;
+const MAX_PER_PAGE: u64 = 100;
+
+/// One page of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Which page; the first is 1. It may lie past the last.
+    pub number: u64,
+    /// How many items a page has, 1 to 100.
+    pub per_page: u64,
+}
+
+impl Page {
+    /// Reads the two parameters.
+    ///
+    /// Errors: `INVALID_PARAMETER`.
+    pub(super) fn parse(params: &RawParams) -> Result<Page, Error> {
+        let page = params.single("page")?.map_or(Some(1), natural);
+        let per_page = params.single("per_page")?.map_or(Some(DEFAULT_PER_PAGE), natural);
+        Ok(Page {
+            number: page.ok_or_else(|| fault(params, "page", "a whole number from 1"))?,
+            per_page: per_page
+                .filter(|count| *count <= MAX_PER_PAGE)
+                .ok_or_else(|| fault(params, "per_page", "a whole number from 1 to 100"))?,
+        })
+    }
+
+    /// How many items come before this page.
+    pub fn offset(&self) -> u64 {
+        (self.number - 1).saturating_mul(self.per_page)
+    }
+
+    /// The number of the last page of so many items; 1 when there are none.
+    pub fn last(&self, total: u64) -> u64 {
+        total.div_ceil(self.per_page).max(1)
+    }
+}
+
+/// A number from 1, in digits only. One beyond `u64` is as far past any last page as the largest.
+fn natural(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(u64::MAX)).filter(|number| *number >= 1)
+}
+
+fn fault(params: &RawParams, name: &str, right: &str) -> Error {
+    let sent = params.single(name).ok().flatten().unwrap_or_default();
+    Error::new(Code::InvalidParameter, format!("`{name}` is {}; it takes {right}", quote(sent)))
+}

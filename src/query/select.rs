@@ -1,0 +1,170 @@
+//! `fields` and `exclude`: what of a resource is answered (`API.md` 2.5).
+
+use super::raw::RawParams;
+use super::{list, quote};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error};
+
+/// The keys of a resource object, in the order in which they are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)] // They are the keys of API.md 2.1.
+pub enum Key {
+    Id,
+    Type,
+    PublishedAt,
+    CreatedAt,
+    UpdatedAt,
+    Attributes,
+    Relationships,
+}
+
+/// What of a resource is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// In the order of [`Key::ALL`].
+    keys: Vec<Key>,
+    /// The numbers of the fields that `attributes` lists; all where there is none.
+    attributes: Option<Vec<u32>>,
+}
+
+impl Key {
+    /// All keys, in the order in which they are answered.
+    pub const ALL: [Key; 7] =
+        [Key::Id, Key::Type, Key::PublishedAt, Key::CreatedAt, Key::UpdatedAt, Key::Attributes, Key::Relationships];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Key::Id => "id",
+            Key::Type => "type",
+            Key::PublishedAt => "published_at",
+            Key::CreatedAt => "created_at",
+            Key::UpdatedAt => "updated_at",
+            Key::Attributes => "attributes",
+            Key::Relationships => "relationships",
+        }
+    }
+}
+
+impl Selection {
+    /// The whole resource.
+    pub fn all() -> Selection {
+        Selection { keys: Key::ALL.to_vec(), attributes: None }
+    }
+
+    /// Whether it is the whole resource.
+    pub fn is_all(&self) -> bool {
+        self.keys.len() == Key::ALL.len() && self.attributes.is_none()
+    }
+
+    /// The keys that are answered, in order.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// Whether the key is answered.
+    pub fn has(&self, key: Key) -> bool {
+        self.keys.contains(&key)
+    }
+
+    /// Whether every attribute is answered.
+    pub fn has_all_attributes(&self) -> bool {
+        self.has(Key::Attributes) && self.attributes.is_none()
+    }
+
+    /// Whether the attribute of the field with this number is answered.
+    pub fn has_attribute(&self, field: u32) -> bool {
+        self.has(Key::Attributes) && self.attributes.as_ref().is_none_or(|fields| fields.contains(&field))
+    }
+
+    /// Reads the two parameters: `fields`, then less `exclude`.
+    ///
+    /// Errors: `INVALID_PARAMETER`.
+    pub(super) fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<Selection, Error> {
+        let mut selection = match names(params, "fields", blueprint)? {
+            None => Selection::all(),
+            Some(named) => Selection::of(&named),
+        };
+        if let Some(named) = names(params, "exclude", blueprint)? {
+            selection.remove(&named, blueprint);
+        }
+        Ok(selection)
+    }
+
+    fn of(named: &[Named]) -> Selection {
+        let keys = Key::ALL.into_iter().filter(|key| named.iter().any(|name| name.key() == *key));
+        let whole = named.contains(&Named::Key(Key::Attributes));
+        let single = named.iter().filter_map(|name| name.field()).collect();
+        let partial = !whole && named.iter().any(|name| name.field().is_some());
+        Selection { keys: keys.collect(), attributes: partial.then_some(single) }
+    }
+
+    fn remove(&mut self, named: &[Named], blueprint: &Blueprint) {
+        self.keys.retain(|key| !named.contains(&Named::Key(*key)));
+        let removed: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
+        if !removed.is_empty() {
+            let fields =
+                self.attributes.get_or_insert_with(|| blueprint.fields.iter().map(|field| field.number).collect());
+            fields.retain(|field| !removed.contains(field));
+        }
+    }
+}
+
+/// What one entry of a list names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Key(Key),
+    /// `attributes.<slug>`, by the field's number.
+    Attribute(u32),
+}
+
+impl Named {
+    fn key(self) -> Key {
+        match self {
+            Named::Key(key) => key,
+            Named::Attribute(_) => Key::Attributes,
+        }
+    }
+
+    fn field(self) -> Option<u32> {
+        match self {
+            Named::Key(_) => None,
+            Named::Attribute(field) => Some(field),
+        }
+    }
+}
+
+fn names(params: &RawParams, parameter: &str, blueprint: &Blueprint) -> Result<Option<Vec<Named>>, Error> {
+    let Some(sent) = params.single(parameter)? else { return Ok(None) };
+    let entries = sent.split(',').map(|entry| {
+        named(entry, blueprint)
+            .ok_or_else(|| Error::new(Code::InvalidParameter, fault(parameter, entry, sent, blueprint)))
+    });
+    entries.collect::<Result<Vec<Named>, Error>>().map(Some)
+}
+
+fn named(entry: &str, blueprint: &Blueprint) -> Option<Named> {
+    match entry.strip_prefix("attributes.") {
+        Some(slug) => blueprint.field(slug).map(|field| Named::Attribute(field.number)),
+        None => Key::ALL.into_iter().find(|key| key.as_str() == entry).map(Named::Key),
+    }
+}
+
+fn fault(parameter: &str, entry: &str, sent: &str, blueprint: &Blueprint) -> String {
+    let keys = list(Key::ALL.iter().map(|key| key.as_str()));
+    if entry.is_empty() {
+        return format!(
+            "`{parameter}` is {}, which has an empty entry; it takes a comma-separated list of {keys} and `attributes.<field>`",
+            quote(sent)
+        );
+    }
+    match entry.strip_prefix("attributes.") {
+        Some(slug) => format!(
+            "`{parameter}` names the attribute {}, which does not exist; `{}` has {}",
+            quote(slug),
+            blueprint.slug,
+            list(blueprint.fields.iter().map(|field| &field.slug))
+        ),
+        None => format!("`{parameter}` names {}; it takes {keys} and `attributes.<field>`", quote(entry)),
+    }
+}

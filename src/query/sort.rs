@@ -1,0 +1,42 @@
+//! `sort` (`API.md` 4.7 and 4.11).
+
+use bindery_index::{DateColumn, SortBy, SortKey};
+
+use super::name::{self, Target};
+use super::raw::RawParams;
+use super::{list, quote};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error};
+
+const DEFAULT: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
+
+/// The order that is asked for; the newest first when none is.
+///
+/// Errors: `INVALID_SORT`; `INVALID_PARAMETER` for a second `sort`.
+pub(super) fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error> {
+    match params.single("sort")? {
+        None => Ok(vec![DEFAULT]),
+        Some(sort) => sort.split(',').map(|entry| key(entry, sort, blueprint)).collect(),
+    }
+}
+
+fn key(entry: &str, sort: &str, blueprint: &Blueprint) -> Result<SortKey, Error> {
+    let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
+    let by = match name::resolve(blueprint, name) {
+        Some(Target::Id) => SortBy::Id,
+        Some(Target::Date(date)) => SortBy::Date(date),
+        Some(Target::Column(column)) => SortBy::Column(column.id),
+        Some(Target::Published) | None => return Err(unknown(name, sort, blueprint)),
+    };
+    Ok(SortKey { by, descending })
+}
+
+fn unknown(name: &str, sort: &str, blueprint: &Blueprint) -> Error {
+    let fault = match name {
+        "" => format!("`sort` is {}, which has an empty entry", quote(sort)),
+        _ => format!("there is no field {} to sort by", quote(name)),
+    };
+    let names = list(name::sortable(blueprint));
+    let message = format!("{fault}. Fields that can be sorted by, with `-` before them for descending: {names}");
+    Error::new(Code::InvalidSort, message)
+}

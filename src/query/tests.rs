@@ -1,0 +1,104 @@
+#![allow(clippy::unwrap_used)]
+
+mod errors;
+mod filters;
+mod parameters;
+mod show;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::blueprint::{DurationUnit, Field, FieldType, Kind, Variant};
+
+/// 2026-11-20T20:42:31.123Z.
+const NOW: Millis = 1_795_207_351_123;
+
+/// A blueprint with a field of every type, named after its type, and the variants `en` (1, the default) and `zh-CN` (2).
+fn everything() -> Blueprint {
+    let types = [
+        ("title", FieldType::Text),
+        ("body", FieldType::RichText),
+        ("page", FieldType::HtmlPage { blocks: None, template: None }),
+        ("slug", FieldType::Slug),
+        ("email", FieldType::Email),
+        ("link", FieldType::Link),
+        ("image", FieldType::Image),
+        ("file", FieldType::File),
+        ("kind", FieldType::Enum { values: None }),
+        ("tags", FieldType::MultiEnum { values: None }),
+        ("featured", FieldType::Boolean),
+        ("color", FieldType::Color),
+        ("stock", FieldType::Number),
+        ("price", FieldType::Money { default_currency: None, currencies: vec!["EUR".into()] }),
+        ("day", FieldType::Date),
+        ("starts", FieldType::DateTime),
+        ("length", FieldType::Duration { unit: DurationUnit::Minutes, display: None, min: None, max: None }),
+        ("author", FieldType::Reference { blueprint: "authors".into(), display: vec![] }),
+        ("related", FieldType::References { blueprint: "articles".into(), display: vec![] }),
+        ("editor", FieldType::User { role: None }),
+        ("address", FieldType::Address),
+    ];
+    let variant = |number, slug: &str, default| Variant { number, name: slug.into(), slug: slug.into(), default };
+    Blueprint { variants: vec![variant(1, "en", true), variant(2, "zh-CN", false)], ..blueprint(&types) }
+}
+
+/// A blueprint without variants, whose one field is not looked at by `search`.
+fn plain() -> Blueprint {
+    blueprint(&[("stock", FieldType::Number)])
+}
+
+fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
+    let fields = types.iter().zip(1..).map(|((slug, kind), number)| Field {
+        number,
+        since: 1,
+        name: slug.to_string(),
+        slug: slug.to_string(),
+        description: None,
+        required: false,
+        unique: false,
+        kind: kind.clone(),
+    });
+    Blueprint {
+        number: 1,
+        revision: 1,
+        next_field: 100,
+        next_variant: 3,
+        plain_variant: 0,
+        slug: "articles".into(),
+        name: "Articles".into(),
+        kind: Kind::Resource,
+        icon: None,
+        record_title: None,
+        variants: vec![],
+        seo: None,
+        fields: fields.collect(),
+        created_at: 0,
+        updated_at: 0,
+    }
+}
+
+fn list_of(raw: &str) -> Result<ListParams, Error> {
+    ListParams::parse(raw, &everything(), NOW)
+}
+
+proptest! {
+    #[test]
+    fn parsing_never_panics(raw in "(filter|search|sort|fields|exclude|page|per_page|variant|%|\\[|\\]|=|&|,|-|\\PC){0,24}") {
+        let blueprint = everything();
+        let _ = ListParams::parse(&raw, &blueprint, NOW);
+        let _ = GetParams::parse(&raw, &blueprint);
+        let _ = WriteParams::parse(&raw, &blueprint);
+        let _ = ExportParams::parse(&raw, Some(&raw), &blueprint, NOW);
+        Links::new("http://localhost/v2/resources/articles", &raw, Page { number: u64::MAX, per_page: 100 }, u64::MAX);
+    }
+
+    #[test]
+    fn filters_never_panic(
+        field in "(title|stock|starts|created_at|published|tags|price\\.amount|id)",
+        operator in "(eq|ne|gt|lte|in|not_in|contains|between|null|has)",
+        value in "(-|0|1|9{1,5}|\\.|e|,|\\\\|:|T| |\\+|é|\\PC){0,16}",
+    ) {
+        let encoded = percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC);
+        let _ = list_of(&format!("filter[{field}][{operator}]={encoded}"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Filters in one short line, with the names of the columns, so that tables of tests can be read.
+
+use std::fmt::Display;
+
+use bindery_index::{Bound, DateColumn, Filter, Place, Predicate, Range};
+
+use crate::model::blueprint::Blueprint;
+use crate::projection;
+
+/// The filter in one line.
+pub(super) fn filter(filter: &Filter, blueprint: &Blueprint) -> String {
+    let all = |filters: &[Filter], between: &str| {
+        let shown: Vec<String> = filters.iter().map(|filter| self::filter(filter, blueprint)).collect();
+        format!("({})", shown.join(between))
+    };
+    match filter {
+        Filter::All => "all".into(),
+        Filter::Nothing => "nothing".into(),
+        Filter::And(filters) => all(filters, " & "),
+        Filter::Or(filters) => all(filters, " | "),
+        Filter::Not(inner) => format!("!{}", self::filter(inner, blueprint)),
+        Filter::Ids(ids) => format!("ids{ids:x?}"),
+        Filter::Date(date, range) => format!("{}{}", self::date(*date), self::range(range, "ms")),
+        Filter::Draft => "draft".into(),
+        Filter::Column(column, predicate) => format!("{}{}", name(*column, blueprint), self::predicate(predicate)),
+    }
+}
+
+/// The name of a column.
+pub(super) fn name(column: u32, blueprint: &Blueprint) -> String {
+    let names = projection::filterable_names(blueprint);
+    let found = names.into_iter().find(|name| projection::column(blueprint, name).unwrap().id == column);
+    found.unwrap_or_else(|| format!("column {column}"))
+}
+
+/// The name of a date.
+pub(super) fn date(date: DateColumn) -> &'static str {
+    match date {
+        DateColumn::Created => "created",
+        DateColumn::Updated => "updated",
+        DateColumn::Published => "published",
+    }
+}
+
+fn predicate(predicate: &Predicate) -> String {
+    match predicate {
+        Predicate::Null => " null".into(),
+        Predicate::Equals(value) => format!(" = {value:?}"),
+        Predicate::Number(range) => self::range(range, ""),
+        Predicate::Text(Range { from, to }) => {
+            let quoted = |bound: &Option<Bound<String>>| {
+                bound.clone().map(|bound| match bound {
+                    Bound::Included(value) => Bound::Included(format!("{value:?}")),
+                    Bound::Excluded(value) => Bound::Excluded(format!("{value:?}")),
+                })
+            };
+            self::range(&Range { from: quoted(from), to: quoted(to) }, "")
+        }
+        Predicate::Instant(range) => self::range(range, "us"),
+        Predicate::Substring(Place::Anywhere, needle) => format!(" ~ *{needle:?}*"),
+        Predicate::Substring(Place::Start, needle) => format!(" ~ {needle:?}*"),
+        Predicate::Substring(Place::End, needle) => format!(" ~ *{needle:?}"),
+        Predicate::Has(element) => format!(" has {element:?}"),
+    }
+}
+
+fn range<T: Display>(range: &Range<T>, unit: &str) -> String {
+    let mut shown = String::new();
+    match &range.from {
+        Some(Bound::Included(from)) => shown += &format!(" >= {from}{unit}"),
+        Some(Bound::Excluded(from)) => shown += &format!(" > {from}{unit}"),
+        None => {}
+    }
+    match &range.to {
+        Some(Bound::Included(to)) => shown += &format!(" <= {to}{unit}"),
+        Some(Bound::Excluded(to)) => shown += &format!(" < {to}{unit}"),
+        None => {}
+    }
+    shown
+}

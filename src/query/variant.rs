@@ -1,0 +1,33 @@
+//! `variant` and `fallback` (`API.md` 2.5 and 3). A blueprint without variants ignores both.
+
+use super::raw::RawParams;
+use super::{list, quote};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error};
+
+/// The number of the variant that is asked for; the default one when none is.
+///
+/// Errors: `INVALID_VARIANT`; `INVALID_PARAMETER` where it is given twice.
+pub(super) fn requested(params: &RawParams, blueprint: &Blueprint) -> Result<u16, Error> {
+    Ok(named(params, "variant", blueprint)?.unwrap_or_else(|| blueprint.default_variant()))
+}
+
+/// The number of the variant that fills what is null.
+///
+/// Errors: as [`requested`].
+pub(super) fn fallback(params: &RawParams, blueprint: &Blueprint) -> Result<Option<u16>, Error> {
+    named(params, "fallback", blueprint)
+}
+
+fn named(params: &RawParams, parameter: &str, blueprint: &Blueprint) -> Result<Option<u16>, Error> {
+    let sent = params.single(parameter)?;
+    let Some(slug) = sent.filter(|_| !blueprint.variants.is_empty()) else { return Ok(None) };
+    match blueprint.variant(slug) {
+        Some(variant) => Ok(Some(variant.number)),
+        None => {
+            let slugs = list(blueprint.variants.iter().map(|variant| &variant.slug));
+            let message = format!("`{parameter}` is {}; the variants of `{}` are {slugs}", quote(slug), blueprint.slug);
+            Err(Error::new(Code::InvalidVariant, message))
+        }
+    }
+}
