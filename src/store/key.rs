@@ -17,6 +17,8 @@ pub enum Key {
     Counter(Counter),
     /// A blueprint by number.
     Blueprint(u32),
+    /// The id of a singular blueprint's one resource.
+    Singular(u32),
     /// What belongs to a resource as a whole.
     Resource {
         /// The blueprint's number.
@@ -73,10 +75,10 @@ pub enum Counter {
     Blueprint,
     /// Ids of members.
     Member,
-    /// Numbers of tokens.
-    Token,
     /// The last id that a resource was given.
     Resource,
+    /// The time of the last change, in milliseconds.
+    Time,
 }
 
 /// A text in a key. A long one is known by its hash alone: keep the text in the value where it is needed again.
@@ -157,6 +159,7 @@ pub enum Prefix {
 mod table {
     pub(super) const COUNTER: u8 = 0x08;
     pub(super) const BLUEPRINT: u8 = 0x10;
+    pub(super) const SINGULAR: u8 = 0x18;
     pub(super) const RESOURCE: u8 = 0x20;
     pub(super) const COPY: u8 = 0x30;
     pub(super) const IMPORT_KEY: u8 = 0x40;
@@ -178,6 +181,7 @@ impl Key {
         match self {
             Key::Counter(counter) => bytes.extend([table::COUNTER, counter.code()]),
             Key::Blueprint(blueprint) => numbered(&mut bytes, table::BLUEPRINT, *blueprint),
+            Key::Singular(blueprint) => numbered(&mut bytes, table::SINGULAR, *blueprint),
             Key::Resource { blueprint, id } => {
                 numbered(&mut bytes, table::RESOURCE, *blueprint);
                 bytes.extend(id.as_u128().to_be_bytes());
@@ -222,6 +226,7 @@ impl Key {
         let key = match tag {
             table::COUNTER => Key::Counter(Counter::of_code(u8::from_be_bytes(rest.take()?))?),
             table::BLUEPRINT => Key::Blueprint(rest.u32()?),
+            table::SINGULAR => Key::Singular(rest.u32()?),
             table::RESOURCE => Key::Resource { blueprint: rest.u32()?, id: rest.id()? },
             table::COPY => {
                 Key::Copy { blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()?, number: rest.u64()? }
@@ -277,13 +282,13 @@ impl Counter {
         match self {
             Counter::Blueprint => 1,
             Counter::Member => 2,
-            Counter::Token => 3,
-            Counter::Resource => 4,
+            Counter::Resource => 3,
+            Counter::Time => 4,
         }
     }
 
     fn of_code(code: u8) -> Option<Counter> {
-        [Counter::Blueprint, Counter::Member, Counter::Token, Counter::Resource]
+        [Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time]
             .into_iter()
             .find(|counter| counter.code() == code)
     }

@@ -9,7 +9,7 @@ fn key() -> impl Strategy<Value = Key> {
         any_length.prop_map(|text: String| KeyText::from(text))
     };
     prop_oneof![
-        prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Token, Counter::Resource])
+        prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time])
             .prop_map(Key::Counter),
         any::<u32>().prop_map(Key::Blueprint),
         (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Resource { blueprint, id }),
