@@ -15,7 +15,7 @@ use super::remote::Remote;
 use super::{CliError, close, failed, open_folder, print};
 use crate::access::Access;
 use crate::config::ImportArgs;
-use crate::http::error::ApiError;
+use crate::http::error::error_object;
 
 /// How many batches of lines may wait between the reader of the file and the import.
 const BATCHES_IN_FLIGHT: usize = 4;
@@ -96,7 +96,7 @@ async fn import_to_folder(
         for answer in answers {
             match answer.result {
                 Ok((_, op)) => tally.done(answer.index, op),
-                Err(error) => tally.failed(answer.index, &ApiError::from(error).object()),
+                Err(error) => tally.failed(answer.index, &error_object(&error)),
             }
         }
     };

@@ -1,5 +1,8 @@
 //! `bindery serve`.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::{CliError, close, failed, open, print, start_log};
 use crate::access::{Access, NewToken};
 use crate::config::{Config, ServeArgs};
@@ -7,6 +10,9 @@ use crate::content::Content;
 use crate::demo;
 use crate::http::{self, App};
 use crate::model::ability::Ability;
+
+/// How long requests may go on once the server is told to stop.
+const STOP_GRACE: Duration = Duration::from_secs(20);
 
 pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let config = Config::load(args.settings, args.config.as_deref())?;
@@ -25,8 +31,9 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if is_first_start {
         greet(&content, &config, &format!("http://{address}")).await?;
     }
-    let app = App::new(content.clone(), &config);
-    let served = http::serve(listener, http::router(app), http::shutdown_signal()).await;
+    let stop = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
+    let app = App { config: Arc::new(config), content: content.clone() };
+    let served = http::serve(listener, http::router(app), stop, STOP_GRACE).await;
     close(content).await?;
     served.map_err(|error| failed("serving", &error))
 }

@@ -7,6 +7,11 @@ use clap::{CommandFactory, Parser};
 use super::cli::lifetime;
 use super::*;
 
+/// A flag, a variable and a line of the file for one setting, how it is shown, and what each of them makes of it.
+type Precedence = (&'static str, &'static str, &'static str, fn(&Config) -> String, [&'static str; 3]);
+/// Flags, variables, a file, and the message.
+type Faulty<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, &'a str);
+
 fn flags(arguments: &[&str]) -> Settings {
     let cli = Cli::try_parse_from(["bindery", "serve"].iter().chain(arguments)).unwrap();
     match cli.command {
@@ -39,8 +44,7 @@ fn nothing_said_is_the_defaults() {
 
 #[test]
 fn flags_beat_the_environment_and_that_beats_the_file() {
-    // (flag, variable, line of the file), each with a value of its own, from the strongest.
-    let table: [(&str, &str, &str, fn(&Config) -> String, [&str; 3]); 9] = [
+    let table: [Precedence; 9] = [
         ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
         (
             "--listen=127.0.0.1:1",
@@ -115,7 +119,7 @@ fn the_admin_token_comes_from_the_environment_alone() {
 #[test]
 fn faults_name_the_setting_and_what_is_right() {
     let origin = "it takes `*` and origins such as `https://www.example.com` (no path, no slash at the end)";
-    let table: [(&[&str], &[(&str, &str)], &str, &str); 7] = [
+    let table: [Faulty; 7] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],

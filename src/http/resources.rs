@@ -5,15 +5,15 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::mpsc;
-use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::App;
-use super::error::ApiError;
-use super::extract::{Bearer, PathOne, PathTwo, read_json_body, read_stream};
-use super::respond::{address, data, json_text, not_modified};
-use crate::content::{Answer, Etags, Export, ImportLine};
+use super::error::{Answer, error_object};
+use super::extract::{BaseUrl, Bearer, JsonBody, Lines, Path};
+use super::respond::{data, is_unmodified, json};
+use crate::content::{self, Etags, Export, ImportLine};
 use crate::model::ability::Ability;
+use crate::model::error::Error;
 
 /// How many pieces of a streamed answer may wait for the client.
 const PIECES_IN_FLIGHT: usize = 4;
@@ -21,34 +21,35 @@ const PIECES_IN_FLIGHT: usize = 4;
 pub(super) async fn list(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathOne(blueprint): PathOne,
+    Path(blueprint): Path<String>,
     RawQuery(raw): RawQuery,
+    BaseUrl(base): BaseUrl,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Answer {
     let reading = app.content.read(&access, &blueprint)?;
     let raw = raw.unwrap_or_default();
     let tag = format!("\"{}\"", reading.list_tag());
-    let address = address(&app, &headers, &format!("/v2/resources/{blueprint}"));
+    let address = format!("{base}/v2/resources/{blueprint}");
     // The parameters are checked also where nothing changed: a wrong one is never answered with 304.
     let answer = reading.list(&raw, &address)?;
     let vary = [(header::ETAG, tag.clone()), (header::VARY, "Authorization".to_owned())];
-    if not_modified(&headers, &tag) {
+    if is_unmodified(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, vary).into_response());
     }
-    Ok((vary, json_text(StatusCode::OK, answer.json)).into_response())
+    Ok((vary, json(StatusCode::OK, answer.json)).into_response())
 }
 
 pub(super) async fn find(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathTwo(blueprint, id): PathTwo,
+    Path((blueprint, id)): Path<(String, String)>,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Answer {
     let answer = app.content.read(&access, &blueprint)?.find(&id, &raw.unwrap_or_default())?;
     let tag = etag(&answer);
     let vary = [(header::ETAG, tag.clone()), (header::VARY, "Authorization".to_owned())];
-    if not_modified(&headers, &tag) {
+    if is_unmodified(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, vary).into_response());
     }
     Ok((vary, data(StatusCode::OK, &answer.json)).into_response())
@@ -57,15 +58,15 @@ pub(super) async fn find(
 pub(super) async fn create(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathOne(blueprint): PathOne,
+    Path(blueprint): Path<String>,
     RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
+    BaseUrl(base): BaseUrl,
+    body: JsonBody,
+) -> Answer {
     let writing = app.content.write(&access, Ability::Create, &blueprint, &raw.unwrap_or_default())?;
-    let body = read_json_body(&app, &headers, body).await?;
+    let body = body.read(app.config.max_body_bytes).await?;
     let (id, answer) = writing.create(&body).await?;
-    let location = address(&app, &headers, &format!("/v2/resources/{blueprint}/{id}"));
+    let location = format!("{base}/v2/resources/{blueprint}/{id}");
     let head = [(header::ETAG, etag(&answer)), (header::LOCATION, location)];
     Ok((head, data(StatusCode::CREATED, &answer.json)).into_response())
 }
@@ -73,14 +74,14 @@ pub(super) async fn create(
 pub(super) async fn replace(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathTwo(blueprint, id): PathTwo,
+    Path((blueprint, id)): Path<(String, String)>,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
+    body: JsonBody,
+) -> Answer {
     let writing = app.content.write(&access, Ability::Update, &blueprint, &raw.unwrap_or_default())?;
     let id = writing.target(&id)?;
-    let body = read_json_body(&app, &headers, body).await?;
+    let body = body.read(app.config.max_body_bytes).await?;
     let answer = writing.replace(id, if_match(&headers), &body).await?;
     Ok(([(header::ETAG, etag(&answer))], data(StatusCode::OK, &answer.json)).into_response())
 }
@@ -88,14 +89,14 @@ pub(super) async fn replace(
 pub(super) async fn change(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathTwo(blueprint, id): PathTwo,
+    Path((blueprint, id)): Path<(String, String)>,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
+    body: JsonBody,
+) -> Answer {
     let writing = app.content.write(&access, Ability::Update, &blueprint, &raw.unwrap_or_default())?;
     let id = writing.target(&id)?;
-    let body = read_json_body(&app, &headers, body).await?;
+    let body = body.read(app.config.max_body_bytes).await?;
     let answer = writing.change(id, if_match(&headers), &body).await?;
     Ok(([(header::ETAG, etag(&answer))], data(StatusCode::OK, &answer.json)).into_response())
 }
@@ -103,23 +104,23 @@ pub(super) async fn change(
 pub(super) async fn delete(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathTwo(blueprint, id): PathTwo,
+    Path((blueprint, id)): Path<(String, String)>,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
-) -> Result<StatusCode, ApiError> {
+) -> Answer {
     let writing = app.content.write(&access, Ability::Delete, &blueprint, &raw.unwrap_or_default())?;
     let id = writing.target(&id)?;
     writing.delete(id, if_match(&headers)).await?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 pub(super) async fn export(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathOne(blueprint): PathOne,
+    Path(blueprint): Path<String>,
     RawQuery(raw): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let export = app.content.read(&access, &blueprint)?.export(&raw.unwrap_or_default(), accept)?;
     let media_type = HeaderValue::from_static(export.format().media_type());
@@ -149,31 +150,41 @@ fn send_export(mut export: Export, pieces: &mpsc::Sender<Result<Bytes, std::io::
 pub(super) async fn import(
     State(app): State<App>,
     Bearer(access): Bearer,
-    PathOne(blueprint): PathOne,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let mut import = app.content.import(&access, &blueprint)?;
-    let mut lines = read_stream(&app, &headers, body)?;
-    let (pieces, answer) = mpsc::channel::<Result<Bytes, std::io::Error>>(PIECES_IN_FLIGHT);
-    tokio::spawn(async move {
-        let outcome = async {
-            while let Some(line) = lines.next().await? {
-                let answers = import.push(&line).await.map_err(ApiError::from)?;
-                // A client that no longer listens to the answers has still sent its lines: they are imported.
-                let _ = pieces.send(Ok(answer_lines(answers))).await;
-            }
-            let answers = import.finish().await.map_err(ApiError::from)?;
-            let _ = pieces.send(Ok(answer_lines(answers))).await;
-            Ok::<(), ApiError>(())
-        };
-        if let Err(error) = outcome.await {
-            // The status is sent already; the last line says what ended the import.
-            let _ = pieces.send(Ok(Bytes::from(format!("{}\n", error.to_json())))).await;
-        }
-    });
+    Path(blueprint): Path<String>,
+    body: JsonBody,
+) -> Answer {
+    let import = app.content.import(&access, &blueprint)?;
+    let lines = body.lines(app.config.max_body_bytes)?;
+    let (pieces, answer) = mpsc::channel(PIECES_IN_FLIGHT);
+    tokio::spawn(run_import(import, lines, pieces));
     let body = Body::from_stream(ReceiverStream::new(answer));
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+/// Imports line by line. The status is sent before the first line is read, so what ends an import early is its last
+/// answer line.
+async fn run_import(import: content::Import, lines: Lines, pieces: mpsc::Sender<Result<Bytes, std::io::Error>>) {
+    if let Err(error) = import_lines(import, lines, &pieces).await {
+        let line = serde_json::json!({ "errors": error_object(&error) });
+        let _ = pieces.send(Ok(Bytes::from(format!("{line}\n")))).await;
+    }
+}
+
+async fn import_lines(
+    mut import: content::Import,
+    mut lines: Lines,
+    pieces: &mpsc::Sender<Result<Bytes, std::io::Error>>,
+) -> Result<(), Error> {
+    while let Some(line) = lines.next().await? {
+        let answers = import.push(&line).await?;
+        if !answers.is_empty() {
+            // A client that no longer listens has still sent its lines: they are imported.
+            let _ = pieces.send(Ok(answer_lines(answers))).await;
+        }
+    }
+    let answers = import.finish().await?;
+    let _ = pieces.send(Ok(answer_lines(answers))).await;
+    Ok(())
 }
 
 fn answer_lines(answers: Vec<ImportLine>) -> Bytes {
@@ -181,7 +192,7 @@ fn answer_lines(answers: Vec<ImportLine>) -> Bytes {
     for ImportLine { index, result } in answers {
         let line = match result {
             Ok((id, op)) => serde_json::json!({ "index": index, "id": id.to_string(), "op": op }),
-            Err(error) => serde_json::json!({ "index": index, "errors": ApiError::from(error).object() }),
+            Err(error) => serde_json::json!({ "index": index, "errors": error_object(&error) }),
         };
         out.push_str(&line.to_string());
         out.push('\n');
@@ -189,7 +200,7 @@ fn answer_lines(answers: Vec<ImportLine>) -> Bytes {
     Bytes::from(out)
 }
 
-fn etag(answer: &Answer) -> String {
+fn etag(answer: &content::Answer) -> String {
     let (resource, blueprint) = answer.version;
     format!("\"{resource}-{blueprint}\"")
 }

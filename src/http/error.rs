@@ -1,0 +1,97 @@
+//! Faults as answers: one table from code to status and name, and the one error object (`API.md` 1.5).
+
+use axum::http::StatusCode;
+use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use super::respond;
+use crate::model::error::{Code, Error};
+
+/// When to come back where nothing else is known, in seconds.
+const DEFAULT_RETRY_SECONDS: u64 = 1;
+
+/// A fault on its way out of a handler: `?` turns an [`Error`] into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    error: Error,
+    retry_after_seconds: u64,
+}
+
+/// What a handler returns.
+pub type Answer = Result<Response, Failure>;
+
+impl Failure {
+    /// The same fault with another `Retry-After`; of use with `RATE_LIMITED` and `OVERLOADED`.
+    pub fn retry_after(self, seconds: u64) -> Failure {
+        Failure { retry_after_seconds: seconds, ..self }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { error, retry_after_seconds: DEFAULT_RETRY_SECONDS }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let (status, _) = wire(self.error.code);
+        let body = json!({ "errors": error_object(&self.error) });
+        let mut response = respond::json(status, body.to_string());
+        let headers = response.headers_mut();
+        match status {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(self.retry_after_seconds));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// The error object: `code`, `message`, and what else is known. It stands under `errors`, and in each failed item of a
+/// bulk answer.
+pub fn error_object(error: &Error) -> Value {
+    let mut object = Map::new();
+    object.insert("code".to_owned(), json!(wire(error.code).1));
+    object.insert("message".to_owned(), json!(error.message));
+    if !error.fields.is_empty() {
+        let fields = error.fields.iter().map(|(field, faults)| (field.clone(), json!(faults)));
+        object.insert("fields".to_owned(), Value::Object(fields.collect()));
+    }
+    if let Some(conflict) = &error.conflict {
+        object.insert("count".to_owned(), json!(conflict.count));
+        object.insert("ids".to_owned(), json!(conflict.ids));
+    }
+    Value::Object(object)
+}
+
+/// The status and the name of each code.
+pub fn wire(code: Code) -> (StatusCode, &'static str) {
+    match code {
+        Code::MalformedJson => (StatusCode::BAD_REQUEST, "MALFORMED_JSON"),
+        Code::Unauthenticated => (StatusCode::UNAUTHORIZED, "UNAUTHENTICATED"),
+        Code::Forbidden => (StatusCode::FORBIDDEN, "FORBIDDEN"),
+        Code::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+        Code::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
+        Code::SingularResource => (StatusCode::CONFLICT, "SINGULAR_RESOURCE"),
+        Code::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
+        Code::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "PRECONDITION_FAILED"),
+        Code::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
+        Code::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
+        Code::ValidationFailed => (StatusCode::UNPROCESSABLE_ENTITY, "VALIDATION_FAILED"),
+        Code::InvalidFilter => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_FILTER"),
+        Code::InvalidSort => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_SORT"),
+        Code::InvalidVariant => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_VARIANT"),
+        Code::InvalidParameter => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_PARAMETER"),
+        Code::BulkLimitExceeded => (StatusCode::UNPROCESSABLE_ENTITY, "BULK_LIMIT_EXCEEDED"),
+        Code::IdempotencyKeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
+        Code::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
+        Code::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
+        Code::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED"),
+    }
+}

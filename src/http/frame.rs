@@ -1,0 +1,67 @@
+//! What surrounds the routes: every answer, whoever makes it, has the shape and the headers of `API.md` 1.
+
+use std::any::Any;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::header::{
+    ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
+};
+use axum::http::{HeaderName, HeaderValue, Method, Uri};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
+
+use super::error::Failure;
+use super::request_id::{self, X_REQUEST_ID};
+use crate::model::error::{Code, Error};
+use crate::query::quote;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// How long a browser may keep what it was told about an origin.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
+
+/// Puts the frame around the routes. Routes that are added afterwards stand outside of it.
+pub(super) fn frame<S: Clone + Send + Sync + 'static>(routes: Router<S>, cors_origins: &[String]) -> Router<S> {
+    let mut framed =
+        routes.fallback(no_route).method_not_allowed_fallback(no_method).layer(CatchPanicLayer::custom(panicked));
+    if let Some(cors) = cors(cors_origins) {
+        framed = framed.layer(cors);
+    }
+    framed.layer(middleware::from_fn(request_id::carry))
+}
+
+async fn no_route(method: Method, uri: Uri) -> Failure {
+    let route = quote(&format!("{method} {}", uri.path()));
+    Failure::from(Error::new(Code::NotFound, format!("there is no route {route}; API.md lists the routes")))
+}
+
+/// The router adds `Allow` to the answer.
+async fn no_method(method: Method, uri: Uri) -> Failure {
+    let message = format!("{} does not take {method}; the header `Allow` lists what it takes", quote(uri.path()));
+    Failure::from(Error::new(Code::MethodNotAllowed, message))
+}
+
+fn panicked(cause: Box<dyn Any + Send>) -> Response {
+    let text = cause.downcast_ref::<&str>().copied().or_else(|| cause.downcast_ref::<String>().map(String::as_str));
+    let error = Error::internal(format_args!("a handler panicked: {}", text.unwrap_or("it gave no text")));
+    Failure::from(error).into_response()
+}
+
+/// Without configured origins there is no layer: it would answer `OPTIONS` for every route.
+fn cors(origins: &[String]) -> Option<CorsLayer> {
+    let allowed = if origins.iter().any(|origin| origin == "*") {
+        AllowOrigin::from(AnyOrigin)
+    } else {
+        let values: Vec<HeaderValue> = origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()).collect();
+        if values.is_empty() {
+            return None;
+        }
+        AllowOrigin::list(values)
+    };
+    let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    let headers = [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IDEMPOTENCY_KEY, X_REQUEST_ID];
+    let layer = CorsLayer::new().allow_origin(allowed).allow_methods(methods).allow_headers(headers);
+    Some(layer.expose_headers([X_REQUEST_ID, ETAG, LOCATION, ALLOW, RETRY_AFTER]).max_age(PREFLIGHT_AGE))
+}
