@@ -3,6 +3,7 @@
 pub mod ability;
 pub mod blueprint;
 pub mod error;
+pub mod html;
 pub mod id;
 pub mod json;
 pub mod time;
