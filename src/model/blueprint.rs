@@ -1,8 +1,20 @@
 //! Blueprints: what a resource has, and how it behaves (`API.md` 2.2 to 2.5 and 6).
 //!
-//! Owns the types. Reading one from a request body is in `blueprint/draft.rs`, rendering it in `blueprint/render.rs`.
+//! Owns the types. Reading one from a request body is in `blueprint/draft.rs`, changing one in `blueprint/revise.rs`,
+//! rendering it in `blueprint/render.rs`.
+
+pub mod draft;
+pub mod render;
+pub mod revise;
 
 use super::time::Millis;
+
+/// The currencies that a money field may allow (`API.md` 5.14).
+pub const CURRENCIES: [&str; 35] = [
+    "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR", "GBP", "HKD",
+    "HUF", "IDR", "ILS", "INR", "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN", "RON", "SEK", "SGD", "THB",
+    "TRY", "USD", "ZAR",
+];
 
 /// A blueprint in force.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +23,9 @@ pub struct Blueprint {
     pub number: u32,
     /// Grows with every change of the blueprint; stored copies carry the one they were written under.
     pub revision: u64,
+    /// The last revision that changed which fields there are, their types or their order: copies of older revisions are
+    /// re-shaped on reading.
+    pub shape: u64,
     /// The next field number; numbers are never used again.
     pub next_field: u32,
     /// The next variant number; numbers are never used again.
@@ -154,6 +169,89 @@ pub enum DurationUnit {
     Minutes,
     Hours,
     Days,
+}
+
+impl Kind {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Resource => "resource",
+            Kind::Singular => "singular_resource",
+            Kind::Readonly => "readonly_resource",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<Kind> {
+        [Kind::Resource, Kind::Singular, Kind::Readonly].into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+impl DurationUnit {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DurationUnit::Minutes => "minutes",
+            DurationUnit::Hours => "hours",
+            DurationUnit::Days => "days",
+        }
+    }
+
+    /// The unit of that name.
+    pub fn parse(name: &str) -> Option<DurationUnit> {
+        [DurationUnit::Minutes, DurationUnit::Hours, DurationUnit::Days].into_iter().find(|unit| unit.as_str() == name)
+    }
+}
+
+impl FieldType {
+    /// The API keys of all types, in the order of the contract (`API.md` 2.4).
+    pub const NAMES: [&'static str; 21] = [
+        "text", "rich-text", "html-page", "slug", "email", "link", "image", "file", "enum", "multi-enum", "boolean",
+        "color", "number", "money", "date", "datetime", "duration", "reference", "references", "user", "address",
+    ];
+
+    /// The API key.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FieldType::Text => "text",
+            FieldType::RichText => "rich-text",
+            FieldType::HtmlPage { .. } => "html-page",
+            FieldType::Slug => "slug",
+            FieldType::Email => "email",
+            FieldType::Link => "link",
+            FieldType::Image => "image",
+            FieldType::File => "file",
+            FieldType::Enum { .. } => "enum",
+            FieldType::MultiEnum { .. } => "multi-enum",
+            FieldType::Boolean => "boolean",
+            FieldType::Color => "color",
+            FieldType::Number => "number",
+            FieldType::Money { .. } => "money",
+            FieldType::Date => "date",
+            FieldType::DateTime => "datetime",
+            FieldType::Duration { .. } => "duration",
+            FieldType::Reference { .. } => "reference",
+            FieldType::References { .. } => "references",
+            FieldType::User { .. } => "user",
+            FieldType::Address => "address",
+        }
+    }
+
+    /// Whether values of this type can be unique (`API.md` 5.13).
+    pub fn can_be_unique(&self) -> bool {
+        matches!(
+            self,
+            FieldType::Text | FieldType::Slug | FieldType::Email | FieldType::Link | FieldType::Number
+        )
+    }
+
+    /// The slug of the blueprint that values relate to.
+    pub fn related(&self) -> Option<&str> {
+        match self {
+            FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
+            _ => None,
+        }
+    }
 }
 
 impl Blueprint {
