@@ -1,5 +1,6 @@
 //! Bindery: a headless content server.
 
+pub mod base;
 pub mod log;
 pub mod model;
 pub mod store;
