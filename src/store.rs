@@ -40,7 +40,10 @@ use key::{APPLIED, CHUNK};
 use record::Form;
 
 /// sled's unit of space, fixed when a store is made. A page (a leaf of at most 16 entries, a few more while leaves are
-/// merged) larger than a quarter of it goes to a file of its own, which sled never syncs. See [`CHUNK_BYTES`].
+/// merged) larger than a quarter of it goes to a file of its own, which sled never syncs: at sled's default of 512 KiB
+/// that would be a leaf of articles of 8 KB. Beyond 2 MiB nothing is gained: 200,000 articles of 1 to 2 KB load in 3.6,
+/// 3.4 and 3.3 s at 512 KiB, 2 MiB and 8 MiB, take 320, 331 and 346 MB of disk, and are open again 79, 86 and 102 ms after
+/// a kill; buffers of a segment's size are kept in memory.
 const SEGMENT_BYTES: usize = 2 << 20;
 /// Longer bodies are split: 24 entries of this size and their keys stay below a quarter of a segment.
 const CHUNK_BYTES: usize = 20 << 10;
@@ -246,7 +249,8 @@ impl Store {
         let kept = first..end;
         let keys = self.guarded("list", || {
             let keys = self.0.db.scan_prefix(chunk_prefix(key)).keys();
-            keys.filter(|key| !key.as_ref().is_ok_and(|key| kept.contains(&key.to_vec()))).collect::<Result<Vec<_>, _>>()
+            keys.filter(|key| !key.as_ref().is_ok_and(|key| kept.contains(&key.to_vec())))
+                .collect::<Result<Vec<_>, _>>()
         })?;
         for key in keys {
             self.guarded("delete", || self.0.db.remove(&key))?;

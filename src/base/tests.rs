@@ -112,26 +112,32 @@ fn a_base_is_exact_though_writes_go_on() {
     write_through(&mut log, &store, 100);
     let reader = log.reader();
     let done = AtomicBool::new(false);
-    let mut records = 0;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) && log.last() < 20_000 {
+            while !done.load(Ordering::Relaxed) {
                 let next = log.last() + 1;
                 write_through(&mut log, &store, next);
             }
         });
-        for at in 0..6 {
+        // A walk may be over before the next record is in: five that were not are wanted.
+        let mut overtaken = 0;
+        for at in 0.. {
             let path = folder.path().join(format!("backup-{at}"));
             let header = write(&store, &reader, &path).unwrap();
-            records += header.records;
+            if header.records == 0 {
+                continue;
+            }
             let other = tempfile::tempdir().unwrap();
             let restored = Store::open(other.path(), &options().store).unwrap();
             restore(&path, &restored).unwrap();
             assert_eq!(all(&restored), state_at(header.number), "at {}", header.number);
+            overtaken += 1;
+            if overtaken == 5 {
+                break;
+            }
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert!(records > 0, "nothing was written during any walk");
 }
 
 #[test]
