@@ -211,6 +211,8 @@ impl Log {
     /// Throws everything away and starts an empty log whose first record will have number `first`.
     pub fn reset_to(&mut self, first: u64) -> Result<(), LogError> {
         self.refuse_if_stopped()?;
+        // Not to be met by the segment that is made below, under the same name.
+        self.spare = Spare::none();
         // Newest first: a crash on the way leaves the beginning of the old log, which is a whole log.
         while let Some(segment) = self.segments.pop() {
             let removed = std::fs::remove_file(&segment.path);

@@ -15,9 +15,11 @@ use std::cell::RefCell;
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 14;
 
-/// Values from this length on are compressed if that saves at least an eighth. See the table at [`super::Store`].
-pub(super) const COMPRESS_FROM_BYTES: usize = 512;
-/// Level 1: half of what higher levels save, at a third of their time or less.
+/// Values from this length on are compressed if that saves at least an eighth. Of 200,000 articles of 1 to 2 KB (285 MB)
+/// that makes 138 MB in records and 331 instead of 577 MB on disk, at 8 µs a write and 2 µs a read; the cache holds twice
+/// as many. Below it, a frame of its own saves too little.
+const COMPRESS_FROM_BYTES: usize = 512;
+/// zstd's fastest level but the negative ones.
 const LEVEL: i32 = 1;
 
 /// How a body is to be read.

@@ -42,7 +42,7 @@ proptest! {
     fn keys_come_back_and_none_begins_another(a in key(), b in key()) {
         let bytes = a.encode();
         prop_assert_eq!(Key::decode(&bytes), Some(a.clone()));
-        prop_assert!(bytes.len() <= 80, "{} bytes", bytes.len());
+        prop_assert!(bytes.len() <= 131, "{} bytes", bytes.len());
         if a != b {
             prop_assert!(!b.encode().starts_with(&bytes));
         }

@@ -1,0 +1,234 @@
+//! The bytes of a base.
+//!
+//! ```text
+//! file    magic (8)  format version (4)  a zstd stream of items  BLAKE3 of all before (32)
+//! item    1 (1)  length of the key (4)  key  number (8)  length (4)  value      an entry
+//!         2 (1)  number (8)  length (4)  payload                                a record of the log
+//!         0 (1)  number of the base (8)  entries (8)  records (8)               the end
+//! ```
+//!
+//! All numbers are little-endian. Values stand in it as they are, not as the store compresses them one by one: the
+//! stream finds what they have in common.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Take, Write};
+use std::path::{Path, PathBuf};
+
+use super::Header;
+use super::error::{BaseError, at};
+use crate::store::Entry;
+
+const MAGIC: &[u8; 8] = b"bndrybas";
+const VERSION: u32 = 1;
+const LEVEL: i32 = 3;
+const HASH_BYTES: u64 = 32;
+const BUFFER_BYTES: usize = 1 << 20;
+
+const END: u8 = 0;
+const ENTRY: u8 = 1;
+const RECORD: u8 = 2;
+
+/// Writes a base to a file that has another name until it is whole.
+pub(super) struct Writer {
+    path: PathBuf,
+    stream: zstd::stream::Encoder<'static, Hashed<BufWriter<File>>>,
+    entries: u64,
+    records: u64,
+}
+
+/// One item but the end.
+#[derive(Debug)]
+pub(super) enum Item {
+    Entry(Entry),
+    Record { number: u64, payload: Vec<u8> },
+}
+
+/// Reads a base. What it answers is to be trusted only after [`Reader::finish`].
+pub(super) struct Reader {
+    path: PathBuf,
+    stream: zstd::stream::Decoder<'static, BufReader<Hashed<Take<File>>>>,
+    bytes: u64,
+    entries: u64,
+    records: u64,
+    end: Option<Header>,
+}
+
+/// Hashes what goes through it.
+struct Hashed<T> {
+    inner: T,
+    hasher: blake3::Hasher,
+}
+
+impl Writer {
+    pub(super) fn create(path: &Path) -> Result<Writer, BaseError> {
+        let file = File::create(path).map_err(at("create", path))?;
+        let mut hashed = Hashed::new(BufWriter::with_capacity(BUFFER_BYTES, file));
+        let begun = hashed.write_all(MAGIC).and_then(|()| hashed.write_all(&VERSION.to_le_bytes()));
+        let stream = begun.and_then(|()| zstd::stream::Encoder::new(hashed, LEVEL)).map_err(at("write", path))?;
+        Ok(Writer { path: path.to_owned(), stream, entries: 0, records: 0 })
+    }
+
+    pub(super) fn entry(&mut self, entry: &Entry) -> Result<(), BaseError> {
+        self.entries += 1;
+        self.put(&[
+            &[ENTRY],
+            &length(&entry.key),
+            &entry.key,
+            &entry.number.to_le_bytes(),
+            &length(&entry.value),
+            &entry.value,
+        ])
+    }
+
+    pub(super) fn record(&mut self, number: u64, payload: &[u8]) -> Result<(), BaseError> {
+        self.records += 1;
+        self.put(&[&[RECORD], &number.to_le_bytes(), &length(payload), payload])
+    }
+
+    /// Ends and syncs the file.
+    pub(super) fn finish(mut self, number: u64) -> Result<Header, BaseError> {
+        let (entries, records) = (self.entries, self.records);
+        self.put(&[&[END], &number.to_le_bytes(), &entries.to_le_bytes(), &records.to_le_bytes()])?;
+        let path = self.path;
+        let finished = self.stream.finish().and_then(|hashed| {
+            let mut file = hashed.inner;
+            file.write_all(hashed.hasher.finalize().as_bytes())?;
+            let file = file.into_inner()?;
+            file.sync_all()?;
+            file.metadata()
+        });
+        let bytes = finished.map_err(at("write", &path))?.len();
+        Ok(Header { number, entries, records, bytes })
+    }
+
+    fn put(&mut self, parts: &[&[u8]]) -> Result<(), BaseError> {
+        parts.iter().try_for_each(|part| self.stream.write_all(part)).map_err(at("write", &self.path))
+    }
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path) -> Result<Reader, BaseError> {
+        let damaged = |what: &str| BaseError::Damaged { file: path.to_owned(), what: what.to_owned() };
+        let file = File::open(path).map_err(at("open", path))?;
+        let bytes = file.metadata().map_err(at("read", path))?.len();
+        let hashed_bytes = bytes.checked_sub(HASH_BYTES).ok_or_else(|| damaged("it is too short"))?;
+        let mut hashed = Hashed::new(file.take(hashed_bytes));
+        let mut begin = [0; 12];
+        hashed.read_exact(&mut begin).map_err(|_| damaged("it is too short"))?;
+        if begin[..8] != *MAGIC {
+            return Err(damaged("it does not begin as a base does"));
+        }
+        let version = u32::from_le_bytes(begin[8..].try_into().expect("four bytes"));
+        if version != VERSION {
+            return Err(BaseError::Version { file: path.to_owned(), version });
+        }
+        let buffered = BufReader::with_capacity(BUFFER_BYTES, hashed);
+        let stream = zstd::stream::Decoder::with_buffer(buffered).map_err(at("read", path))?.single_frame();
+        Ok(Reader { path: path.to_owned(), stream, bytes, entries: 0, records: 0, end: None })
+    }
+
+    /// The next item; nothing at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Item>, BaseError> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        match self.read_item() {
+            Ok(item) => Ok(item),
+            Err(error) => Err(BaseError::Damaged { file: self.path.clone(), what: error.to_string() }),
+        }
+    }
+
+    /// Compares counts and checksum, after the last item was read.
+    pub(super) fn finish(mut self) -> Result<Header, BaseError> {
+        let damaged = |what: &str| BaseError::Damaged { file: self.path.clone(), what: what.to_owned() };
+        let header = self.end.ok_or_else(|| damaged("it was not read to its end"))?;
+        if (header.entries, header.records) != (self.entries, self.records) {
+            return Err(damaged("entries are missing"));
+        }
+        let left = io::copy(&mut self.stream, &mut io::sink());
+        if !matches!(left, Ok(0)) {
+            return Err(damaged("something follows its end"));
+        }
+        let mut rest = self.stream.finish();
+        io::copy(&mut rest, &mut io::sink()).map_err(at("read", &self.path))?;
+        let hashed = rest.into_inner();
+        let mut file = hashed.inner.into_inner();
+        let mut expected = [0; HASH_BYTES as usize];
+        file.seek(io::SeekFrom::End(-(HASH_BYTES as i64))).map_err(at("read", &self.path))?;
+        file.read_exact(&mut expected).map_err(at("read", &self.path))?;
+        if hashed.hasher.finalize() != expected {
+            return Err(damaged("its checksum is wrong"));
+        }
+        Ok(header)
+    }
+
+    fn read_item(&mut self) -> io::Result<Option<Item>> {
+        let [tag] = self.array()?;
+        match tag {
+            ENTRY => {
+                self.entries += 1;
+                let key = self.part()?;
+                let number = u64::from_le_bytes(self.array()?);
+                Ok(Some(Item::Entry(Entry { key, number, value: self.part()? })))
+            }
+            RECORD => {
+                self.records += 1;
+                let number = u64::from_le_bytes(self.array()?);
+                Ok(Some(Item::Record { number, payload: self.part()? }))
+            }
+            END => {
+                let number = u64::from_le_bytes(self.array()?);
+                let entries = u64::from_le_bytes(self.array()?);
+                let records = u64::from_le_bytes(self.array()?);
+                self.end = Some(Header { number, entries, records, bytes: self.bytes });
+                Ok(None)
+            }
+            _ => Err(io::Error::other("an item of an unknown kind")),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.stream.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn part(&mut self) -> io::Result<Vec<u8>> {
+        let length = u64::from(u32::from_le_bytes(self.array()?));
+        // Not reserved ahead: the length is not to be trusted yet.
+        let mut bytes = Vec::new();
+        let read = (&mut self.stream).take(length).read_to_end(&mut bytes)?;
+        if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+impl<T> Hashed<T> {
+    fn new(inner: T) -> Self {
+        Hashed { inner, hasher: blake3::Hasher::new() }
+    }
+}
+
+impl<T: Write> Write for Hashed<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<T: Read> Read for Hashed<T> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        self.hasher.update(&bytes[..read]);
+        Ok(read)
+    }
+}
+
+/// Keys and values are below 4 GiB: they come from records of the log.
+fn length(part: &[u8]) -> [u8; 4] {
+    (part.len() as u32).to_le_bytes()
+}

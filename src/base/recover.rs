@@ -1,0 +1,178 @@
+//! Bringing log and store up at a start, whatever happened before.
+//!
+//! The store is used if it opens, was not condemned, stands at its last checkpoint or later, and the log reaches from
+//! there on. Then every record behind the checkpoint is replayed, in order: after a kill sled may hold any part of them.
+//! Otherwise the store is moved aside and made again from the newest whole base and the log.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::{BaseError, at};
+use super::{Header, list, restore, verify};
+use crate::log::{Log, LogOptions};
+use crate::store::{Store, StoreError, StoreOptions, checkpointed, condemned, decode_changes};
+
+const LOG: &str = "log";
+const STORE: &str = "store";
+/// A file within a store's folder until it is built.
+const BUILDING: &str = "BUILDING";
+
+/// How log and store are opened.
+#[derive(Debug, Clone, Default)]
+pub struct RecoverOptions {
+    /// The log's options; what is known to be synced is found out here.
+    pub log: LogOptions,
+    /// The store's options.
+    pub store: StoreOptions,
+}
+
+/// What was done, for the line in the server's log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recovered {
+    /// The number that log and store stand at.
+    pub number: u64,
+    /// How many records of the log were replayed.
+    pub replayed: u64,
+    /// Why the store was made again, if it was; not for a new data folder.
+    pub rebuilt: Option<String>,
+    /// Where the store that could not be used was moved.
+    pub moved_to: Option<PathBuf>,
+    /// The number of the base that was restored.
+    pub base: Option<u64>,
+}
+
+/// Opens the log and the store of a data folder, which is made if need be. Afterwards both stand at the log's last
+/// record, and that is checkpointed.
+///
+/// A folder with nothing but a base in it becomes what the base holds: this is how a backup is restored.
+pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Store, Recovered), BaseError> {
+    fs::create_dir_all(data_folder).map_err(at("create", data_folder))?;
+    let store_folder = data_folder.join(STORE);
+    let checkpoint = checkpointed(&store_folder);
+    let log_options = LogOptions { synced_through: checkpoint.unwrap_or(0), ..options.log.clone() };
+    let mut log = Log::open(&data_folder.join(LOG), log_options)?;
+    let mut recovered = Recovered::default();
+    let usable = match checkpoint {
+        None => Err(why_without_checkpoint(&store_folder)),
+        Some(checkpoint) => open_usable(&store_folder, checkpoint, &log, options)?.map(|store| (store, checkpoint)),
+    };
+    let (store, through) = match usable {
+        Ok(usable) => usable,
+        Err(why) => {
+            let base = newest_whole(data_folder, &log, &why)?;
+            recovered.moved_to = clear_away(data_folder, &store_folder)?;
+            recovered.rebuilt = recovered.moved_to.is_some().then_some(why);
+            recovered.base = base.as_ref().map(|(_, header)| header.number);
+            build(&store_folder, base, &mut log, options)?
+        }
+    };
+    for record in log.read_from(through + 1)? {
+        let (number, payload) = record?;
+        let changes = decode_changes(&payload).map_err(|source| BaseError::Changes { number, source })?;
+        store.replay(number, &changes)?;
+        recovered.replayed += 1;
+    }
+    recovered.number = log.last();
+    if recovered.replayed > 0 || checkpoint != Some(log.last()) {
+        store.checkpoint()?;
+    }
+    remove_if_there(&store_folder.join(BUILDING))?;
+    File::open(data_folder).and_then(|folder| folder.sync_all()).map_err(at("sync", data_folder))?;
+    Ok((log, store, recovered))
+}
+
+/// A store's checkpoint is written when it has been built, so without one it is new, half built or damaged.
+fn why_without_checkpoint(store_folder: &Path) -> String {
+    condemned(store_folder).unwrap_or_else(|| "it has no checkpoint".to_owned())
+}
+
+/// Opens a store that can be brought up by the log, or says why it cannot. An error if nothing is wrong with it but
+/// that it cannot be opened now.
+fn open_usable(
+    store_folder: &Path,
+    checkpoint: u64,
+    log: &Log,
+    options: &RecoverOptions,
+) -> Result<Result<Store, String>, BaseError> {
+    if let Some(reason) = condemned(store_folder) {
+        return Ok(Err(reason));
+    }
+    if checkpoint + 1 < log.first() {
+        return Ok(Err(format!("it stands at {checkpoint} and the log begins at {}", log.first())));
+    }
+    let store = match Store::open(store_folder, &options.store) {
+        Ok(store) => store,
+        Err(error @ (StoreError::InUse { .. } | StoreError::Io { .. })) => return Err(error.into()),
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let applied = store.applied();
+    if applied < checkpoint {
+        return Ok(Err(format!("it stands at {applied}, before its checkpoint at {checkpoint}")));
+    }
+    if applied > log.last() {
+        return Ok(Err(format!("it stands at {applied}, but the log ends at {}", log.last())));
+    }
+    Ok(Ok(store))
+}
+
+/// The newest base that is whole and from which the log goes on; none if the log reaches back to the first record.
+fn newest_whole(data_folder: &Path, log: &Log, why: &str) -> Result<Option<(PathBuf, Header)>, BaseError> {
+    let log_is_empty = log.last() < log.first();
+    for (_, path) in list(data_folder)?.into_iter().rev() {
+        match verify(&path) {
+            // An empty log can be made to go on from any base.
+            Ok(header) if header.number + 1 >= log.first() && (header.number <= log.last() || log_is_empty) => {
+                return Ok(Some((path, header)));
+            }
+            Ok(_) | Err(BaseError::Damaged { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if log.first() > 1 {
+        return Err(BaseError::NothingToBuildFrom { why: why.to_owned(), first: log.first() });
+    }
+    Ok(None)
+}
+
+/// Moves an unusable store aside, to the first free name; answers that. What was half built is removed instead.
+fn clear_away(data_folder: &Path, store_folder: &Path) -> Result<Option<PathBuf>, BaseError> {
+    if !store_folder.exists() {
+        return Ok(None);
+    }
+    if checkpointed(store_folder).is_none() && store_folder.join(BUILDING).exists() {
+        fs::remove_dir_all(store_folder).map_err(at("remove", store_folder))?;
+        return Ok(None);
+    }
+    let mut names = (1u32..).map(|at| data_folder.join(format!("{STORE}.broken-{at}")));
+    let aside = names.find(|name| !name.exists()).ok_or_else(|| io::Error::other("no name is free"));
+    let aside = aside.map_err(at("move", store_folder))?;
+    fs::rename(store_folder, &aside).map_err(at("move", store_folder))?;
+    Ok(Some(aside))
+}
+
+/// Makes a new store, of the base if there is one; answers the number that it stands at.
+fn build(
+    store_folder: &Path,
+    base: Option<(PathBuf, Header)>,
+    log: &mut Log,
+    options: &RecoverOptions,
+) -> Result<(Store, u64), BaseError> {
+    fs::create_dir_all(store_folder).map_err(at("create", store_folder))?;
+    let note = store_folder.join(BUILDING);
+    File::create(&note).and_then(|file| file.sync_all()).map_err(at("create", &note))?;
+    let store = Store::open(store_folder, &options.store)?;
+    let Some((path, _)) = base else { return Ok((store, 0)) };
+    let number = restore(&path, &store)?.number;
+    if log.last() < number {
+        log.reset_to(number + 1)?;
+    }
+    Ok((store, number))
+}
+
+fn remove_if_there(path: &Path) -> Result<(), BaseError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
