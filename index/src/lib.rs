@@ -11,6 +11,8 @@ mod exchange;
 mod index;
 mod memory;
 mod options;
+#[cfg(any(test, feature = "oracle"))]
+pub mod oracle;
 mod order;
 mod query;
 mod run;
