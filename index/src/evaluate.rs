@@ -318,3 +318,6 @@ fn write_range<T>(key: &mut Vec<u8>, range: &Range<T>, write: impl Fn(&mut Vec<u
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -387,5 +387,5 @@ proptest! {
 
 /// More of them by `PROPTEST_CASES`.
 fn cases_to_run() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_000)
 }
