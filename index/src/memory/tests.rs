@@ -1,0 +1,22 @@
+use super::*;
+
+#[test]
+fn a_document_gives_back_its_values_by_column() {
+    let document = Document::new(7, vec![(9, Value::Bool(true)), (2, Value::Text("Straße".into()))]);
+    assert!(matches!(document.value(9), ValueRef::Bool(true)));
+    assert!(matches!(document.value(2), ValueRef::Text(text) if text.folded == "strasse" && text.head == "Straße"));
+    assert!(document.value(3).is_null());
+    assert_eq!(document.values().map(|(column, _)| column).collect::<Vec<_>>(), [2, 9]);
+}
+
+#[test]
+fn a_run_takes_documents_up_to_its_capacity() {
+    let run = MemoryRun::new(300);
+    let mut taken = 0;
+    while run.push(Document::new(taken, Vec::new())).is_some() {
+        taken += 1;
+    }
+    assert_eq!(taken, 512, "whole chunks");
+    assert_eq!(run.len(), 512);
+    assert_eq!(run.document(511).slot, 511);
+}

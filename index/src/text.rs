@@ -1,0 +1,87 @@
+//! The forms of text that predicates go by: folding, decimal numbers, number text, the sorted head. It knows no
+//! columns and no values.
+
+use std::borrow::Cow;
+
+use icu_casemap::{CaseMapper, CaseMapperBorrowed};
+use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
+
+const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfc();
+const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
+
+/// So many code points of a text decide its place in an order.
+pub(crate) const HEAD_CODE_POINTS: usize = 256;
+
+/// NFC, full case folding, NFC again. Borrowed when nothing changes.
+pub(crate) fn fold(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Cow::Owned(text.to_ascii_lowercase()),
+            false => Cow::Borrowed(text),
+        };
+    }
+    let composed = NFC.normalize(text);
+    let folded = CASES.fold_string(&composed);
+    let again = NFC.normalize(&folded);
+    match again == text {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(again.into_owned()),
+    }
+}
+
+/// The value of a text that is, as a whole, a number by JSON's grammar.
+pub(crate) fn decimal(text: &str) -> Option<f64> {
+    let rest = text.as_bytes();
+    let rest = rest.strip_prefix(b"-").unwrap_or(rest);
+    let mut rest = match rest.split_first()? {
+        (b'0', rest) => rest,
+        (b'1'..=b'9', _) => skip_digits(rest)?,
+        _ => return None,
+    };
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        rest = skip_digits(fraction)?;
+    }
+    if let Some(exponent) = rest.strip_prefix(b"e").or(rest.strip_prefix(b"E")) {
+        let unsigned = exponent.strip_prefix(b"+").or(exponent.strip_prefix(b"-")).unwrap_or(exponent);
+        rest = skip_digits(unsigned)?;
+    }
+    match rest.is_empty() {
+        true => text.parse().ok(),
+        false => None,
+    }
+}
+
+/// What follows a run of at least one digit.
+fn skip_digits(bytes: &[u8]) -> Option<&[u8]> {
+    match bytes.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+        0 => None,
+        count => Some(&bytes[count..]),
+    }
+}
+
+/// A number as ECMAScript prints it.
+pub(crate) fn number_text(number: f64) -> String {
+    ryu_js::Buffer::new().format(number).to_owned()
+}
+
+/// A boolean's text form.
+pub(crate) fn bool_text(value: bool) -> &'static str {
+    match value {
+        true => "true",
+        false => "false",
+    }
+}
+
+/// The first 256 code points.
+pub(crate) fn head(text: &str) -> &str {
+    if text.len() <= HEAD_CODE_POINTS {
+        return text;
+    }
+    match text.char_indices().nth(HEAD_CODE_POINTS) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;
