@@ -12,7 +12,7 @@ use tantivy::directory::{Directory, MmapDirectory, OwnedBytes};
 
 use crate::error::Error;
 use crate::schema::ColumnId;
-use crate::value::{Full, ListRef, TextRef, ValueRef};
+use crate::value::{ListRef, ValueRef};
 
 pub(crate) use bits::Bits;
 use strings::{Strings, Texts};
@@ -123,11 +123,11 @@ impl Columns {
     /// Opens the file in `folder` and checks its table and lengths; its contents are left to [`Columns::verify`].
     pub(crate) fn open(folder: &Path) -> Result<Columns, Error> {
         let path = folder.join(FILE);
-        let file = map(folder).map_err(|what| Error::damaged(&path, what))?;
-        let (documents, table) = read_table(&file).map_err(|what| Error::damaged(&path, what))?;
+        let file = map(folder).map_err(|what| Error::corrupt(&path, what))?;
+        let (documents, table) = read_table(&file).map_err(|what| Error::corrupt(&path, what))?;
         let opening = Opening { file: &file, documents: documents as usize, table: &table };
-        let slots = opening.slots().map_err(|what| Error::damaged(&path, what))?;
-        let columns = opening.columns().map_err(|what| Error::damaged(&path, what))?;
+        let slots = opening.slots().map_err(|what| Error::corrupt(&path, what))?;
+        let columns = opening.columns().map_err(|what| Error::corrupt(&path, what))?;
         Ok(Columns { path, documents, slots, columns, file, table })
     }
 
@@ -169,7 +169,7 @@ impl Columns {
         for section in &self.table {
             let bytes = &self.file[section.offset as usize..][..section.length as usize];
             if crc32fast::hash(bytes) != section.crc {
-                return Err(Error::damaged(
+                return Err(Error::corrupt(
                     &self.path,
                     format!("part {} of column {} has another checksum", section.part, section.column),
                 ));
@@ -182,15 +182,10 @@ impl Columns {
 impl Column {
     /// The value of a document that is present in this form.
     pub(crate) fn value(&self, document: u32) -> ValueRef<'_> {
-        let fixed = |bytes: &OwnedBytes| {
-            bytes.get(document as usize * 8..).and_then(|bytes| bytes.first_chunk().copied()).unwrap_or_default()
-        };
+        let fixed = |bytes: &OwnedBytes| bytes.get(document as usize * 8..).map_or([0; 8], array);
         match &self.data {
             Data::Text(texts) => ValueRef::Text(texts.get(document)),
-            Data::Markup { hashes, text } => {
-                let exact = hashes.get(document as usize * 16..).and_then(|bytes| bytes.first_chunk().copied());
-                ValueRef::Markup { exact: exact.unwrap_or_default(), text: text.get(document) }
-            }
+            Data::Markup { text, .. } => ValueRef::Markup { exact: self.hash(document), text: text.get(document) },
             Data::Number(numbers) => ValueRef::Number(f64::from_le_bytes(fixed(numbers))),
             Data::Bool(bits) => ValueRef::Bool(bits.has(document)),
             Data::Instant { micros, text } => {
@@ -201,6 +196,15 @@ impl Column {
                 let folded = folded.get(document);
                 ValueRef::List(ListRef { raw, folded: if folded.is_empty() { raw } else { folded } })
             }
+        }
+    }
+
+    /// The same with nothing for folded text, which need not be read then.
+    pub(crate) fn unfolded(&self, document: u32) -> ValueRef<'_> {
+        match &self.data {
+            Data::Text(texts) => ValueRef::Text(texts.unfolded(document)),
+            Data::Markup { text, .. } => ValueRef::Markup { exact: self.hash(document), text: text.unfolded(document) },
+            _ => self.value(document),
         }
     }
 
@@ -217,14 +221,6 @@ impl Column {
         }
     }
 
-    /// The first 256 code points of a document's text, and whether that is all of it; `None` where that is not kept.
-    pub(crate) fn head(&self, document: u32) -> Option<(&[u8], bool)> {
-        match &self.data {
-            Data::Text(texts) | Data::Markup { text: texts, .. } => Some(texts.head(document)),
-            _ => None,
-        }
-    }
-
     /// All numbers, also of documents without one; `None` if this is no column of numbers.
     pub(crate) fn numbers(&self) -> Option<impl Iterator<Item = f64> + '_> {
         let Data::Number(numbers) = &self.data else { return None };
@@ -235,6 +231,13 @@ impl Column {
     pub(crate) fn micros(&self) -> Option<impl Iterator<Item = i64> + '_> {
         let Data::Instant { micros, .. } = &self.data else { return None };
         Some(micros.chunks_exact(8).map(|bytes| i64::from_le_bytes(array(bytes))))
+    }
+
+    fn hash(&self, document: u32) -> [u8; 16] {
+        match &self.data {
+            Data::Markup { hashes, .. } => hashes.get(document as usize * 16..).map_or([0; 16], array),
+            _ => [0; 16],
+        }
     }
 }
 

@@ -1,11 +1,14 @@
 //! The query engine of one blueprint.
 
+mod columns;
+mod disk;
 mod error;
 mod memory;
 mod options;
 mod query;
 mod run;
 mod schema;
+mod segment;
 mod text;
 mod value;
 

@@ -148,7 +148,7 @@ impl Segment {
         for path in paths(&self.index) {
             let sound = self.index.directory().validate_checksum(&path);
             if !sound.map_err(|error| fault(&self.path, error.into()))? {
-                return Err(Error::damaged(&self.path.join(path), "its checksum is another"));
+                return Err(Error::corrupt(&self.path.join(path), "its checksum is another"));
             }
         }
         Ok(())
@@ -214,6 +214,6 @@ fn fault(folder: &Path, error: TantivyError) -> Error {
     match error {
         TantivyError::IoError(source) => io(&source),
         TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) => io(&io_error),
-        other => Error::damaged(folder, other.to_string()),
+        other => Error::corrupt(folder, other.to_string()),
     }
 }

@@ -2,7 +2,8 @@
 
 use tantivy::directory::OwnedBytes;
 
-use super::{Full, TextRef, array};
+use super::array;
+use crate::value::{Full, TextRef};
 
 /// Byte strings: one after the other, and where each begins and the last ends.
 pub(super) struct Strings {
@@ -65,12 +66,17 @@ pub(super) const PACKED: u8 = 1;
 
 impl Texts {
     pub(super) fn get(&self, document: u32) -> TextRef<'_> {
+        TextRef { folded: text(self.folded(document)), ..self.unfolded(document) }
+    }
+
+    /// With nothing for the folded text.
+    pub(super) fn unfolded(&self, document: u32) -> TextRef<'_> {
         let full = match self.fulls.get(document) {
             [PLAIN, whole @ ..] => Full::Plain(text(whole)),
             [_, packed @ ..] => Full::Packed(packed),
             [] => Full::Head,
         };
-        TextRef { head: self.heads.str(document), full, folded: text(self.folded(document)) }
+        TextRef { head: self.heads.str(document), full, folded: "" }
     }
 
     pub(super) fn folded(&self, document: u32) -> &[u8] {
@@ -79,10 +85,6 @@ impl Texts {
             ([], [PLAIN, whole @ ..]) => whole,
             (folded, _) => folded,
         }
-    }
-
-    pub(super) fn head(&self, document: u32) -> (&[u8], bool) {
-        (self.heads.get(document), self.fulls.get(document).is_empty())
     }
 }
 
