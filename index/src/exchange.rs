@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use crate::apply::Frozen;
 use crate::bitmap::Bitmap;
+use crate::disk::DiskRun;
 use crate::index::{Index, Wake};
 use crate::options::Options;
-use crate::run::{DiskRun, Run};
+use crate::run::Run;
 use crate::schema::{Schema, VariantNumber};
 use crate::state::{Location, Part, Pins, Row, State};
 use crate::table::Table;
