@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use crate::apply::Frozen;
 use crate::bitmap::Bitmap;
+use crate::disk::DiskRun;
 use crate::index::{Index, Wake};
 use crate::options::Options;
-use crate::run::{DiskRun, Run};
+use crate::run::Run;
 use crate::schema::{Schema, VariantNumber};
 use crate::state::{Location, Part, Pins, Row, State};
 use crate::table::Table;
@@ -90,6 +91,11 @@ impl Index {
     ///
     /// False, and nothing done, if a source is not there (any more), as when its variant was removed.
     pub(crate) fn install(&self, variant: VariantNumber, sources: &[Source], new: Option<(u32, Arc<DiskRun>)>) -> bool {
+        self.replace(variant, sources, new.map(|(number, run)| (number, Run::Disk(run))))
+    }
+
+    /// What [`Index::install`] does, whatever the new run lies in.
+    pub(crate) fn replace(&self, variant: VariantNumber, sources: &[Source], new: Option<(u32, Run)>) -> bool {
         let mut writer = self.shared.writer.lock();
         let Some(part) = writer.state.parts.iter_mut().find(|part| part.variant.number == variant) else {
             return false;
@@ -97,13 +103,10 @@ impl Index {
         if sources.iter().any(|source| part.run(source.run).is_none()) {
             return false;
         }
-        match new {
-            Some((number, run)) => {
-                relocate(part, sources, number);
-                exchange(part, sources, Some((number, Run::Disk(run))));
-            }
-            None => exchange(part, sources, None),
+        if let Some((number, _)) = new {
+            relocate(part, sources, number);
         }
+        exchange(part, sources, new);
         writer.frozen.retain(|frozen| !sources.iter().any(|source| source.run == frozen.run));
         self.shared.publish(&mut writer);
         drop(writer);

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::disk::DiskRun;
 use crate::error::Error;
 use crate::memory::MemoryRun;
 use crate::schema::{Column, ColumnId};
 use crate::value::{Prepared, ValueRef};
-
-pub(crate) use placeholder::DiskRun;
 
 /// An immutable (or, the active one, append-only) list of documents.
 #[derive(Debug, Clone)]
@@ -70,39 +69,6 @@ impl Run {
                 }
             }
             Run::Disk(run) => run.present(column, emit),
-        }
-    }
-}
-
-/// Stands where `disk.rs` will: it has no values, so nothing here is ever reached.
-mod placeholder {
-    use super::*;
-
-    #[derive(Debug)]
-    pub(crate) enum DiskRun {}
-
-    #[allow(dead_code)]
-    impl DiskRun {
-        pub(crate) fn len(&self) -> u32 {
-            match *self {}
-        }
-        pub(crate) fn bytes(&self) -> u64 {
-            match *self {}
-        }
-        pub(crate) fn slot(&self, _: u32) -> u32 {
-            match *self {}
-        }
-        pub(crate) fn value(&self, _: u32, _: ColumnId) -> ValueRef<'_> {
-            match *self {}
-        }
-        pub(crate) fn evaluate(&self, _: Column, _: &Prepared, _: &mut dyn FnMut(u32)) -> Result<(), Error> {
-            match *self {}
-        }
-        pub(crate) fn present(&self, _: ColumnId, _: &mut dyn FnMut(u32)) {
-            match *self {}
-        }
-        pub(crate) fn verify(&self) -> Result<(), Error> {
-            match *self {}
         }
     }
 }

@@ -142,12 +142,12 @@ impl Needle {
         Needle { place, finder: Finder::new(&folded).into_owned(), in_list: Finder::new(&in_list).into_owned(), folded }
     }
 
-    /// Whether a folded text holds the needle at its place.
-    pub(crate) fn is_in_text(&self, folded: &str) -> bool {
+    /// Whether a folded text holds the needle at its place. In UTF-8, one string is in another if its bytes are.
+    pub(crate) fn is_in_text(&self, folded: &[u8]) -> bool {
         match self.place {
-            Place::Anywhere => self.finder.find(folded.as_bytes()).is_some(),
-            Place::Start => folded.starts_with(&self.folded),
-            Place::End => folded.ends_with(&self.folded),
+            Place::Anywhere => self.finder.find(folded).is_some(),
+            Place::Start => folded.starts_with(self.folded.as_bytes()),
+            Place::End => folded.ends_with(self.folded.as_bytes()),
         }
     }
 
@@ -162,10 +162,10 @@ impl Needle {
     fn is_in(&self, value: ValueRef<'_>) -> bool {
         match value {
             ValueRef::Null => false,
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => self.is_in_text(text.folded),
-            ValueRef::Number(number) => self.is_in_text(&fold(&number_text(number))),
-            ValueRef::Bool(value) => self.is_in_text(bool_text(value)),
-            ValueRef::Instant { text, .. } => self.is_in_text(&fold(text)),
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => self.is_in_text(text.folded.as_bytes()),
+            ValueRef::Number(number) => self.is_in_text(fold(&number_text(number)).as_bytes()),
+            ValueRef::Bool(value) => self.is_in_text(bool_text(value).as_bytes()),
+            ValueRef::Instant { text, .. } => self.is_in_text(fold(text).as_bytes()),
             ValueRef::List(list) => self.is_in_list(list.folded),
         }
     }
@@ -258,11 +258,12 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// A number in the order of the values of what is not sorted by collation; none for null.
+    /// A number in the order of the values of what is not sorted by collation; none for null. Zero, whose complement
+    /// orders with null, is only that of the lowest instant there can be.
     pub(crate) fn ranked(&self) -> Option<u64> {
         match *self {
             ValueRef::Number(number) => Some(rank_of_number(number)),
-            ValueRef::Bool(value) => Some(u64::from(value)),
+            ValueRef::Bool(value) => Some(1 + u64::from(value)),
             ValueRef::Instant { micros, .. } => Some(rank_of_integer(micros)),
             _ => None,
         }
