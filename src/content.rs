@@ -45,7 +45,7 @@ mod writing;
 
 pub use administer::{BlueprintBody, Secret};
 pub use export::Export;
-pub use import::Import;
+pub use import::{Import, ImportLine};
 pub use read::Answer;
 pub use reading::{ListAnswer, Reading};
 pub use recovery::StartError;
@@ -81,7 +81,7 @@ struct Shared {
     committer: Mutex<Option<JoinHandle<()>>>,
     broken: Arc<AtomicBool>,
     admin_token: Option<AdminToken>,
-    sanitizer: Sanitizer,
+    sanitizer: Arc<Sanitizer>,
     was_empty: bool,
     /// Held until the process ends: one server a folder.
     _lock: File,
@@ -95,8 +95,8 @@ impl Content {
     pub fn open(options: &ContentOptions) -> Result<Content, StartError> {
         let folder = &options.folder;
         let lock = lock_folder(folder)?;
-        let recovered = base::recover(folder, &options.store_options()).map_err(|error| folder_error(folder, &error))?;
-        let base::Recovered { log, store, .. } = recovered;
+        let (log, store, recovered) =
+            base::recover(folder, &options.recover_options()).map_err(|error| folder_error(folder, &error))?;
         let was_empty = log.last() == 0;
         let indexes = bindery_index::Indexes::open(&folder.join("index"), bindery_index::Options::default())
             .map_err(|error| folder_error(folder, &error))?;
@@ -105,18 +105,19 @@ impl Content {
         let indexed = recovery::bring_up_indexes(&log, &store, &indexes, &blueprints)?;
         let state = recovery::load_state(&store, &indexes, &blueprints, log.last())?;
         let (last_id, last_time) = recovery::load_clock(&store)?;
-        let bases = folder.join("base");
-        let (base, base_bytes) = base::newest(&bases).unwrap_or((0, 0));
-        tracing::info!(number = log.last(), blueprints = blueprints.len(), indexed, "content is open");
+        let base = base::newest(folder).map_err(|error| folder_error(folder, &error))?;
+        tracing::info!(?recovered, blueprints = blueprints.len(), indexed, "content is open");
 
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
+        let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         let committer = Committer {
-            checkpointer: Checkpointer::new(store.clone(), bases, checkpoint.min(log.last()), base, base_bytes),
+            checkpointer: Checkpointer::new(folder.clone(), store.clone(), checkpoint.min(log.last()), base),
             log,
             store: store.clone(),
             indexes: indexes.clone(),
             cell: Arc::clone(&cell),
+            sanitizer: Arc::clone(&sanitizer),
             last_id,
             last_time,
             superseded: std::collections::VecDeque::new(),
@@ -135,7 +136,7 @@ impl Content {
             committer: Mutex::new(Some(committer)),
             broken,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
-            sanitizer: Sanitizer::new(&options.video_hosts),
+            sanitizer,
             was_empty,
             _lock: lock,
         };
@@ -204,8 +205,9 @@ impl Content {
 }
 
 impl ContentOptions {
-    fn store_options(&self) -> crate::store::StoreOptions {
-        crate::store::StoreOptions { cache_bytes: self.store_cache_bytes, ..Default::default() }
+    fn recover_options(&self) -> base::RecoverOptions {
+        let store = crate::store::StoreOptions { cache_bytes: self.store_cache_bytes, ..Default::default() };
+        base::RecoverOptions { store, ..Default::default() }
     }
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod evaluate;
 mod exchange;
 mod index;
+mod indexes;
 mod memory;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
@@ -28,6 +29,7 @@ mod value;
 
 pub use error::Error;
 pub use index::Index;
+pub use indexes::{Checkpoint, Indexes};
 pub use options::Options;
 pub use query::*;
 pub use schema::*;

@@ -8,7 +8,7 @@ use crate::content::prepare::{self, quoted, unknown_keys};
 use crate::content::reading::visible;
 use crate::content::settle::find_member;
 use crate::content::writing::object;
-use crate::content::{Content, now};
+use crate::content::Content;
 use crate::model::ability::Ability;
 use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::render;

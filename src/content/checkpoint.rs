@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::base;
-use crate::log::Log;
+use crate::log::{Log, LogReader};
 use crate::model::error::{Error, Result};
 use crate::store::Store;
 
@@ -25,8 +25,8 @@ const BASE_LOG_BYTES: u64 = 256 << 20;
 
 /// Decides when, and runs the slow part on a thread of its own, one at a time.
 pub(crate) struct Checkpointer {
+    folder: PathBuf,
     store: Store,
-    bases: PathBuf,
     /// The number that the last checkpoint was started at.
     started_at: u64,
     last_start: Instant,
@@ -46,8 +46,9 @@ struct Progress {
 
 /// One checkpoint's slow part.
 struct Work {
+    folder: PathBuf,
     store: Store,
-    bases: PathBuf,
+    log: LogReader,
     number: u64,
     index: bindery_index::Checkpoint,
     is_base_due: bool,
@@ -55,15 +56,16 @@ struct Work {
 }
 
 impl Checkpointer {
-    /// For a server that starts with store and index on disk up to `checkpoint`, and the base `base` of that size.
-    pub(crate) fn new(store: Store, bases: PathBuf, checkpoint: u64, base: u64, base_bytes: u64) -> Self {
+    /// For a server that starts with store and index on disk up to `checkpoint`, and a base of that number and size.
+    pub(crate) fn new(folder: PathBuf, store: Store, checkpoint: u64, base: Option<(u64, u64)>) -> Self {
+        let (base, base_bytes) = base.unwrap_or((0, 0));
         let progress = Arc::new(Progress {
             is_running: AtomicBool::new(false),
             checkpoint: AtomicU64::new(checkpoint),
             base: AtomicU64::new(base),
             base_bytes: AtomicU64::new(base_bytes),
         });
-        Checkpointer { store, bases, started_at: checkpoint, last_start: Instant::now(), progress, thread: None }
+        Checkpointer { folder, store, started_at: checkpoint, last_start: Instant::now(), progress, thread: None }
     }
 
     /// Starts a checkpoint if enough has been written since the last one, and cuts the log behind a finished one.
@@ -115,8 +117,9 @@ impl Checkpointer {
         self.progress.is_running.store(true, Ordering::SeqCst);
         let since_base = log.bytes_since(self.progress.base.load(Ordering::SeqCst));
         Work {
+            folder: self.folder.clone(),
             store: self.store.clone(),
-            bases: self.bases.clone(),
+            log: log.reader(),
             number: self.started_at,
             index: indexes.freeze(self.started_at),
             is_base_due: since_base > BASE_LOG_BYTES.max(self.progress.base_bytes.load(Ordering::SeqCst)),
@@ -145,7 +148,7 @@ impl Checkpointer {
 
 impl Work {
     fn run(self) {
-        let Work { store, bases, number, index, is_base_due, progress } = self;
+        let Work { folder, store, log, number, index, is_base_due, progress } = self;
         let started = Instant::now();
         let result = store.checkpoint().map_err(|error| error.to_string()).and_then(|_| {
             index.write().map_err(|error| error.to_string())?;
@@ -157,11 +160,11 @@ impl Work {
             Err(error) => tracing::error!(%error, "a checkpoint failed; the log is kept"),
         }
         if is_base_due {
-            match base::write_verified(&store, number, &bases) {
-                Ok(bytes) => {
-                    progress.base.store(number, Ordering::SeqCst);
-                    progress.base_bytes.store(bytes, Ordering::SeqCst);
-                    tracing::info!(number, bytes, "base written");
+            match base::write_next(&folder, &store, &log) {
+                Ok(header) => {
+                    progress.base.store(header.number, Ordering::SeqCst);
+                    progress.base_bytes.store(header.bytes, Ordering::SeqCst);
+                    tracing::info!(number = header.number, bytes = header.bytes, "base written");
                 }
                 Err(error) => tracing::error!(%error, "a base could not be written; the log is kept"),
             }

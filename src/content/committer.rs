@@ -23,6 +23,7 @@ use crate::content::working::{Decided, Working};
 use crate::log::Log;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
+use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::{Change, Key, Store, encode_changes};
@@ -46,6 +47,7 @@ pub(crate) struct Committer {
     pub(crate) indexes: bindery_index::Indexes,
     pub(crate) cell: Arc<StateCell>,
     pub(crate) checkpointer: Checkpointer,
+    pub(crate) sanitizer: Arc<Sanitizer>,
     pub(crate) last_id: Option<ResourceId>,
     pub(crate) last_time: Millis,
     /// Superseded versions with the last state that names them, in order.
@@ -154,7 +156,7 @@ impl Committer {
         let state = self.cell.load();
         let store = self.store.clone();
         let mut working = Working::new(&store, self.log.last() + 1, now, self.last_id);
-        let settled = settle::settle(&state, &mut working, command);
+        let settled = settle::settle(&state, &self.sanitizer, &mut working, command);
         self.last_id = working.last_id();
         let result = settled.and_then(|settled| {
             let superseded = self.make_durable(working.finish().into_iter().collect())?;

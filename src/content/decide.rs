@@ -238,12 +238,9 @@ impl Decider<'_, '_> {
     }
 
     fn check_required(&self, values: &[Value], faults: &mut Faults) {
-        for (field, value) in self.blueprint.fields.iter().zip(values) {
-            let has_fault = faults.iter().any(|(slug, _)| *slug == field.slug);
-            if field.required && value::is_empty(value) && !has_fault {
-                faults.push((field.slug.clone(), vec!["is required: it must be there and not be empty".to_owned()]));
-            }
-        }
+        let missing = value::required_faults(self.blueprint, values);
+        let is_new = |slug: &str, faults: &Faults| faults.iter().all(|(other, _)| other != slug);
+        faults.extend(missing.into_iter().filter(|(slug, _)| is_new(slug, faults)).collect::<Faults>());
     }
 
     /// Puts an edit into the working state and the index. An edit that changes nothing leaves no trace.

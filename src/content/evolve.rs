@@ -11,6 +11,7 @@ use crate::content::working::Working;
 use crate::model::blueprint::revise::BlueprintChange;
 use crate::model::blueprint::{Blueprint, Field};
 use crate::model::error::{Code, Conflict, Error, Result};
+use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::value;
 use crate::store::{Key, Prefix};
@@ -20,6 +21,7 @@ const CONFLICT_IDS: usize = 10;
 
 /// What has to be looked at in the stored copies.
 struct Survey<'a> {
+    sanitizer: &'a Sanitizer,
     /// Fields whose values go.
     removed: Vec<&'a Field>,
     /// Fields that stay with other settings: their place and how they will be.
@@ -38,12 +40,13 @@ struct Survey<'a> {
 /// `INTERNAL` if the store fails.
 pub(crate) fn plan(
     working: &Working<'_>,
+    sanitizer: &Sanitizer,
     current: &Blueprint,
     next: &Blueprint,
     changes: Vec<BlueprintChange>,
     force: bool,
 ) -> Result<BlueprintPlan> {
-    let survey = Survey::new(current, next);
+    let survey = Survey::new(sanitizer, current, next);
     let mut plan =
         BlueprintPlan { changes, loses: Vec::new(), conflicts: Conflict { count: 0, ids: Vec::new() } };
     if survey.is_empty() {
@@ -144,8 +147,9 @@ fn load_copies(
 }
 
 impl<'a> Survey<'a> {
-    fn new(current: &'a Blueprint, next: &'a Blueprint) -> Self {
+    fn new(sanitizer: &'a Sanitizer, current: &'a Blueprint, next: &'a Blueprint) -> Self {
         let mut survey = Survey {
+            sanitizer,
             removed: Vec::new(),
             changed: Vec::new(),
             retyped: Vec::new(),
@@ -189,7 +193,7 @@ impl<'a> Survey<'a> {
     ) -> bool {
         let is_invalid = self.changed.iter().any(|(place, after)| {
             let value = &values[*place];
-            !value.is_null() && !value::is_valid_as_stored(after, value)
+            !value.is_null() && !value::is_valid_as_stored(after, value, self.sanitizer)
         });
         // Values of a re-typed field would have to be written anew; that is not done yet, so they stand against it.
         let is_retyped = self.retyped.iter().any(|place| !values[*place].is_null());

@@ -253,7 +253,7 @@ fn read_copies(bench: Workbench<'_>, body: &Map<String, Value>, faults: &mut Fau
             faults.push(("variants".to_owned(), vec![text]));
             Vec::new()
         }
-        _ => prepare::copy(bench, body, Extent::Whole, Relations::IdsAndKeys, faults).into_iter().collect(),
+        _ => prepare::copy(bench, body, Extent::Whole, Relations::IdsOrKeys, faults).into_iter().collect(),
     }
 }
 
@@ -267,7 +267,7 @@ fn read_variant(bench: Workbench<'_>, slug: &str, value: &Value, faults: &mut Fa
     match value {
         Value::Object(attributes) => {
             let bench = Workbench { variant: variant.number, ..bench };
-            Some(prepare::copy_of(bench, attributes, Extent::Whole, Relations::IdsAndKeys))
+            Some(prepare::copy_of(bench, attributes, Extent::Whole, Relations::IdsOrKeys))
         }
         other => {
             let text = format!("`{slug}` must hold an object of attributes; it is {}", kind_of(other));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::content::command::{CopyDraft, Extent, Faults, IfMatch, Item, Publication};
 use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, Result};
+use crate::model::error::Error;
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, parse_system_date};
@@ -122,7 +122,7 @@ pub(crate) fn copy_of(
     relations: value::Relations,
 ) -> CopyDraft {
     let Workbench { blueprint, sanitizer, variant } = bench;
-    let checked = value::check_attributes(blueprint, sanitizer, relations, attributes);
+    let checked = value::check_attributes(blueprint, attributes, value::Options { sanitizer, relations });
     let references: Vec<(usize, &Value)> = checked.values.iter().map(|(place, value)| (*place, value)).collect();
     let entry = projection::project(blueprint, &references);
     CopyDraft { variant, extent, values: checked.values, entry, faults: checked.faults }

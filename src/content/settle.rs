@@ -12,6 +12,7 @@ use crate::content::working::Working;
 use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::{Blueprint, FieldType, Kind, render};
 use crate::model::error::{Code, Conflict, Error, Result};
+use crate::model::html::Sanitizer;
 use crate::projection;
 use crate::store::{Counter, Key};
 
@@ -67,11 +68,17 @@ impl StateEffect {
 }
 
 /// Decides one command.
-pub(crate) fn settle(state: &State, working: &mut Working<'_>, command: Command) -> Result<Settled> {
+pub(crate) fn settle(
+    state: &State,
+    sanitizer: &Sanitizer,
+    working: &mut Working<'_>,
+    command: Command,
+) -> Result<Settled> {
     match command {
         Command::CreateBlueprint(draft) => create_blueprint(state, working, &draft),
         Command::ReplaceBlueprint { slug, draft, mode, force } => {
-            replace_blueprint(state, working, &slug, &draft, mode, force)
+            let replacement = Replacement { slug: &slug, draft: &draft, mode, force };
+            replace_blueprint(state, sanitizer, working, &replacement)
         }
         Command::DeleteBlueprint { slug, force } => delete_blueprint(state, working, &slug, force),
         Command::CreateToken(token) => create_token(state, working, token),
@@ -119,18 +126,25 @@ fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_
     Ok(bindery_index::Change::Put { id: id.as_u128(), dates, copies: Vec::new() })
 }
 
-fn replace_blueprint(
-    state: &State,
-    working: &mut Working<'_>,
-    slug: &str,
-    draft: &Draft,
+/// What a blueprint shall become.
+struct Replacement<'a> {
+    slug: &'a str,
+    draft: &'a Draft,
     mode: ReplaceMode,
     force: bool,
+}
+
+fn replace_blueprint(
+    state: &State,
+    sanitizer: &Sanitizer,
+    working: &mut Working<'_>,
+    replacement: &Replacement<'_>,
 ) -> Result<Settled> {
+    let Replacement { slug, draft, mode, force } = *replacement;
     let current = &state.collection(slug)?.blueprint;
     check_related(state, draft, Some(current))?;
     let (next, changes) = current.revise(draft, working.now)?;
-    let plan = evolve::plan(working, current, &next, changes, force)?;
+    let plan = evolve::plan(working, sanitizer, current, &next, changes, force)?;
     if mode == ReplaceMode::DryRun {
         return Ok(Settled { outcome: Outcome::DryRun(plan), effect: StateEffect::Nothing });
     }
@@ -161,7 +175,7 @@ fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> R
     let faults: Vec<(String, Vec<String>)> = draft
         .related()
         .into_iter()
-        .filter(|(_, slug)| !state.blueprints.contains_key(slug) && *slug != draft.slug && !names_already(slug))
+        .filter(|(_, slug)| !state.blueprints.contains_key(*slug) && *slug != draft.slug && !names_already(slug))
         .map(|(path, slug)| (path, vec![format!("relates to the blueprint `{slug}`, which does not exist")]))
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::validation(faults)) }

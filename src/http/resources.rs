@@ -3,7 +3,7 @@
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
