@@ -7,3 +7,4 @@ pub mod html;
 pub mod id;
 pub mod json;
 pub mod time;
+pub mod value;
