@@ -1,3 +1,4 @@
 //! Bindery: a headless content server.
 
 pub mod model;
+pub mod projection;
