@@ -14,5 +14,3 @@ pub mod http;
 pub mod log;
 pub mod model;
 pub mod projection;
-pub mod query;
-pub mod store;

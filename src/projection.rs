@@ -1,150 +1,103 @@
-//! What is searchable how: from blueprints to columns, and from values to index entries. Pure, and the only place that
-//! says it; folding, collating and how columns are asked are the index's.
+//! What of a resource's copy is searchable, and how: the one place that knows both field types and columns.
 //!
-//! Column `number * 8` is the field itself, the ones after it are its parts (`API.md` 4.8).
+//! Pure. A field has a block of eight column numbers: the field itself is the first, its parts follow.
 
 use std::sync::Arc;
 
-use bindery_index::{Column, ColumnId, Kind, Schema, Value as Indexed, Variant, exact_hash};
-use serde_json::Value;
+use bindery_index::{Column, ColumnId, Kind, Schema, Value, Variant, exact_hash};
+use serde_json::{Map, Value as Json};
 
 use crate::model::blueprint::{Blueprint, Field, FieldType};
 use crate::model::html::text_content;
 use crate::model::time::parse_instant;
+use crate::model::value::address;
 
-/// A column with the field it belongs to.
-#[derive(Debug, Clone, Copy)]
+/// Columns are numbered by field number and part, so that a field's columns go with its number.
+const PARTS_PER_FIELD: u32 = 8;
+
+/// A column as filters and sorts name it.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ColumnRef<'a> {
-    /// The field.
+    /// The field it belongs to.
     pub field: &'a Field,
-    /// The column.
+    /// Its number in the index.
     pub id: ColumnId,
-    /// What the column holds.
+    /// What it holds.
     pub kind: Kind,
 }
 
-/// The column of that name.
-pub fn column<'a>(blueprint: &'a Blueprint, name: &str) -> Option<ColumnRef<'a>> {
-    let (slug, part) = name.split_once('.').map_or((name, None), |(slug, part)| (slug, Some(part)));
-    let field = blueprint.field(slug)?;
-    let (part, kind) = match part {
-        None => (0, whole(&field.kind)),
-        Some(part) => {
-            let (_, part, kind) = parts(&field.kind).iter().find(|(name, _, _)| *name == part)?;
-            (*part, *kind)
-        }
-    };
-    Some(ColumnRef { field, id: column_id(field, part), kind })
-}
-
-/// The columns that `search` looks at.
-pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
-    let fields = blueprint.fields.iter();
-    fields.filter(|field| is_searched(&field.kind)).map(|field| column_id(field, 0)).collect()
-}
-
-/// The names of all columns.
-pub fn filterable_names(blueprint: &Blueprint) -> Vec<String> {
-    let mut names = Vec::new();
-    for field in &blueprint.fields {
-        names.push(field.slug.clone());
-        names.extend(parts(&field.kind).iter().map(|(part, _, _)| format!("{}.{part}", field.slug)));
-    }
-    names
-}
-
-fn whole(kind: &FieldType) -> Kind {
-    match kind {
-        FieldType::RichText | FieldType::HtmlPage { .. } => Kind::Markup,
-        FieldType::Number | FieldType::Duration { .. } | FieldType::User { .. } | FieldType::Money { .. } => {
-            Kind::Number
-        }
-        FieldType::Boolean => Kind::Bool,
-        FieldType::Date | FieldType::Address => Kind::Plain,
-        FieldType::DateTime => Kind::Instant,
-        FieldType::MultiEnum { .. } | FieldType::References { .. } => Kind::List,
-        _ => Kind::Text,
-    }
-}
-
-/// The parts of a type: name, place behind the field's own column, and kind. A money's amount is the field itself.
-fn parts(kind: &FieldType) -> &'static [(&'static str, u32, Kind)] {
-    match kind {
-        FieldType::Money { .. } => &[("amount", 0, Kind::Number), ("currency", 1, Kind::Text)],
-        FieldType::Address => &[
-            ("street", 1, Kind::Text),
-            ("postal_code", 2, Kind::Text),
-            ("city", 3, Kind::Text),
-            ("country", 4, Kind::Text),
-        ],
-        _ => &[],
-    }
-}
-
-fn is_searched(kind: &FieldType) -> bool {
-    matches!(kind, FieldType::Text | FieldType::RichText)
-}
-
-fn column_id(field: &Field, part: u32) -> ColumnId {
-    field.number * 8 + part
-}
-
-/// The columns and variants of a blueprint's index.
+/// The columns and variants of a blueprint's index. A variant's text is sorted by the collation that its slug names.
 pub fn schema(blueprint: &Blueprint) -> Schema {
-    let mut columns = Vec::new();
-    for field in &blueprint.fields {
-        columns.push(Column { id: column_id(field, 0), kind: whole(&field.kind) });
-        let own = parts(&field.kind).iter().filter(|(_, part, _)| *part > 0);
-        columns.extend(own.map(|(_, part, kind)| Column { id: column_id(field, *part), kind: *kind }));
-    }
-    let variants = if blueprint.variants.is_empty() {
-        vec![Variant { number: blueprint.plain_variant, locale: None }]
-    } else {
-        let variant = |variant: &crate::model::blueprint::Variant| Variant {
-            number: variant.number,
-            locale: Some(variant.slug.clone()),
-        };
-        blueprint.variants.iter().map(variant).collect()
+    let columns = blueprint.fields.iter().flat_map(columns_of);
+    let columns = columns.map(|(_, id, kind)| Column { id, kind }).collect();
+    let variants = match blueprint.variants.is_empty() {
+        true => vec![Variant { number: blueprint.plain_variant, locale: None }],
+        false => blueprint
+            .variants
+            .iter()
+            .map(|variant| Variant { number: variant.number, locale: Some(variant.slug.clone()) })
+            .collect(),
     };
     Schema { columns, variants }
 }
 
-/// The index values of a copy's canonical values, each with its field's place in the blueprint. Nulls give none.
-pub fn project(blueprint: &Blueprint, values: &[(usize, &Value)]) -> Vec<(ColumnId, Indexed)> {
-    let mut entry = Vec::with_capacity(values.len());
-    for (place, value) in values {
-        project_field(&blueprint.fields[*place], value, &mut entry);
-    }
-    entry
+/// The column of that name: a field's slug, or a part of it such as `price.currency` or `address.city`. (`price.amount`
+/// is the column of `price`.)
+pub fn column<'a>(blueprint: &'a Blueprint, name: &str) -> Option<ColumnRef<'a>> {
+    let (slug, part) = name.split_once('.').map_or((name, None), |(slug, part)| (slug, Some(part)));
+    let field = blueprint.field(slug)?;
+    let part = match (&field.kind, part) {
+        (FieldType::Money { .. }, Some("amount")) => None,
+        (_, part) => part,
+    };
+    let (_, id, kind) = columns_of(field).find(|(name, _, _)| *name == part)?;
+    Some(ColumnRef { field, id, kind })
 }
 
-fn project_field(field: &Field, value: &Value, entry: &mut Vec<(ColumnId, Indexed)>) {
-    if value.is_null() {
-        return;
+/// All names that filters and sorts take of the blueprint's own: each field, followed by its parts.
+pub fn column_names(blueprint: &Blueprint) -> Vec<String> {
+    let mut names = Vec::new();
+    for field in &blueprint.fields {
+        names.push(field.slug.clone());
+        if matches!(field.kind, FieldType::Money { .. }) {
+            names.push(format!("{}.amount", field.slug));
+        }
+        names.extend(columns_of(field).filter_map(|(part, _, _)| part.map(|part| format!("{}.{part}", field.slug))));
     }
-    let id = column_id(field, 0);
-    match &field.kind {
-        FieldType::RichText => entry.extend(value.as_str().map(|html| (id, markup(html)))),
-        FieldType::HtmlPage { .. } => entry.extend(value["html"].as_str().map(|html| (id, markup(html)))),
-        FieldType::Number | FieldType::Duration { .. } | FieldType::User { .. } => {
-            entry.extend(value.as_f64().map(|number| (id, Indexed::Number(number))));
-        }
-        FieldType::Money { .. } => {
-            entry.extend(value["amount"].as_f64().map(|amount| (id, Indexed::Number(amount))));
-            entry.extend(value["currency"].as_str().map(|currency| (column_id(field, 1), text(currency))));
-        }
-        FieldType::Boolean => entry.extend(value.as_bool().map(|bool| (id, Indexed::Bool(bool)))),
-        FieldType::DateTime => {
-            let instant = value.as_str().and_then(|sent| Some((sent, parse_instant(sent)?)));
-            entry.extend(instant.map(|(sent, instant)| {
-                (id, Indexed::Instant { micros: instant.micros, text: Arc::from(sent) })
-            }));
-        }
-        FieldType::MultiEnum { .. } | FieldType::References { .. } => {
-            let elements = value.as_array().into_iter().flatten().filter_map(Value::as_str).map(Arc::from);
-            entry.push((id, Indexed::List(elements.collect())));
-        }
-        FieldType::Address => project_address(field, value, entry),
+    names
+}
+
+/// The columns that `search` looks at: those of text and rich-text fields.
+pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
+    let searchable = |field: &&Field| matches!(field.kind, FieldType::Text | FieldType::RichText);
+    blueprint.fields.iter().filter(searchable).map(own_column).collect()
+}
+
+/// The column values of a copy: a checked value for every field, in the blueprint's order.
+pub fn project(blueprint: &Blueprint, copy: &[Json]) -> Vec<(ColumnId, Value)> {
+    project_fields(blueprint.fields.iter().zip(copy))
+}
+
+/// The column values of checked attributes by slug, as a copy is stored; what is left out is null.
+pub fn project_attributes(blueprint: &Blueprint, attributes: &Map<String, Json>) -> Vec<(ColumnId, Value)> {
+    project_fields(blueprint.fields.iter().filter_map(|field| Some((field, attributes.get(&field.slug)?))))
+}
+
+fn project_fields<'a>(pairs: impl Iterator<Item = (&'a Field, &'a Json)>) -> Vec<(ColumnId, Value)> {
+    let mut values = Vec::new();
+    for (field, value) in pairs {
+        project_field(field, value, &mut values);
+    }
+    values
+}
+
+fn own_column(field: &Field) -> ColumnId {
+    field.number * PARTS_PER_FIELD
+}
+
+/// What the column of the field itself holds.
+fn kind_of(field_type: &FieldType) -> Kind {
+    match field_type {
         FieldType::Text
         | FieldType::Slug
         | FieldType::Email
@@ -153,28 +106,78 @@ fn project_field(field: &Field, value: &Value, entry: &mut Vec<(ColumnId, Indexe
         | FieldType::File
         | FieldType::Enum { .. }
         | FieldType::Color
-        | FieldType::Date
-        | FieldType::Reference { .. } => entry.extend(value.as_str().map(|value| (id, text(value)))),
-    }
-}
-
-/// The text form of an address: the parts that are there, in their order, joined by `, `.
-fn project_address(field: &Field, value: &Value, entry: &mut Vec<(ColumnId, Indexed)>) {
-    let mut joined = Vec::new();
-    for (name, part, _) in parts(&field.kind) {
-        let Some(sent) = value[name].as_str() else { continue };
-        if !sent.is_empty() {
-            joined.push(sent);
+        | FieldType::Reference { .. } => Kind::Text,
+        FieldType::RichText | FieldType::HtmlPage { .. } => Kind::Markup,
+        FieldType::Number | FieldType::Duration { .. } | FieldType::User { .. } | FieldType::Money { .. } => {
+            Kind::Number
         }
-        entry.push((column_id(field, *part), text(sent)));
+        FieldType::Boolean => Kind::Bool,
+        FieldType::Date | FieldType::Address => Kind::Plain,
+        FieldType::DateTime => Kind::Instant,
+        FieldType::MultiEnum { .. } | FieldType::References { .. } => Kind::List,
     }
-    entry.push((column_id(field, 0), text(&joined.join(", "))));
 }
 
-fn text(value: &str) -> Indexed {
-    Indexed::Text(Arc::from(value))
+/// The parts that have columns of their own, all of them text.
+fn parts_of(field_type: &FieldType) -> &'static [&'static str] {
+    match field_type {
+        FieldType::Money { .. } => &["currency"],
+        FieldType::Address => &address::PARTS,
+        _ => &[],
+    }
 }
 
-fn markup(html: &str) -> Indexed {
-    Indexed::Markup { exact: exact_hash(html), text: Arc::from(text_content(html)) }
+/// The field's own column, then those of its parts.
+fn columns_of(field: &Field) -> impl Iterator<Item = (Option<&'static str>, ColumnId, Kind)> {
+    let own = own_column(field);
+    let parts = parts_of(&field.kind).iter().zip(own + 1..).map(|(part, id)| (Some(*part), id, Kind::Text));
+    std::iter::once((None, own, kind_of(&field.kind))).chain(parts)
 }
+
+fn project_field(field: &Field, value: &Json, values: &mut Vec<(ColumnId, Value)>) {
+    for (part, id) in parts_of(&field.kind).iter().zip(own_column(field) + 1..) {
+        if let Some(text) = value.get(part).and_then(Json::as_str) {
+            values.push((id, Value::Text(Arc::from(text))));
+        }
+    }
+    values.extend(own_value(field, value).map(|own| (own_column(field), own)));
+}
+
+/// The value of the field's own column; `None` is null.
+fn own_value(field: &Field, value: &Json) -> Option<Value> {
+    if value.is_null() {
+        return None;
+    }
+    match &field.kind {
+        FieldType::HtmlPage { .. } => value.get("html").and_then(Json::as_str).map(markup),
+        FieldType::Money { .. } => value.get("amount").and_then(Json::as_f64).map(Value::Number),
+        FieldType::Address => Some(Value::Text(Arc::from(joined_address(value)))),
+        field_type => match kind_of(field_type) {
+            Kind::Text | Kind::Plain => value.as_str().map(|text| Value::Text(Arc::from(text))),
+            Kind::Markup => value.as_str().map(markup),
+            Kind::Number => value.as_f64().map(Value::Number),
+            Kind::Bool => value.as_bool().map(Value::Bool),
+            Kind::Instant => {
+                let text = value.as_str()?;
+                Some(Value::Instant { micros: parse_instant(text)?.micros, text: Arc::from(text) })
+            }
+            Kind::List => {
+                let elements = value.as_array()?.iter().filter_map(Json::as_str);
+                Some(Value::List(elements.map(Arc::from).collect()))
+            }
+        },
+    }
+}
+
+fn markup(html: &str) -> Value {
+    Value::Markup { exact: exact_hash(html), text: Arc::from(text_content(html)) }
+}
+
+/// The parts that are neither null nor empty.
+fn joined_address(value: &Json) -> String {
+    let parts = address::PARTS.iter().filter_map(|part| value.get(part)?.as_str()).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,14 @@
 //! Blueprints: what a resource has, and how it behaves (`API.md` 2.2 to 2.5 and 6).
 //!
-//! Owns the types. Reading one from a request body is in `blueprint/draft.rs`, changing one in `blueprint/revise.rs`,
-//! rendering it in `blueprint/render.rs`.
+//! Owns the types. Reading one from a request body is in `blueprint/draft.rs`, the next revision in
+//! `blueprint/revise.rs`, rendering in `blueprint/render.rs`.
 
 pub mod draft;
+mod names;
 pub mod render;
-pub mod revise;
+mod revise;
+
+pub use revise::{BlueprintChange, ChangeOp};
 
 use super::time::Millis;
 

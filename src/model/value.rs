@@ -87,40 +87,45 @@ pub fn is_empty_for_required(value: &Value) -> bool {
     }
 }
 
-/// The attributes of a body, as far as they are valid, and what is wrong with the others.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Checked {
-    /// The valid values, each with its field's place in the blueprint, in that order.
-    pub values: Vec<(usize, Value)>,
-    /// The faults, in the order in which they were given; slugs that the blueprint does not have are faults.
-    pub faults: Faults,
-}
-
-/// Checks the attributes that are given. Valid ones are given back beside faults, so that what depends on the state
-/// can be checked too and all faults be told at once.
-pub fn check_attributes(blueprint: &Blueprint, attributes: &Map<String, Value>, options: Options<'_>) -> Checked {
-    let places: HashMap<&str, usize> =
-        blueprint.fields.iter().enumerate().map(|(index, field)| (field.slug.as_str(), index)).collect();
-    let mut checked = Checked::default();
-    for (slug, value) in attributes {
-        let Some(&index) = places.get(slug.as_str()) else {
-            checked.faults.push((slug.clone(), vec![unknown_attribute(blueprint, slug)]));
-            continue;
-        };
-        match check(&blueprint.fields[index], value.clone(), options) {
-            Ok(value) => checked.values.push((index, value)),
-            Err(wrong) => checked.faults.push((slug.clone(), wrong)),
-        }
+/// Checks the attributes that are given: each by the index of its field, in the order of the blueprint's fields.
+///
+/// # Errors
+///
+/// The faults of all attributes, in the order in which they were given; slugs that the blueprint does not have are
+/// faults.
+pub fn check_attributes(
+    blueprint: &Blueprint,
+    attributes: Map<String, Value>,
+    options: Options<'_>,
+) -> Result<Vec<(usize, Value)>, Faults> {
+    let (mut checked, faults) = check_given(blueprint, attributes, options);
+    if !faults.is_empty() {
+        return Err(faults);
     }
-    checked.values.sort_by_key(|(index, _)| *index);
-    checked
+    checked.sort_by_key(|(index, _)| *index);
+    Ok(checked)
 }
 
-/// Whether a stored value fits a field whose settings or type changed, as it is (`API.md` 6).
-pub fn is_valid_as_stored(field: &Field, stored: &Value, sanitizer: &Sanitizer) -> bool {
-    // Relations and users may hold what is gone; a key is not an id.
-    let options = Options { sanitizer, relations: Relations::Ids };
-    check(field, stored.clone(), options).is_ok_and(|value| value == *stored)
+/// Checks a whole copy: a value for every field of the blueprint, in its order; what is left out is `null`, and
+/// required fields must be filled.
+///
+/// # Errors
+///
+/// As [`check_attributes`], with the faults of required fields behind.
+pub fn check_copy(
+    blueprint: &Blueprint,
+    attributes: Map<String, Value>,
+    options: Options<'_>,
+) -> Result<Vec<Value>, Faults> {
+    let (checked, mut faults) = check_given(blueprint, attributes, options);
+    let mut copy = vec![Value::Null; blueprint.fields.len()];
+    for (index, value) in checked {
+        copy[index] = value;
+    }
+    let mut missing = required_faults(blueprint, &copy);
+    missing.retain(|(slug, _)| faults.iter().all(|(faulty, _)| faulty != slug));
+    faults.append(&mut missing);
+    if faults.is_empty() { Ok(copy) } else { Err(faults) }
 }
 
 /// The required fields that a copy (a value for every field, in the blueprint's order) does not fill.
@@ -150,6 +155,29 @@ pub fn user_target(field: &Field, value: &Value) -> Option<u64> {
     }
 }
 
+fn check_given(
+    blueprint: &Blueprint,
+    attributes: Map<String, Value>,
+    options: Options<'_>,
+) -> (Vec<(usize, Value)>, Faults) {
+    let places: HashMap<&str, usize> =
+        blueprint.fields.iter().enumerate().map(|(index, field)| (field.slug.as_str(), index)).collect();
+    let mut checked = Vec::with_capacity(attributes.len());
+    let mut faults = Vec::new();
+    for (slug, value) in attributes {
+        let Some(&index) = places.get(slug.as_str()) else {
+            let fault = unknown_attribute(blueprint, &slug);
+            faults.push((slug, vec![fault]));
+            continue;
+        };
+        match check(&blueprint.fields[index], value, options) {
+            Ok(value) => checked.push((index, value)),
+            Err(wrong) => faults.push((slug, wrong)),
+        }
+    }
+    (checked, faults)
+}
+
 const REQUIRED: &str = "must be filled: the field is required";
 
 fn unknown_attribute(blueprint: &Blueprint, slug: &str) -> String {
@@ -157,7 +185,9 @@ fn unknown_attribute(blueprint: &Blueprint, slug: &str) -> String {
     let shown = shorten(slug);
     match known.is_empty() {
         true => format!("the blueprint `{}` has no field `{shown}`; it has none at all", blueprint.slug),
-        false => format!("the blueprint `{}` has no field `{shown}`; its fields are {}", blueprint.slug, known.join(", ")),
+        false => {
+            format!("the blueprint `{}` has no field `{shown}`; its fields are {}", blueprint.slug, known.join(", "))
+        }
     }
 }
 

@@ -1,257 +1,307 @@
-//! Blueprint bodies: parsed and checked, all faults at once, keyed by path (`API.md` 6).
+//! Reading a blueprint from a request body (`API.md` 6.1).
 //!
-//! What depends on other blueprints or on the one in force is not checked here.
+//! A [`Draft`] is a body that is right in itself; what it means for the blueprint in force and for stored resources is
+//! decided elsewhere. All faults are told at once, each at its path in the body (`fields.2.slug`).
 
-use icu_normalizer::DecomposingNormalizerBorrowed;
-use icu_normalizer::properties::CanonicalCombiningClassMapBorrowed;
+mod field;
+mod settings;
+mod slug;
+
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
+use super::super::error::{Error, Result};
+use super::super::value::{Faults, describe, shorten};
 use super::{FieldType, Kind, Seo};
-use crate::model::error::Result;
+pub use field::DraftField;
+pub use slug::{field_slug_from_name, is_slug, is_variant_slug};
 
-mod read;
-mod settings;
+/// The currencies that there are, which a money field takes unless it says otherwise.
+pub const CURRENCIES: [&str; 35] = [
+    "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR", "GBP", "HKD",
+    "HUF", "IDR", "ILS", "INR", "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN", "RON", "SEK", "SGD", "THB",
+    "TRY", "USD", "ZAR",
+];
 
-use read::Reader;
+/// The longest label or description, in characters.
+const MAX_LABEL_CHARACTERS: usize = 1_000;
 
-/// The keys of a blueprint body.
-const KEYS: [&str; 8] = ["name", "slug", "kind", "icon", "record_title", "variants", "seo", "fields"];
-/// Keys that the server answers and takes back without looking at them.
-const ANSWERED_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
-const FIELD_KEYS: [&str; 7] = ["name", "slug", "type", "description", "required", "unique", "settings"];
-/// Field slugs that name something else already.
-const TAKEN_SLUGS: [&str; 6] = ["published", "published_at", "created_at", "updated_at", "id", "type"];
-const MAX_SLUG: usize = 63;
-const MAX_VARIANT_SLUG: usize = 35;
+/// The keys that the server answers in a blueprint and a body may hold: they are ignored.
+const ANSWERED: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
+const TAKEN: [&str; 8] = ["name", "slug", "kind", "icon", "record_title", "variants", "seo", "fields"];
 
-/// A blueprint as a body describes it: without the numbers that it gets when it is made.
+/// A blueprint's body.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)] // As in `Blueprint`.
 pub struct Draft {
-    pub name: String,
+    /// Given, or made from the name, or that of the path.
     pub slug: String,
-    /// `None` where the body does not say it.
+    /// Label.
+    pub name: String,
+    /// `None` where it was left out: a new blueprint is a resource, one in force keeps its kind.
     pub kind: Option<Kind>,
+    /// Label of the dashboard.
     pub icon: Option<String>,
+    /// Slug of one of the fields.
     pub record_title: Option<String>,
-    pub variants: Vec<VariantDraft>,
+    /// Empty, or exactly one is the default.
+    pub variants: Vec<DraftVariant>,
+    /// Slugs of fields.
     pub seo: Option<Seo>,
-    pub fields: Vec<FieldDraft>,
+    /// In order; slugs are distinct.
+    pub fields: Vec<DraftField>,
 }
 
-/// A variant as a body describes it.
+/// A variant of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct VariantDraft {
+#[allow(missing_docs)] // As of `Variant`.
+pub struct DraftVariant {
     pub name: String,
     pub slug: String,
     pub default: bool,
 }
 
-/// A field as a body describes it.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
-pub struct FieldDraft {
-    pub name: String,
-    pub slug: String,
-    pub description: Option<String>,
-    pub required: bool,
-    pub unique: bool,
-    pub kind: FieldType,
-}
-
 impl Draft {
-    /// Reads a body. `path_slug` is the slug of the blueprint that it replaces: another one in the body is a fault.
+    /// Reads the body of a blueprint that is to be made. The slug is made from the name where it is left out.
     ///
     /// # Errors
-    /// `VALIDATION_FAILED` with every fault.
-    pub fn parse(body: &Map<String, Value>, path_slug: Option<&str>) -> Result<Draft> {
-        let mut reader = Reader::new();
-        reader.check_keys("", body, &KEYS, &ANSWERED_KEYS);
-        let name = reader.required_text("name", body.get("name")).unwrap_or_default();
-        let slug = read_slug(&mut reader, body, &name, path_slug);
-        let kind = read_kind(&mut reader, body.get("kind"));
-        let icon = reader.optional_text("icon", body.get("icon"));
-        let variants = read_variants(&mut reader, body.get("variants"));
-        let fields = read_fields(&mut reader, body.get("fields"));
-        let is_field = |slug: &str| fields.iter().any(|field| field.slug == slug);
-        let record_title = reader.optional_text("record_title", body.get("record_title"));
-        if let Some(slug) = record_title.as_ref().filter(|slug| !is_field(slug)) {
-            reader.fault("record_title", format!("names `{slug}`, which is no field of this blueprint"));
-        }
-        let seo = read_seo(&mut reader, body.get("seo"), &is_field);
-        reader.finish()?;
-        Ok(Draft { name, slug, kind, icon, record_title, variants, seo, fields })
+    ///
+    /// `VALIDATION_FAILED` with all faults by path.
+    pub fn parse(body: Value) -> Result<Draft> {
+        read(body, None)
     }
 
-    /// The blueprints that relation fields name, each with the path of its setting.
-    pub fn related(&self) -> Vec<(String, &str)> {
-        let fields = self.fields.iter().enumerate();
-        fields.filter_map(|(place, field)| Some((format!("fields.{place}.settings"), field.kind.related()?))).collect()
+    /// Reads the body for the blueprint of that slug, which cannot change: the body may leave it out or repeat it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Draft::parse`].
+    pub fn parse_for(slug: &str, body: Value) -> Result<Draft> {
+        read(body, Some(slug))
     }
-}
 
-/// A slug made from a name: NFKD without marks, lower case, `_` for each run of what is no ASCII letter or digit.
-/// `None` if that leaves nothing that a slug may be.
-pub fn slug_of(name: &str) -> Option<String> {
-    let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(name);
-    let classes = CanonicalCombiningClassMapBorrowed::new();
-    let is_mark = |char: char| classes.get_u8(char) != 0;
-    let mut slug = String::new();
-    for char in decomposed.chars().filter(|char| !is_mark(*char)).flat_map(char::to_lowercase) {
-        if char.is_ascii_alphanumeric() {
-            slug.push(char);
-        } else if !slug.ends_with('_') {
-            slug.push('_');
-        }
-    }
-    let slug: String = slug.trim_matches('_').chars().take(MAX_SLUG).collect();
-    is_slug(&slug).then_some(slug)
-}
-
-fn is_slug(text: &str) -> bool {
-    let starts_well = text.starts_with(|char: char| char.is_ascii_lowercase());
-    let is_plain = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || matches!(char, '_' | '-');
-    starts_well && text.len() <= MAX_SLUG && text.chars().all(is_plain)
-}
-
-fn slug_rule() -> String {
-    format!("must be a lower-case letter, then up to {} lower-case letters, digits, `_` or `-`", MAX_SLUG - 1)
-}
-
-fn read_slug(reader: &mut Reader, body: &Map<String, Value>, name: &str, path_slug: Option<&str>) -> String {
-    let sent = reader.optional_text("slug", body.get("slug"));
-    if let Some(path_slug) = path_slug {
-        if sent.as_deref().is_some_and(|sent| sent != path_slug) {
-            reader.fault("slug", format!("cannot be changed; it is `{path_slug}`"));
-        }
-        return path_slug.to_owned();
-    }
-    match sent {
-        Some(sent) => {
-            if !is_slug(&sent) {
-                reader.fault("slug", slug_rule());
+    /// The blueprints that fields relate to, with the path at which to tell that one does not exist.
+    pub fn related(&self) -> Vec<(String, String)> {
+        let mut related = Vec::new();
+        for (place, field) in self.fields.iter().enumerate() {
+            if let FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } = &field.kind {
+                related.push((format!("fields.{place}.settings"), blueprint.clone()));
             }
-            sent
         }
-        None if reader.has_fault("name") || reader.has_fault("slug") => String::new(),
-        None => slug_of(name).unwrap_or_else(|| {
-            reader.fault("slug", format!("is required: none can be made from the name; it {}", slug_rule()));
-            String::new()
-        }),
+        related
     }
 }
 
-fn read_kind(reader: &mut Reader, value: Option<&Value>) -> Option<Kind> {
+fn read(body: Value, existing: Option<&str>) -> Result<Draft> {
+    let Value::Object(mut body) = body else {
+        return Err(Error::validation(vec![(
+            "body".to_owned(),
+            vec![format!("must be an object with `name` and `fields`, not {}", describe(&body))],
+        )]));
+    };
+    let mut report = Report::default();
+    let name = report.label(body.shift_remove("name"), "name");
+    let slug = read_slug(body.shift_remove("slug"), existing, &name, &mut report);
+    let kind = read_kind(body.shift_remove("kind"), &mut report);
+    let icon = report.text(body.shift_remove("icon"), "icon");
+    let record_title = report.text(body.shift_remove("record_title"), "record_title");
+    let variants = read_variants(body.shift_remove("variants"), &mut report);
+    let seo = read_seo(body.shift_remove("seo"), &mut report);
+    let fields = field::read_fields(body.shift_remove("fields"), &mut report);
+    report.unknown("", &body, &TAKEN, &ANSWERED);
+    check_names(&record_title, seo.as_ref(), &fields, &mut report);
+    if !report.faults.is_empty() {
+        return Err(Error::validation(report.faults));
+    }
+    Ok(Draft { slug, name, kind, icon, record_title, variants, seo, fields: fields.unwrap_or_default() })
+}
+
+fn read_slug(value: Option<Value>, existing: Option<&str>, name: &str, report: &mut Report) -> String {
+    let slug = match (value, existing) {
+        (None, Some(existing)) => return existing.to_owned(),
+        (None, None) if name.is_empty() => return String::new(),
+        (None, None) => match field_slug_from_name(name) {
+            Some(slug) => return slug,
+            None => {
+                report.fault("slug", "must be given: no slug can be made from the name".to_owned());
+                return String::new();
+            }
+        },
+        (Some(Value::String(slug)), _) => slug,
+        (Some(other), _) => {
+            report.fault("slug", format!("must be a string, not {}", describe(&other)));
+            return String::new();
+        }
+    };
+    match existing {
+        Some(existing) if existing != slug => {
+            report.fault("slug", format!("cannot change: must be `{existing}` or left out, not `{}`", shorten(&slug)));
+        }
+        None if !is_slug(&slug) => report.fault("slug", slug::fault(&slug)),
+        _ => {}
+    }
+    slug
+}
+
+fn read_kind(value: Option<Value>, report: &mut Report) -> Option<Kind> {
     let value = value?;
     let kind = value.as_str().and_then(Kind::parse);
     if kind.is_none() {
-        reader.fault("kind", "must be `resource`, `singular_resource` or `readonly_resource`".to_owned());
+        let kinds = "`resource`, `singular_resource`, `readonly_resource`";
+        report.fault("kind", format!("must be one of {kinds}, not {}", describe(&value)));
     }
     kind
 }
 
-fn read_variants(reader: &mut Reader, value: Option<&Value>) -> Vec<VariantDraft> {
-    let Some(items) = reader.optional_array("variants", value) else { return Vec::new() };
-    let mut variants: Vec<VariantDraft> = Vec::new();
-    for (place, item) in items.iter().enumerate() {
+fn read_variants(value: Option<Value>, report: &mut Report) -> Vec<DraftVariant> {
+    let mut variants: Vec<DraftVariant> = Vec::new();
+    for (place, value) in report.array(value, "variants").into_iter().enumerate() {
         let path = format!("variants.{place}");
-        let Some(object) = reader.object(&path, item) else { continue };
-        reader.check_keys(&path, object, &["name", "slug", "default"], &[]);
-        let name = reader.required_text(&format!("{path}.name"), object.get("name")).unwrap_or_default();
+        let Some(mut object) = report.object(value, &path) else { continue };
         let slug_path = format!("{path}.slug");
-        let slug = reader.required_text(&slug_path, object.get("slug")).unwrap_or_default();
-        if !slug.is_empty() && !is_variant_slug(&slug) {
-            let text = format!("must be a letter, then up to {} letters, digits or `-`", MAX_VARIANT_SLUG - 1);
-            reader.fault(&slug_path, text);
+        let slug = report.text(object.shift_remove("slug"), &slug_path).unwrap_or_default();
+        if !is_variant_slug(&slug) {
+            let rule = "must be a letter, then up to 34 letters, digits or `-`, such as `zh-CN`";
+            report.fault(&slug_path, format!("{rule}; `{}` is not", shorten(&slug)));
+        } else if variants.iter().any(|variant| variant.slug == slug) {
+            report.fault(&slug_path, format!("must not be there twice: `{slug}`"));
         }
-        if variants.iter().any(|other| !slug.is_empty() && other.slug == slug) {
-            reader.fault(&slug_path, format!("`{slug}` is the slug of another variant"));
-        }
-        let default = reader.optional_bool(&format!("{path}.default"), object.get("default"));
-        variants.push(VariantDraft { name, slug, default });
+        let name = match object.shift_remove("name") {
+            None => slug.clone(),
+            name => report.label(name, &format!("{path}.name")),
+        };
+        let default = report.flag(object.shift_remove("default"), &format!("{path}.default"));
+        report.unknown(&path, &object, &["name", "slug", "default"], &[]);
+        variants.push(DraftVariant { name, slug, default });
     }
-    let n_defaults = variants.iter().filter(|variant| variant.default).count();
-    if !variants.is_empty() && n_defaults != 1 {
-        reader.fault("variants", format!("must have exactly one with `\"default\": true`; {n_defaults} have it"));
+    let defaults = variants.iter().filter(|variant| variant.default).count();
+    if !variants.is_empty() && defaults != 1 {
+        report.fault("variants", format!("exactly one must be the default, not {defaults}"));
     }
     variants
 }
 
-fn is_variant_slug(slug: &str) -> bool {
-    slug.starts_with(|char: char| char.is_ascii_alphabetic())
-        && slug.len() <= MAX_VARIANT_SLUG
-        && slug.chars().all(|char| char.is_ascii_alphanumeric() || char == '-')
-}
-
-fn read_seo(reader: &mut Reader, value: Option<&Value>, is_field: &dyn Fn(&str) -> bool) -> Option<Seo> {
+fn read_seo(value: Option<Value>, report: &mut Report) -> Option<Seo> {
     let value = value.filter(|value| !value.is_null())?;
-    let object = reader.object("seo", value)?;
-    reader.check_keys("seo", object, &["content", "focus_keyword", "title", "description", "slug"], &[]);
-    let mut field = |key: &str| {
-        let path = format!("seo.{key}");
-        let slug = reader.optional_text(&path, object.get(key));
-        if let Some(slug) = slug.as_ref().filter(|slug| !is_field(slug)) {
-            reader.fault(&path, format!("names `{slug}`, which is no field of this blueprint"));
-        }
-        slug
+    let mut object = report.object(value, "seo")?;
+    let mut part = |key: &str| report.text(object.shift_remove(key), &format!("seo.{key}"));
+    let seo = Seo {
+        content: part("content"),
+        focus_keyword: part("focus_keyword"),
+        title: part("title"),
+        description: part("description"),
+        slug: part("slug"),
     };
-    Some(Seo {
-        content: field("content"),
-        focus_keyword: field("focus_keyword"),
-        title: field("title"),
-        description: field("description"),
-        slug: field("slug"),
-    })
+    report.unknown("seo", &object, &["content", "focus_keyword", "title", "description", "slug"], &[]);
+    Some(seo)
 }
 
-fn read_fields(reader: &mut Reader, value: Option<&Value>) -> Vec<FieldDraft> {
-    let Some(items) = value.and_then(Value::as_array) else {
-        reader.fault("fields", "is required: an array of fields".to_owned());
-        return Vec::new();
-    };
-    let mut fields: Vec<FieldDraft> = Vec::new();
-    for (place, item) in items.iter().enumerate() {
-        let path = format!("fields.{place}");
-        let Some(object) = reader.object(&path, item) else { continue };
-        reader.check_keys(&path, object, &FIELD_KEYS, &[]);
-        let name = reader.required_text(&format!("{path}.name"), object.get("name")).unwrap_or_default();
-        let slug = read_field_slug(reader, &path, object.get("slug"), &name, &fields);
-        let description = reader.optional_text(&format!("{path}.description"), object.get("description"));
-        let required = reader.optional_bool(&format!("{path}.required"), object.get("required"));
-        let unique = reader.optional_bool(&format!("{path}.unique"), object.get("unique"));
-        let kind = settings::read(reader, &path, object);
-        if let Some(kind) = kind.as_ref().filter(|kind| unique && !kind.can_be_unique()) {
-            let name = kind.name();
-            let text = format!("is not for fields of type `{name}`; text, slug, email, link and number take it");
-            reader.fault(&format!("{path}.unique"), text);
+/// What names a field must name one of the fields; nothing is told where there are no fields to be read.
+fn check_names(title: &Option<String>, seo: Option<&Seo>, fields: &Option<Vec<DraftField>>, report: &mut Report) {
+    let Some(fields) = fields else { return };
+    let slugs: HashSet<&str> = fields.iter().map(|field| field.slug.as_str()).collect();
+    let mut check = |path: &str, named: &Option<String>| {
+        if let Some(named) = named.as_ref().filter(|named| !slugs.contains(named.as_str())) {
+            report.fault(path, format!("must be the slug of one of the fields; there is no `{}`", shorten(named)));
         }
-        // A field whose type is at fault keeps its place, so that what names it is not at fault too.
-        let kind = kind.unwrap_or(FieldType::Text);
-        fields.push(FieldDraft { name, slug, description, required, unique, kind });
+    };
+    check("record_title", title);
+    if let Some(seo) = seo {
+        check("seo.content", &seo.content);
+        check("seo.focus_keyword", &seo.focus_keyword);
+        check("seo.title", &seo.title);
+        check("seo.description", &seo.description);
+        check("seo.slug", &seo.slug);
     }
-    fields
 }
 
-fn read_field_slug(reader: &mut Reader, path: &str, value: Option<&Value>, name: &str, fields: &[FieldDraft]) -> String {
-    let path = format!("{path}.slug");
-    let slug = match reader.optional_text(&path, value) {
-        Some(slug) => slug,
-        None if name.is_empty() || reader.has_fault(&path) => return String::new(),
-        None => match slug_of(name) {
-            Some(slug) => slug,
-            None => {
-                reader.fault(&path, format!("is required: none can be made from the name; it {}", slug_rule()));
-                return String::new();
+/// The faults found so far, and how parts of a body are read.
+#[derive(Default)]
+struct Report {
+    faults: Faults,
+}
+
+impl Report {
+    fn fault(&mut self, path: &str, fault: String) {
+        match self.faults.iter_mut().find(|(known, _)| known == path) {
+            Some((_, faults)) => faults.push(fault),
+            None => self.faults.push((path.to_owned(), vec![fault])),
+        }
+    }
+
+    /// A label that must be there.
+    fn label(&mut self, value: Option<Value>, path: &str) -> String {
+        let fault = match value {
+            Some(Value::String(text)) if !text.trim().is_empty() && text.chars().count() <= MAX_LABEL_CHARACTERS => {
+                return text;
             }
-        },
-    };
-    if !is_slug(&slug) {
-        reader.fault(&path, slug_rule());
-    } else if TAKEN_SLUGS.contains(&slug.as_str()) {
-        reader.fault(&path, format!("`{slug}` is taken: it names something that every resource has"));
-    } else if fields.iter().any(|field| field.slug == slug) {
-        reader.fault(&path, format!("`{slug}` is the slug of another field"));
+            Some(Value::String(text)) if text.trim().is_empty() => "must not be empty".to_owned(),
+            Some(Value::String(_)) => format!("must have at most {MAX_LABEL_CHARACTERS} characters"),
+            Some(other) => format!("must be a string, not {}", describe(&other)),
+            None => "must be given".to_owned(),
+        };
+        self.fault(path, fault);
+        String::new()
     }
-    slug
+
+    /// A string that may be null or left out.
+    fn text(&mut self, value: Option<Value>, path: &str) -> Option<String> {
+        match value {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text),
+            Some(other) => {
+                self.fault(path, format!("must be a string or null, not {}", describe(&other)));
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, value: Option<Value>, path: &str) -> bool {
+        match value {
+            None => false,
+            Some(Value::Bool(flag)) => flag,
+            Some(other) => {
+                self.fault(path, format!("must be true or false, not {}", describe(&other)));
+                false
+            }
+        }
+    }
+
+    /// An array that may be null or left out, which is empty.
+    fn array(&mut self, value: Option<Value>, path: &str) -> Vec<Value> {
+        match value {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(elements)) => elements,
+            Some(other) => {
+                self.fault(path, format!("must be an array, not {}", describe(&other)));
+                Vec::new()
+            }
+        }
+    }
+
+    fn object(&mut self, value: Value, path: &str) -> Option<Map<String, Value>> {
+        match value {
+            Value::Object(object) => Some(object),
+            other => {
+                self.fault(path, format!("must be an object, not {}", describe(&other)));
+                None
+            }
+        }
+    }
+
+    /// Tells the keys that are left over.
+    fn unknown(&mut self, path: &str, rest: &Map<String, Value>, taken: &[&str], ignored: &[&str]) {
+        for key in rest.keys().filter(|key| !ignored.contains(&key.as_str())) {
+            let key_path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let keys: Vec<String> = taken.iter().map(|key| format!("`{key}`")).collect();
+            let told = match keys.is_empty() {
+                true => "there are no such keys here".to_owned(),
+                false => format!("is not a key that is taken here; those are {}", keys.join(", ")),
+            };
+            self.fault(&key_path, told);
+        }
+    }
 }
+
+#[cfg(test)]
+mod tests;

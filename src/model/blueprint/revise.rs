@@ -1,28 +1,36 @@
-//! Making and changing blueprints: which numbers fields and variants get, and what changed.
+//! Making a blueprint from a draft, and the next revision of one in force (`API.md` 6.2).
+//!
+//! Owns the numbers: a field keeps its number as long as it keeps slug and type, a variant as long as it keeps its slug.
 
-use super::draft::{Draft, FieldDraft, VariantDraft};
+use std::collections::HashSet;
+
+use super::super::time::Millis;
+use super::draft::{Draft, DraftField, DraftVariant};
 use super::{Blueprint, Field, Kind, Variant};
-use crate::model::error::{Code, Error, Result};
-use crate::model::time::Millis;
 
-/// One change that a replacement makes.
+/// One difference between a blueprint and its next revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlueprintChange {
-    /// What happens.
+    /// What is done.
     pub op: ChangeOp,
-    /// The slug of a field, or the key of the body.
+    /// A field's slug, or for [`ChangeOp::Set`] the body's key; `fields` for [`ChangeOp::Reorder`].
     pub field: String,
 }
 
-/// What happens to a field or a key.
+/// What a change does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // As in API.md 6.
 pub enum ChangeOp {
+    /// The field is new.
     Add,
+    /// The field goes, and its values with it.
     Remove,
+    /// The field has another type.
     Retype,
+    /// The field has the same type and is otherwise different.
     Change,
+    /// The fields that stay are in another order.
     Reorder,
+    /// Another part of the blueprint than its fields is different.
     Set,
 }
 
@@ -41,146 +49,153 @@ impl ChangeOp {
 }
 
 impl Blueprint {
-    /// A new blueprint.
-    pub fn create(draft: &Draft, number: u32, now: Millis) -> Blueprint {
-        let mut blueprint = Blueprint {
+    /// The first revision of a blueprint, made from the draft.
+    pub fn create(draft: Draft, number: u32, now: Millis) -> Blueprint {
+        let empty = Blueprint {
             number,
-            revision: 1,
-            shape: 1,
+            revision: 0,
             next_field: 1,
             next_variant: 1,
             plain_variant: 0,
             slug: draft.slug.clone(),
-            name: draft.name.clone(),
-            kind: draft.kind.unwrap_or(Kind::Resource),
-            icon: draft.icon.clone(),
-            record_title: draft.record_title.clone(),
+            name: String::new(),
+            kind: Kind::Resource,
+            icon: None,
+            record_title: None,
             variants: Vec::new(),
-            seo: draft.seo.clone(),
+            seo: None,
             fields: Vec::new(),
             created_at: now,
             updated_at: now,
         };
-        blueprint.variants = blueprint.number_variants(&draft.variants);
-        for field in &draft.fields {
-            let field = blueprint.number_field(field);
-            blueprint.fields.push(field);
-        }
+        let mut blueprint = empty.next(draft, now);
+        blueprint.revision = 1;
         blueprint
     }
 
-    /// The blueprint as a draft would have it, and what changes. Nothing changes, not even the revision, if the draft
-    /// says what is there.
-    ///
-    /// # Errors
-    /// `CONFLICT` for another kind: what one is cannot become the other.
-    pub fn revise(&self, draft: &Draft, now: Millis) -> Result<(Blueprint, Vec<BlueprintChange>)> {
-        if let Some(kind) = draft.kind.filter(|kind| *kind != self.kind) {
-            let text = format!("the kind cannot be changed from `{}` to `{}`", self.kind.as_str(), kind.as_str());
-            return Err(Error::new(Code::Conflict, text));
+    /// The next revision, made from the draft, and what is different; nothing is if there are no changes, but the
+    /// revision and `updated_at`.
+    pub fn revise(&self, draft: Draft, now: Millis) -> (Blueprint, Vec<BlueprintChange>) {
+        let next = self.next(draft, now);
+        let changes = changes(self, &next);
+        (next, changes)
+    }
+
+    fn next(&self, draft: Draft, now: Millis) -> Blueprint {
+        let mut next = self.clone();
+        next.revision += 1;
+        next.updated_at = now;
+        next.slug = draft.slug;
+        next.name = draft.name;
+        next.kind = draft.kind.unwrap_or(self.kind);
+        next.icon = draft.icon;
+        next.record_title = draft.record_title;
+        next.seo = draft.seo;
+        next.fields = draft.fields.into_iter().map(|field| self.number_field(field, &mut next.next_field)).collect();
+        // A field that is new counts from the revision it comes with.
+        for field in &mut next.fields {
+            let is_new = self.fields.iter().all(|known| known.number != field.number);
+            if is_new {
+                field.since = next.revision;
+            }
         }
-        let mut next = Blueprint { revision: self.revision + 1, ..self.clone() };
-        let mut changes = next.revise_fields(self, draft);
-        next.name.clone_from(&draft.name);
-        next.icon.clone_from(&draft.icon);
-        next.record_title.clone_from(&draft.record_title);
-        next.seo.clone_from(&draft.seo);
-        next.variants = next.number_variants(&draft.variants);
-        if self.variants.is_empty() != next.variants.is_empty() && next.variants.is_empty() {
+        self.number_variants(draft.variants, &mut next);
+        next
+    }
+
+    fn number_field(&self, field: DraftField, next_field: &mut u32) -> Field {
+        let known = self.fields.iter().find(|known| known.slug == field.slug && known.kind.name() == field.kind.name());
+        match known {
+            Some(known) => field.numbered(known.number, known.since),
+            None => {
+                let number = *next_field;
+                *next_field += 1;
+                field.numbered(number, 0)
+            }
+        }
+    }
+
+    /// The first variants: what is there becomes the default's copy. The last ones going: the default's copy stays.
+    fn number_variants(&self, variants: Vec<DraftVariant>, next: &mut Blueprint) {
+        if variants.is_empty() {
             next.plain_variant = self.default_variant();
         }
-        for (key, is_changed) in [
-            ("name", next.name != self.name),
-            ("icon", next.icon != self.icon),
-            ("record_title", next.record_title != self.record_title),
-            ("variants", next.variants != self.variants),
-            ("seo", next.seo != self.seo),
-        ] {
-            if is_changed {
-                changes.push(BlueprintChange { op: ChangeOp::Set, field: key.to_owned() });
-            }
-        }
-        if changes.is_empty() {
-            return Ok((self.clone(), changes));
-        }
-        next.updated_at = now.max(self.updated_at + 1);
-        Ok((next, changes))
-    }
-
-    fn revise_fields(&mut self, current: &Blueprint, draft: &Draft) -> Vec<BlueprintChange> {
-        let mut changes = Vec::new();
-        let mut fields = Vec::with_capacity(draft.fields.len());
-        let mut note = |op, slug: &str| changes.push(BlueprintChange { op, field: slug.to_owned() });
-        for field in current.fields.iter().filter(|field| draft.fields.iter().all(|other| other.slug != field.slug)) {
-            note(ChangeOp::Remove, &field.slug);
-        }
-        for field in &draft.fields {
-            match current.field(&field.slug) {
+        let were_there = !self.variants.is_empty();
+        next.variants.clear();
+        for variant in variants {
+            let number = match self.variants.iter().find(|known| known.slug == variant.slug) {
+                Some(known) => known.number,
+                None if variant.default && !were_there => self.plain_variant,
                 None => {
-                    note(ChangeOp::Add, &field.slug);
-                    fields.push(self.number_field(field));
-                }
-                Some(old) if old.kind.name() != field.kind.name() => {
-                    note(ChangeOp::Retype, &field.slug);
-                    fields.push(self.number_field(field));
-                }
-                Some(old) => {
-                    let new = Field { number: old.number, since: old.since, ..self.field_of(field) };
-                    if new != *old {
-                        note(ChangeOp::Change, &field.slug);
-                    }
-                    fields.push(new);
-                }
-            }
-        }
-        let order = |fields: &[Field], others: &[Field]| -> Vec<u32> {
-            let is_kept = |field: &&Field| others.iter().any(|other| other.number == field.number);
-            fields.iter().filter(is_kept).map(|field| field.number).collect()
-        };
-        let before = order(&current.fields, &fields);
-        let after = order(&fields, &current.fields);
-        for (number, _) in after.iter().zip(&before).filter(|(after, before)| after != before) {
-            if let Some(field) = fields.iter().find(|field| field.number == *number) {
-                note(ChangeOp::Reorder, &field.slug);
-            }
-        }
-        let numbers = |fields: &[Field]| fields.iter().map(|field| field.number).collect::<Vec<_>>();
-        if numbers(&fields) != numbers(&current.fields) {
-            self.shape = self.revision;
-        }
-        self.fields = fields;
-        changes
-    }
-
-    fn number_field(&mut self, draft: &FieldDraft) -> Field {
-        let number = self.next_field;
-        self.next_field += 1;
-        Field { number, ..self.field_of(draft) }
-    }
-
-    fn field_of(&self, draft: &FieldDraft) -> Field {
-        let FieldDraft { name, slug, description, required, unique, kind } = draft.clone();
-        Field { number: 0, since: self.revision, name, slug, description, required, unique, kind }
-    }
-
-    /// Variants of the draft with their numbers: a slug that is there keeps its own, and of a blueprint's first
-    /// variants the default takes over the copy that is there.
-    fn number_variants(&mut self, drafts: &[VariantDraft]) -> Vec<Variant> {
-        let current = std::mem::take(&mut self.variants);
-        let mut variants = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let kept = current.iter().find(|variant| variant.slug == draft.slug).map(|variant| variant.number);
-            let number = match kept {
-                Some(number) => number,
-                None if current.is_empty() && draft.default => self.plain_variant,
-                None => {
-                    self.next_variant += 1;
-                    self.next_variant - 1
+                    next.next_variant += 1;
+                    next.next_variant - 1
                 }
             };
-            let VariantDraft { name, slug, default } = draft.clone();
-            variants.push(Variant { number, name, slug, default });
+            next.variants.push(variant.numbered(number));
         }
-        variants
     }
 }
+
+impl DraftField {
+    /// The field with its numbers.
+    pub(super) fn numbered(self, number: u32, since: u64) -> Field {
+        Field {
+            number,
+            since,
+            name: self.name,
+            slug: self.slug,
+            description: self.description,
+            required: self.required,
+            unique: self.unique,
+            kind: self.kind,
+        }
+    }
+}
+
+impl DraftVariant {
+    /// The variant with its number.
+    pub(super) fn numbered(self, number: u16) -> Variant {
+        Variant { number, name: self.name, slug: self.slug, default: self.default }
+    }
+}
+
+/// Removals, then additions and changes in the order of the new fields, then the order, then the rest.
+fn changes(old: &Blueprint, new: &Blueprint) -> Vec<BlueprintChange> {
+    let mut changes = Vec::new();
+    let mut tell = |op: ChangeOp, field: &str| changes.push(BlueprintChange { op, field: field.to_owned() });
+    for field in old.fields.iter().filter(|field| new.field(&field.slug).is_none()) {
+        tell(ChangeOp::Remove, &field.slug);
+    }
+    for field in &new.fields {
+        match old.field(&field.slug) {
+            None => tell(ChangeOp::Add, &field.slug),
+            Some(known) if known.number != field.number => tell(ChangeOp::Retype, &field.slug),
+            Some(known) if known != field => tell(ChangeOp::Change, &field.slug),
+            Some(_) => {}
+        }
+    }
+    if common_slugs(old, new) != common_slugs(new, old) {
+        tell(ChangeOp::Reorder, "fields");
+    }
+    let parts = [
+        ("name", old.name != new.name),
+        ("kind", old.kind != new.kind),
+        ("icon", old.icon != new.icon),
+        ("record_title", old.record_title != new.record_title),
+        ("variants", old.variants != new.variants),
+        ("seo", old.seo != new.seo),
+    ];
+    for (key, _) in parts.iter().filter(|(_, differs)| *differs) {
+        tell(ChangeOp::Set, key);
+    }
+    changes
+}
+
+/// The slugs of the fields that both have, in the order of the first.
+fn common_slugs<'a>(one: &'a Blueprint, other: &Blueprint) -> Vec<&'a str> {
+    let others: HashSet<&str> = other.fields.iter().map(|field| field.slug.as_str()).collect();
+    one.fields.iter().map(|field| field.slug.as_str()).filter(|slug| others.contains(slug)).collect()
+}
+
+#[cfg(test)]
+mod tests;

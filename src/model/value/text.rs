@@ -83,10 +83,7 @@ pub(crate) fn is_email(email: &str) -> bool {
 
 fn is_domain_label(label: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=63).contains(&label.len())
-        && label.bytes().all(inside)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
+    (1..=63).contains(&label.len()) && label.bytes().all(inside) && !label.starts_with('-') && !label.ends_with('-')
 }
 
 pub(super) fn url(value: Value, schemes: &[&str]) -> Result<Value, String> {

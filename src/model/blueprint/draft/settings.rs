@@ -1,160 +1,171 @@
-//! The type of a field and its settings. Faults are keyed `fields.N.type` and `fields.N.settings`.
+//! Reading the settings of a field, by its type. Every setting has a default; one that the type does not have is a fault.
 
 use serde_json::{Map, Value};
 
+use super::super::super::value::{MAX_CHOICE_CHARACTERS, describe, shorten};
 use super::super::{DurationUnit, FieldType};
-use super::read::Reader;
-use crate::model::blueprint::CURRENCIES;
+use super::{CURRENCIES, Report, is_slug};
 
-/// Reads `type` and `settings` of a field; nothing if the type is not known.
-pub(super) fn read(reader: &mut Reader, path: &str, field: &Map<String, Value>) -> Option<FieldType> {
-    let name = field.get("type").and_then(Value::as_str).filter(|name| FieldType::NAMES.contains(name));
-    let Some(name) = name else {
-        let names: Vec<String> = FieldType::NAMES.iter().map(|name| format!("`{name}`")).collect();
-        reader.fault(&format!("{path}.type"), format!("is required: one of {}", names.join(", ")));
-        return None;
+/// Reads the settings of a field whose type has that name, which is one of [`FieldType::NAMES`].
+pub(super) fn read(type_name: &str, value: Option<Value>, path: &str, report: &mut Report) -> FieldType {
+    let object = match value {
+        None | Some(Value::Null) => Map::new(),
+        Some(value) => report.object(value, path).unwrap_or_default(),
     };
-    let path = format!("{path}.settings");
-    let empty = Map::new();
-    let settings = match field.get("settings") {
-        None | Some(Value::Null) => &empty,
-        Some(value) => reader.object(&path, value).unwrap_or(&empty),
+    let mut settings = Settings { object, path, report };
+    let (kind, taken): (FieldType, &[&str]) = match type_name {
+        "rich-text" => (FieldType::RichText, &[]),
+        "html-page" => {
+            let (blocks, template) = (settings.list("blocks"), settings.text("template"));
+            (FieldType::HtmlPage { blocks, template }, &["blocks", "template"])
+        }
+        "slug" => (FieldType::Slug, &[]),
+        "email" => (FieldType::Email, &[]),
+        "link" => (FieldType::Link, &[]),
+        "image" => (FieldType::Image, &[]),
+        "file" => (FieldType::File, &[]),
+        "enum" => (FieldType::Enum { values: settings.values() }, &["values"]),
+        "multi-enum" => (FieldType::MultiEnum { values: settings.values() }, &["values"]),
+        "boolean" => (FieldType::Boolean, &[]),
+        "color" => (FieldType::Color, &[]),
+        "number" => (FieldType::Number, &[]),
+        "money" => (settings.money(), &["default_currency", "currencies"]),
+        "date" => (FieldType::Date, &[]),
+        "datetime" => (FieldType::DateTime, &[]),
+        "duration" => (settings.duration(), &["unit", "display", "min", "max"]),
+        "reference" => {
+            let (blueprint, display) = (settings.blueprint(), settings.display());
+            (FieldType::Reference { blueprint, display }, &["blueprint", "display"])
+        }
+        "references" => {
+            let (blueprint, display) = (settings.blueprint(), settings.display());
+            (FieldType::References { blueprint, display }, &["blueprint", "display"])
+        }
+        "user" => (FieldType::User { role: settings.text("role") }, &["role"]),
+        "address" => (FieldType::Address, &[]),
+        _ => (FieldType::Text, &[]),
     };
-    Some(Settings { reader, path: &path, settings }.read(name))
+    settings.finish(type_name, taken);
+    kind
 }
 
 struct Settings<'a> {
-    reader: &'a mut Reader,
+    object: Map<String, Value>,
     path: &'a str,
-    settings: &'a Map<String, Value>,
+    report: &'a mut Report,
 }
 
 impl Settings<'_> {
-    fn read(mut self, name: &str) -> FieldType {
-        match name {
-            "html-page" => {
-                self.known(&["blocks", "template"]);
-                FieldType::HtmlPage { blocks: self.texts("blocks"), template: self.text("template") }
-            }
-            "enum" => FieldType::Enum { values: self.values() },
-            "multi-enum" => FieldType::MultiEnum { values: self.values() },
-            "money" => self.money(),
-            "duration" => self.duration(),
-            "reference" => {
-                let (blueprint, display) = self.relation();
-                FieldType::Reference { blueprint, display }
-            }
-            "references" => {
-                let (blueprint, display) = self.relation();
-                FieldType::References { blueprint, display }
-            }
-            "user" => {
-                self.known(&["role"]);
-                FieldType::User { role: self.text("role") }
-            }
-            plain => {
-                self.known(&[]);
-                plain_type(plain)
-            }
-        }
+    fn take(&mut self, key: &str) -> Option<Value> {
+        self.object.shift_remove(key).filter(|value| !value.is_null())
     }
 
-    fn known(&mut self, keys: &[&str]) {
-        let unknown: Vec<&String> = self.settings.keys().filter(|key| !keys.contains(&key.as_str())).collect();
-        for key in unknown {
-            let names: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-            let text = if names.is_empty() {
-                format!("`{key}` is no setting: this type has none")
-            } else {
-                format!("`{key}` is no setting of this type; its settings are {}", names.join(", "))
-            };
-            self.reader.fault(self.path, text);
-        }
+    /// Settings are told at the path of all of them.
+    fn fault(&mut self, fault: String) {
+        self.report.fault(self.path, fault);
     }
 
     fn text(&mut self, key: &str) -> Option<String> {
-        let value = self.settings.get(key);
-        match value {
-            Some(Value::Array(_) | Value::Object(_) | Value::Bool(_) | Value::Number(_)) => {
-                self.reader.fault(self.path, format!("`{key}` must be a string, or null"));
+        match self.take(key)? {
+            Value::String(text) => Some(text),
+            other => {
+                self.fault(format!("`{key}` must be a string or null, not {}", describe(&other)));
                 None
             }
-            _ => self.reader.optional_text(self.path, value),
         }
     }
 
-    fn texts(&mut self, key: &str) -> Option<Vec<String>> {
-        self.reader.optional_texts(self.path, self.settings.get(key))
+    fn list(&mut self, key: &str) -> Option<Vec<String>> {
+        let value = self.take(key)?;
+        let texts = value.as_array().map(|elements| elements.iter().map(|element| element.as_str().map(str::to_owned)));
+        let list = texts.and_then(|texts| texts.collect::<Option<Vec<String>>>());
+        let Some(list) = list else {
+            self.fault(format!("`{key}` must be an array of strings or null"));
+            return None;
+        };
+        let mut seen = std::collections::HashSet::new();
+        if let Some(twice) = list.iter().find(|text| !seen.insert(text.as_str())) {
+            self.fault(format!("`{key}` must not hold `{}` twice", shorten(twice)));
+        }
+        Some(list)
     }
 
-    /// The allowed values: an array, or null for any.
     fn values(&mut self) -> Option<Vec<String>> {
-        self.known(&["values"]);
-        self.texts("values")
+        let values = self.list("values")?;
+        if values.is_empty() {
+            self.fault("`values` must hold one value at least, or be null to take any".to_owned());
+        }
+        let fits = |value: &String| (1..=MAX_CHOICE_CHARACTERS).contains(&value.chars().count());
+        if let Some(wrong) = values.iter().find(|value| !fits(value)) {
+            let shown = shorten(wrong);
+            self.fault(format!("`values` must have 1 to {MAX_CHOICE_CHARACTERS} characters each; `{shown}` has not"));
+        }
+        Some(values)
     }
 
     fn money(&mut self) -> FieldType {
-        self.known(&["default_currency", "currencies"]);
-        let currencies = self.texts("currencies");
-        for currency in currencies.iter().flatten().filter(|currency| !CURRENCIES.contains(&currency.as_str())) {
-            let text = format!("`{currency}` is no currency here; there are {}", CURRENCIES.join(" "));
-            self.reader.fault(self.path, text);
+        let currencies = self.list("currencies").unwrap_or_else(|| CURRENCIES.map(str::to_owned).to_vec());
+        if currencies.is_empty() {
+            self.fault("`currencies` must hold one currency at least".to_owned());
         }
-        if currencies.as_ref().is_some_and(Vec::is_empty) {
-            self.reader.fault(self.path, "`currencies` must hold one at least, or be null for all".to_owned());
+        if let Some(unknown) = currencies.iter().find(|currency| !CURRENCIES.contains(&currency.as_str())) {
+            let (known, unknown) = (CURRENCIES.join(", "), shorten(unknown));
+            self.fault(format!("`currencies` must be among {known}; `{unknown}` is not"));
         }
-        let currencies =
-            currencies.unwrap_or_else(|| CURRENCIES.iter().map(|currency| (*currency).to_owned()).collect());
         let default_currency = self.text("default_currency");
         if let Some(default) = default_currency.as_ref().filter(|default| !currencies.contains(default)) {
-            self.reader.fault(self.path, format!("`default_currency` is `{default}`, which is not among the currencies"));
+            let (among, default) = (currencies.join(", "), shorten(default));
+            self.fault(format!("`default_currency` must be among the currencies {among}; `{default}` is not"));
         }
         FieldType::Money { default_currency, currencies }
     }
 
     fn duration(&mut self) -> FieldType {
-        self.known(&["unit", "display", "min", "max"]);
-        let unit = match self.settings.get("unit") {
-            None | Some(Value::Null) => Some(DurationUnit::Minutes),
-            Some(value) => value.as_str().and_then(DurationUnit::parse),
+        let unit = match self.take("unit") {
+            None => DurationUnit::Minutes,
+            Some(value) => value.as_str().and_then(DurationUnit::parse).unwrap_or_else(|| {
+                self.fault(format!("`unit` must be `minutes`, `hours` or `days`, not {}", describe(&value)));
+                DurationUnit::Minutes
+            }),
         };
-        if unit.is_none() {
-            self.reader.fault(self.path, "`unit` must be `minutes`, `hours` or `days`".to_owned());
-        }
-        let min = self.reader.optional_number(self.path, self.settings.get("min"));
-        let max = self.reader.optional_number(self.path, self.settings.get("max"));
+        let display = self.text("display");
+        let (min, max) = (self.bound("min"), self.bound("max"));
         if let (Some(min), Some(max)) = (min, max)
             && min > max
         {
-            self.reader.fault(self.path, "`min` must not be above `max`".to_owned());
+            self.fault(format!("`min` must not be above `max`: {min} is above {max}"));
         }
-        FieldType::Duration { unit: unit.unwrap_or(DurationUnit::Minutes), display: self.text("display"), min, max }
+        FieldType::Duration { unit, display, min, max }
     }
 
-    fn relation(&mut self) -> (String, Vec<String>) {
-        self.known(&["blueprint", "display"]);
-        let blueprint = self.text("blueprint");
-        if blueprint.is_none() {
-            self.reader.fault(self.path, "`blueprint` is required: the slug of the related blueprint".to_owned());
-        }
-        (blueprint.unwrap_or_default(), self.texts("display").unwrap_or_default())
+    fn bound(&mut self, key: &str) -> Option<f64> {
+        let value = self.take(key)?;
+        let number = super::super::super::value::read_number(&value);
+        number.map_err(|fault| self.fault(format!("`{key}` {fault}"))).ok()
     }
-}
 
-fn plain_type(name: &str) -> FieldType {
-    match name {
-        "rich-text" => FieldType::RichText,
-        "slug" => FieldType::Slug,
-        "email" => FieldType::Email,
-        "link" => FieldType::Link,
-        "image" => FieldType::Image,
-        "file" => FieldType::File,
-        "boolean" => FieldType::Boolean,
-        "color" => FieldType::Color,
-        "number" => FieldType::Number,
-        "date" => FieldType::Date,
-        "datetime" => FieldType::DateTime,
-        "address" => FieldType::Address,
-        _ => FieldType::Text,
+    fn blueprint(&mut self) -> String {
+        match self.take("blueprint") {
+            Some(Value::String(slug)) if is_slug(&slug) => return slug,
+            Some(other) => self.fault(format!("`blueprint` must be the slug of a blueprint, not {}", describe(&other))),
+            None => self.fault("`blueprint` must be given, the slug of the related blueprint".to_owned()),
+        }
+        String::new()
+    }
+
+    fn display(&mut self) -> Vec<String> {
+        self.list("display").unwrap_or_default()
+    }
+
+    fn finish(self, type_name: &str, taken: &[&str]) {
+        let keys: Vec<String> = taken.iter().map(|key| format!("`{key}`")).collect();
+        for key in self.object.keys().filter(|key| !taken.contains(&key.as_str())) {
+            let known = match keys.is_empty() {
+                true => "it has none".to_owned(),
+                false => format!("it has {}", keys.join(", ")),
+            };
+            self.report
+                .fault(self.path, format!("a field of type `{type_name}` has no setting `{}`; {known}", shorten(key)));
+        }
     }
 }
