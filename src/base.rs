@@ -23,7 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use error::BaseError;
-pub use recover::{RecoverOptions, Recovered, recover};
+pub use recover::{RecoverOptions, Recovered, recover, salvage};
 
 use crate::log::LogReader;
 use crate::store::{Prefix, Store, decode_changes};

@@ -74,6 +74,8 @@ struct Inner {
     data: File,
     applied: AtomicU64,
     writer: Mutex<zstd::bulk::Compressor<'static>>,
+    /// One checkpoint at a time, so that the noted number never goes back.
+    checkpointing: Mutex<()>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -99,8 +101,14 @@ impl Store {
         let data_path = boot::data_path(folder);
         let data = File::open(&data_path).map_err(at("open", &data_path))?;
         let compressor = record::compressor().map_err(at("make a compressor for", folder))?;
-        let inner =
-            Inner { db, folder: folder.to_owned(), data, applied: AtomicU64::new(0), writer: Mutex::new(compressor) };
+        let inner = Inner {
+            db,
+            folder: folder.to_owned(),
+            data,
+            applied: AtomicU64::new(0),
+            writer: Mutex::new(compressor),
+            checkpointing: Mutex::new(()),
+        };
         let store = Store(Arc::new(inner));
         let applied = match store.fetch(APPLIED)? {
             None => 0,
@@ -144,6 +152,7 @@ impl Store {
     /// Hands everything applied so far to the disk and notes its number, which is answered. Other threads may go on
     /// applying.
     pub fn checkpoint(&self) -> Result<u64, StoreError> {
+        let _alone = self.0.checkpointing.lock();
         let number = self.applied();
         self.guarded("flush", || self.0.db.flush())?;
         let path = boot::data_path(&self.0.folder);

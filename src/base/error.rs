@@ -53,6 +53,12 @@ pub enum BaseError {
         /// The oldest record of the log.
         first: u64,
     },
+    /// The store cannot be trusted by itself.
+    #[error("there is nothing to go on from without the log: the store is incomplete or damaged {why}")]
+    NothingToSalvage {
+        /// Why the store was condemned, if it was.
+        why: String,
+    },
     /// The log.
     #[error(transparent)]
     Log(#[from] LogError),

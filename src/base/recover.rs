@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{BaseError, at};
-use super::{Header, list, restore, verify};
-use crate::log::{Log, LogOptions};
+use super::{Header, list, restore, verify, write_next};
+use crate::log::{Log, LogOptions, LogReader};
 use crate::store::{Store, StoreError, StoreOptions, checkpointed, condemned, decode_changes};
 
 const LOG: &str = "log";
@@ -82,6 +82,25 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
     Ok((log, store, recovered))
 }
 
+/// Gives up a log that is damaged or gone, at an operator's wish: makes a base of what the store holds by itself, and
+/// moves log and store aside. The next [`recover`] goes on from that base, which is answered.
+///
+/// Never done unasked: records that the store had not yet written out when it was last killed are lost by it.
+pub fn salvage(data_folder: &Path, options: &RecoverOptions) -> Result<Header, BaseError> {
+    let store_folder = data_folder.join(STORE);
+    let log_folder = data_folder.join(LOG);
+    if let Some(why) = condemned(&store_folder).or_else(|| checkpointed(&store_folder).is_none().then(String::new)) {
+        return Err(BaseError::NothingToSalvage { why });
+    }
+    let store = Store::open(&store_folder, &options.store)?;
+    fs::create_dir_all(&log_folder).map_err(at("create", &log_folder))?;
+    let header = write_next(data_folder, &store, &LogReader::new(&log_folder))?;
+    drop(store);
+    move_aside(data_folder, LOG)?;
+    move_aside(data_folder, STORE)?;
+    Ok(header)
+}
+
 /// A store's checkpoint is written when it has been built, so without one it is new, half built or damaged.
 fn why_without_checkpoint(store_folder: &Path) -> String {
     condemned(store_folder).unwrap_or_else(|| "it has no checkpoint".to_owned())
@@ -135,7 +154,7 @@ fn newest_whole(data_folder: &Path, log: &Log, why: &str) -> Result<Option<(Path
     Ok(None)
 }
 
-/// Moves an unusable store aside, to the first free name; answers that. What was half built is removed instead.
+/// Moves an unusable store aside and answers where to. What was half built is removed instead.
 fn clear_away(data_folder: &Path, store_folder: &Path) -> Result<Option<PathBuf>, BaseError> {
     if !store_folder.exists() {
         return Ok(None);
@@ -144,11 +163,17 @@ fn clear_away(data_folder: &Path, store_folder: &Path) -> Result<Option<PathBuf>
         fs::remove_dir_all(store_folder).map_err(at("remove", store_folder))?;
         return Ok(None);
     }
-    let mut names = (1u32..).map(|at| data_folder.join(format!("{STORE}.broken-{at}")));
+    move_aside(data_folder, STORE).map(Some)
+}
+
+/// Renames a folder within the data folder to the first free name.
+fn move_aside(data_folder: &Path, name: &str) -> Result<PathBuf, BaseError> {
+    let folder = data_folder.join(name);
+    let mut names = (1u32..).map(|at| data_folder.join(format!("{name}.broken-{at}")));
     let aside = names.find(|name| !name.exists()).ok_or_else(|| io::Error::other("no name is free"));
-    let aside = aside.map_err(at("move", store_folder))?;
-    fs::rename(store_folder, &aside).map_err(at("move", store_folder))?;
-    Ok(Some(aside))
+    let aside = aside.map_err(at("move", &folder))?;
+    fs::rename(&folder, &aside).map_err(at("move", &folder))?;
+    Ok(aside)
 }
 
 /// Makes a new store, of the base if there is one; answers the number that it stands at.

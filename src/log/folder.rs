@@ -4,11 +4,14 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::error::{LogError, at};
 use super::segment::{self, Named};
 
 const SUFFIX: &str = ".log";
+/// A process that was killed holds its lock until the system has torn it down.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// A segment that has no name yet.
 pub(super) const UNFINISHED: &str = "next.zeros";
 
@@ -17,10 +20,16 @@ pub(super) fn create_and_lock(folder: &Path) -> Result<File, LogError> {
     fs::create_dir_all(folder).map_err(at("create", folder))?;
     let path = folder.join("LOCK");
     let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(at("open", &path))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(LogError::InUse { folder: folder.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(at("lock", &path)(source)),
+    let started = Instant::now();
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => return Err(LogError::InUse { folder: folder.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(at("lock", &path)(source)),
+        }
     }
 }
 

@@ -14,7 +14,8 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    pub(super) fn new(folder: &Path) -> LogReader {
+    /// A reader of the log in `folder`.
+    pub fn new(folder: &Path) -> LogReader {
         LogReader { folder: folder.to_owned() }
     }
 

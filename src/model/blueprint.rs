@@ -119,49 +119,26 @@ pub struct Field {
 pub enum FieldType {
     Text,
     RichText,
-    HtmlPage {
-        blocks: Option<Vec<String>>,
-        template: Option<String>,
-    },
+    HtmlPage { blocks: Option<Vec<String>>, template: Option<String> },
     Slug,
     Email,
     Link,
     Image,
     File,
-    Enum {
-        values: Option<Vec<String>>,
-    },
-    MultiEnum {
-        values: Option<Vec<String>>,
-    },
+    Enum { values: Option<Vec<String>> },
+    MultiEnum { values: Option<Vec<String>> },
     Boolean,
     Color,
     Number,
-    Money {
-        default_currency: Option<String>,
-        currencies: Vec<String>,
-    },
+    Money { default_currency: Option<String>, currencies: Vec<String> },
     Date,
     DateTime,
-    Duration {
-        unit: DurationUnit,
-        display: Option<String>,
-        min: Option<f64>,
-        max: Option<f64>,
-    },
+    Duration { unit: DurationUnit, display: Option<String>, min: Option<f64>, max: Option<f64> },
     /// `blueprint` is the related blueprint's slug.
-    Reference {
-        blueprint: String,
-        display: Vec<String>,
-    },
+    Reference { blueprint: String, display: Vec<String> },
     /// `blueprint` is the related blueprint's slug.
-    References {
-        blueprint: String,
-        display: Vec<String>,
-    },
-    User {
-        role: Option<String>,
-    },
+    References { blueprint: String, display: Vec<String> },
+    User { role: Option<String> },
     Address,
 }
 

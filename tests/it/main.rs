@@ -1,1 +1,2 @@
 //! Everything that is driven from outside.
+
