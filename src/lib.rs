@@ -14,3 +14,5 @@ pub mod http;
 pub mod log;
 pub mod model;
 pub mod projection;
+pub mod query;
+pub mod store;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bindery_index::{Column, ColumnId, Kind, Schema, Value, Variant, exact_hash};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::model::blueprint::{Blueprint, Field, FieldType};
 use crate::model::html::text_content;
@@ -73,22 +73,13 @@ pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
     blueprint.fields.iter().filter(searchable).map(own_column).collect()
 }
 
-/// The column values of a copy: a checked value for every field, in the blueprint's order.
-pub fn project(blueprint: &Blueprint, copy: &[Json]) -> Vec<(ColumnId, Value)> {
-    project_fields(blueprint.fields.iter().zip(copy))
-}
-
-/// The column values of checked attributes by slug, as a copy is stored; what is left out is null.
-pub fn project_attributes(blueprint: &Blueprint, attributes: &Map<String, Json>) -> Vec<(ColumnId, Value)> {
-    project_fields(blueprint.fields.iter().filter_map(|field| Some((field, attributes.get(&field.slug)?))))
-}
-
-fn project_fields<'a>(pairs: impl Iterator<Item = (&'a Field, &'a Json)>) -> Vec<(ColumnId, Value)> {
-    let mut values = Vec::new();
-    for (field, value) in pairs {
-        project_field(field, value, &mut values);
+/// The column values of checked values, each with its field's place in the blueprint. Nulls give none.
+pub fn project<'a>(blueprint: &Blueprint, values: impl IntoIterator<Item = (usize, &'a Json)>) -> Vec<(ColumnId, Value)> {
+    let mut projected = Vec::new();
+    for (place, value) in values {
+        project_field(&blueprint.fields[place], value, &mut projected);
     }
-    values
+    projected
 }
 
 fn own_column(field: &Field) -> ColumnId {

@@ -62,7 +62,7 @@ impl Content {
     /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
     pub async fn create_blueprint(&self, access: &Access, body: &[u8]) -> Result<BlueprintBody> {
         access.require(&[Ability::Manage])?;
-        let draft = Draft::parse(&object(json::parse(body)?)?, None)?;
+        let draft = Draft::parse(json::parse(body)?)?;
         self.submit_blueprint(Command::CreateBlueprint(draft)).await
     }
 
@@ -75,7 +75,7 @@ impl Content {
         let params = RawParams::parse(raw);
         let mode = if params.flag("dry_run")? { ReplaceMode::DryRun } else { ReplaceMode::Apply };
         let force = params.flag("force")?;
-        let draft = Draft::parse(&object(json::parse(body)?)?, Some(slug))?;
+        let draft = Draft::parse_for(slug, json::parse(body)?)?;
         self.submit_blueprint(Command::ReplaceBlueprint { slug: slug.to_owned(), draft, mode, force }).await
     }
 

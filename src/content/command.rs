@@ -216,7 +216,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct BlueprintPlan {
     /// The changes, in order.
-    pub(crate) changes: Vec<crate::model::blueprint::revise::BlueprintChange>,
+    pub(crate) changes: Vec<crate::model::blueprint::BlueprintChange>,
     /// How many resources lose a value, by field.
     pub(crate) loses: Vec<(String, u64)>,
     /// The resources that stand against it.

@@ -227,9 +227,8 @@ impl Decider<'_, '_> {
         let mut entry = draft.entry.clone();
         if kept.is_some() {
             let is_written = |place: usize| draft.values.iter().any(|(written, _)| *written == place);
-            let unwritten: Vec<(usize, &Value)> =
-                values.iter().enumerate().filter(|(place, _)| !is_written(*place)).collect();
-            entry.extend(projection::project(self.blueprint, &unwritten));
+            let unwritten = values.iter().enumerate().filter(|(place, _)| !is_written(*place));
+            entry.extend(projection::project(self.blueprint, unwritten));
         }
         for (place, value) in &draft.values {
             values[*place] = value.clone();

@@ -8,7 +8,7 @@ use crate::content::command::BlueprintPlan;
 use crate::content::decide::unique_text;
 use crate::content::record::{Copy, Meta};
 use crate::content::working::Working;
-use crate::model::blueprint::revise::BlueprintChange;
+use crate::model::blueprint::BlueprintChange;
 use crate::model::blueprint::{Blueprint, Field};
 use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;

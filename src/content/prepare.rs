@@ -123,8 +123,7 @@ pub(crate) fn copy_of(
 ) -> CopyDraft {
     let Workbench { blueprint, sanitizer, variant } = bench;
     let checked = value::check_attributes(blueprint, attributes, value::Options { sanitizer, relations });
-    let references: Vec<(usize, &Value)> = checked.values.iter().map(|(place, value)| (*place, value)).collect();
-    let entry = projection::project(blueprint, &references);
+    let entry = projection::project(blueprint, checked.values.iter().map(|(place, value)| (*place, value)));
     CopyDraft { variant, extent, values: checked.values, entry, faults: checked.faults }
 }
 

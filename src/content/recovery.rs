@@ -188,8 +188,7 @@ fn current_change(store: &Store, blueprint: &Blueprint, id: ResourceId) -> Resul
         let bytes = store.get(&key).map_err(content)?;
         let bytes = bytes.ok_or_else(|| content(format!("the copy {variant}/{number} of {id} is missing")))?;
         let values = Copy::decode(&bytes).and_then(|copy| copy.values(blueprint)).map_err(content)?;
-        let references: Vec<(usize, &serde_json::Value)> = values.iter().enumerate().collect();
-        let values = projection::project(blueprint, &references);
+        let values = projection::project(blueprint, values.iter().enumerate());
         copies.push((variant, Some(bindery_index::Copy { number, values })));
     }
     let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };

@@ -75,10 +75,10 @@ pub(crate) fn settle(
     command: Command,
 ) -> Result<Settled> {
     match command {
-        Command::CreateBlueprint(draft) => create_blueprint(state, working, &draft),
+        Command::CreateBlueprint(draft) => create_blueprint(state, working, draft),
         Command::ReplaceBlueprint { slug, draft, mode, force } => {
-            let replacement = Replacement { slug: &slug, draft: &draft, mode, force };
-            replace_blueprint(state, sanitizer, working, &replacement)
+            let replacement = Replacement { slug: &slug, draft, mode, force };
+            replace_blueprint(state, sanitizer, working, replacement)
         }
         Command::DeleteBlueprint { slug, force } => delete_blueprint(state, working, &slug, force),
         Command::CreateToken(token) => create_token(state, working, token),
@@ -90,12 +90,12 @@ pub(crate) fn settle(
     }
 }
 
-fn create_blueprint(state: &State, working: &mut Working<'_>, draft: &Draft) -> Result<Settled> {
+fn create_blueprint(state: &State, working: &mut Working<'_>, draft: Draft) -> Result<Settled> {
     if state.blueprints.contains_key(&draft.slug) {
         let text = format!("`{}` is taken by another blueprint", draft.slug);
         return Err(Error::validation(vec![("slug".to_owned(), vec![text])]));
     }
-    check_related(state, draft, None)?;
+    check_related(state, &draft, None)?;
     let number = next_counter(working, Counter::Blueprint)?;
     let number = u32::try_from(number).map_err(Error::internal)?;
     let blueprint = Arc::new(Blueprint::create(draft, number, working.now));
@@ -129,7 +129,7 @@ fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_
 /// What a blueprint shall become.
 struct Replacement<'a> {
     slug: &'a str,
-    draft: &'a Draft,
+    draft: Draft,
     mode: ReplaceMode,
     force: bool,
 }
@@ -138,12 +138,13 @@ fn replace_blueprint(
     state: &State,
     sanitizer: &Sanitizer,
     working: &mut Working<'_>,
-    replacement: &Replacement<'_>,
+    replacement: Replacement<'_>,
 ) -> Result<Settled> {
-    let Replacement { slug, draft, mode, force } = *replacement;
+    let Replacement { slug, draft, mode, force } = replacement;
     let current = &state.collection(slug)?.blueprint;
-    check_related(state, draft, Some(current))?;
-    let (next, changes) = current.revise(draft, working.now)?;
+    check_related(state, &draft, Some(current))?;
+    check_kind(current, &draft)?;
+    let (next, changes) = current.revise(draft, working.now);
     let plan = evolve::plan(working, sanitizer, current, &next, changes, force)?;
     if mode == ReplaceMode::DryRun {
         return Ok(Settled { outcome: Outcome::DryRun(plan), effect: StateEffect::Nothing });
@@ -162,6 +163,17 @@ fn replace_blueprint(
     Ok(Settled { outcome, effect: StateEffect::ChangedBlueprint(next) })
 }
 
+/// What a blueprint is cannot become something else.
+fn check_kind(current: &Blueprint, draft: &Draft) -> Result<()> {
+    match draft.kind.filter(|kind| *kind != current.kind) {
+        None => Ok(()),
+        Some(kind) => {
+            let text = format!("the kind cannot be changed from `{}` to `{}`", current.kind.as_str(), kind.as_str());
+            Err(Error::new(Code::Conflict, text))
+        }
+    }
+}
+
 /// The blueprints that relation fields name must exist, be this one, or be what the field names already.
 fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> Result<()> {
     let names_already = |slug: &str| {
@@ -175,7 +187,7 @@ fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> R
     let faults: Vec<(String, Vec<String>)> = draft
         .related()
         .into_iter()
-        .filter(|(_, slug)| !state.blueprints.contains_key(*slug) && *slug != draft.slug && !names_already(slug))
+        .filter(|(_, slug)| !state.blueprints.contains_key(slug) && *slug != draft.slug && !names_already(slug))
         .map(|(path, slug)| (path, vec![format!("relates to the blueprint `{slug}`, which does not exist")]))
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::validation(faults)) }

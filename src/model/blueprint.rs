@@ -12,13 +12,6 @@ pub use revise::{BlueprintChange, ChangeOp};
 
 use super::time::Millis;
 
-/// The currencies that a money field may allow (`API.md` 5.14).
-pub const CURRENCIES: [&str; 35] = [
-    "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR", "GBP", "HKD",
-    "HUF", "IDR", "ILS", "INR", "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN", "RON", "SEK", "SGD", "THB",
-    "TRY", "USD", "ZAR",
-];
-
 /// A blueprint in force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blueprint {
@@ -119,26 +112,49 @@ pub struct Field {
 pub enum FieldType {
     Text,
     RichText,
-    HtmlPage { blocks: Option<Vec<String>>, template: Option<String> },
+    HtmlPage {
+        blocks: Option<Vec<String>>,
+        template: Option<String>,
+    },
     Slug,
     Email,
     Link,
     Image,
     File,
-    Enum { values: Option<Vec<String>> },
-    MultiEnum { values: Option<Vec<String>> },
+    Enum {
+        values: Option<Vec<String>>,
+    },
+    MultiEnum {
+        values: Option<Vec<String>>,
+    },
     Boolean,
     Color,
     Number,
-    Money { default_currency: Option<String>, currencies: Vec<String> },
+    Money {
+        default_currency: Option<String>,
+        currencies: Vec<String>,
+    },
     Date,
     DateTime,
-    Duration { unit: DurationUnit, display: Option<String>, min: Option<f64>, max: Option<f64> },
+    Duration {
+        unit: DurationUnit,
+        display: Option<String>,
+        min: Option<f64>,
+        max: Option<f64>,
+    },
     /// `blueprint` is the related blueprint's slug.
-    Reference { blueprint: String, display: Vec<String> },
+    Reference {
+        blueprint: String,
+        display: Vec<String>,
+    },
     /// `blueprint` is the related blueprint's slug.
-    References { blueprint: String, display: Vec<String> },
-    User { role: Option<String> },
+    References {
+        blueprint: String,
+        display: Vec<String>,
+    },
+    User {
+        role: Option<String>,
+    },
     Address,
 }
 
@@ -149,89 +165,6 @@ pub enum DurationUnit {
     Minutes,
     Hours,
     Days,
-}
-
-impl Kind {
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Resource => "resource",
-            Kind::Singular => "singular_resource",
-            Kind::Readonly => "readonly_resource",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn parse(name: &str) -> Option<Kind> {
-        [Kind::Resource, Kind::Singular, Kind::Readonly].into_iter().find(|kind| kind.as_str() == name)
-    }
-}
-
-impl DurationUnit {
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DurationUnit::Minutes => "minutes",
-            DurationUnit::Hours => "hours",
-            DurationUnit::Days => "days",
-        }
-    }
-
-    /// The unit of that name.
-    pub fn parse(name: &str) -> Option<DurationUnit> {
-        [DurationUnit::Minutes, DurationUnit::Hours, DurationUnit::Days].into_iter().find(|unit| unit.as_str() == name)
-    }
-}
-
-impl FieldType {
-    /// The API keys of all types, in the order of the contract (`API.md` 2.4).
-    pub const NAMES: [&'static str; 21] = [
-        "text", "rich-text", "html-page", "slug", "email", "link", "image", "file", "enum", "multi-enum", "boolean",
-        "color", "number", "money", "date", "datetime", "duration", "reference", "references", "user", "address",
-    ];
-
-    /// The API key.
-    pub fn name(&self) -> &'static str {
-        match self {
-            FieldType::Text => "text",
-            FieldType::RichText => "rich-text",
-            FieldType::HtmlPage { .. } => "html-page",
-            FieldType::Slug => "slug",
-            FieldType::Email => "email",
-            FieldType::Link => "link",
-            FieldType::Image => "image",
-            FieldType::File => "file",
-            FieldType::Enum { .. } => "enum",
-            FieldType::MultiEnum { .. } => "multi-enum",
-            FieldType::Boolean => "boolean",
-            FieldType::Color => "color",
-            FieldType::Number => "number",
-            FieldType::Money { .. } => "money",
-            FieldType::Date => "date",
-            FieldType::DateTime => "datetime",
-            FieldType::Duration { .. } => "duration",
-            FieldType::Reference { .. } => "reference",
-            FieldType::References { .. } => "references",
-            FieldType::User { .. } => "user",
-            FieldType::Address => "address",
-        }
-    }
-
-    /// Whether values of this type can be unique (`API.md` 5.13).
-    pub fn can_be_unique(&self) -> bool {
-        matches!(
-            self,
-            FieldType::Text | FieldType::Slug | FieldType::Email | FieldType::Link | FieldType::Number
-        )
-    }
-
-    /// The slug of the blueprint that values relate to.
-    pub fn related(&self) -> Option<&str> {
-        match self {
-            FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
-            _ => None,
-        }
-    }
 }
 
 impl Blueprint {

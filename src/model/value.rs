@@ -15,10 +15,10 @@ use serde_json::{Map, Value};
 
 pub(in crate::model) use number::{canonical as canonical_number, double as read_number};
 pub(in crate::model) use text::MAX_CHOICE_CHARACTERS;
+pub(crate) use text::is_email;
 
 use super::blueprint::{Blueprint, Field, FieldType};
 use super::html::Sanitizer;
-use super::id::ResourceId;
 
 /// The faults of a body: a field's slug and what is wrong there.
 pub type Faults = Vec<(String, Vec<String>)>;
@@ -78,7 +78,7 @@ pub fn check(field: &Field, value: Value, options: Options<'_>) -> Result<Value,
 }
 
 /// Whether a required field counts as not filled: `null`, `""` and `[]` do. An object is a value, whatever its parts.
-pub fn is_empty_for_required(value: &Value) -> bool {
+fn is_empty_for_required(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -87,45 +87,39 @@ pub fn is_empty_for_required(value: &Value) -> bool {
     }
 }
 
-/// Checks the attributes that are given: each by the index of its field, in the order of the blueprint's fields.
-///
-/// # Errors
-///
-/// The faults of all attributes, in the order in which they were given; slugs that the blueprint does not have are
-/// faults.
-pub fn check_attributes(
-    blueprint: &Blueprint,
-    attributes: Map<String, Value>,
-    options: Options<'_>,
-) -> Result<Vec<(usize, Value)>, Faults> {
-    let (mut checked, faults) = check_given(blueprint, attributes, options);
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    checked.sort_by_key(|(index, _)| *index);
-    Ok(checked)
+/// The attributes of a body, as far as they are valid, and what is wrong with the others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Checked {
+    /// The valid values, each with its field's place in the blueprint, in that order.
+    pub values: Vec<(usize, Value)>,
+    /// The faults, in the order in which they were given; slugs that the blueprint does not have are faults.
+    pub faults: Faults,
 }
 
-/// Checks a whole copy: a value for every field of the blueprint, in its order; what is left out is `null`, and
-/// required fields must be filled.
-///
-/// # Errors
-///
-/// As [`check_attributes`], with the faults of required fields behind.
-pub fn check_copy(
-    blueprint: &Blueprint,
-    attributes: Map<String, Value>,
-    options: Options<'_>,
-) -> Result<Vec<Value>, Faults> {
-    let (checked, mut faults) = check_given(blueprint, attributes, options);
-    let mut copy = vec![Value::Null; blueprint.fields.len()];
-    for (index, value) in checked {
-        copy[index] = value;
+/// Checks the attributes that are given. Valid ones are given back beside faults, so that what depends on the state
+/// can be checked too and all faults be told at once.
+pub fn check_attributes(blueprint: &Blueprint, attributes: &Map<String, Value>, options: Options<'_>) -> Checked {
+    let places: HashMap<&str, usize> =
+        blueprint.fields.iter().enumerate().map(|(index, field)| (field.slug.as_str(), index)).collect();
+    let mut checked = Checked::default();
+    for (slug, value) in attributes {
+        let Some(&index) = places.get(slug.as_str()) else {
+            checked.faults.push((slug.clone(), vec![unknown_attribute(blueprint, slug)]));
+            continue;
+        };
+        match check(&blueprint.fields[index], value.clone(), options) {
+            Ok(value) => checked.values.push((index, value)),
+            Err(wrong) => checked.faults.push((slug.clone(), wrong)),
+        }
     }
-    let mut missing = required_faults(blueprint, &copy);
-    missing.retain(|(slug, _)| faults.iter().all(|(faulty, _)| faulty != slug));
-    faults.append(&mut missing);
-    if faults.is_empty() { Ok(copy) } else { Err(faults) }
+    checked.values.sort_by_key(|(index, _)| *index);
+    checked
+}
+
+/// Whether a stored value fits a field whose settings changed, as it is (`API.md` 6).
+pub fn is_valid_as_stored(field: &Field, stored: &Value, sanitizer: &Sanitizer) -> bool {
+    let options = Options { sanitizer, relations: Relations::Ids };
+    check(field, stored.clone(), options).is_ok_and(|value| value == *stored)
 }
 
 /// The required fields that a copy (a value for every field, in the blueprint's order) does not fill.
@@ -135,47 +129,6 @@ pub fn required_faults(blueprint: &Blueprint, copy: &[Value]) -> Faults {
         .filter(|(field, value)| field.required && is_empty_for_required(value))
         .map(|(field, _)| (field.slug.clone(), vec![REQUIRED.to_owned()]))
         .collect()
-}
-
-/// The resources that a checked value of the field names; none unless the field is a relation. Keys are left out.
-pub fn relation_targets(field: &Field, value: &Value) -> Vec<ResourceId> {
-    let id = |value: &Value| value.as_str().and_then(ResourceId::parse);
-    match (&field.kind, value) {
-        (FieldType::Reference { .. }, value) => id(value).into_iter().collect(),
-        (FieldType::References { .. }, Value::Array(ids)) => ids.iter().filter_map(id).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// The member that a checked value of the field names; none unless the field is a user field.
-pub fn user_target(field: &Field, value: &Value) -> Option<u64> {
-    match field.kind {
-        FieldType::User { .. } => value.as_u64(),
-        _ => None,
-    }
-}
-
-fn check_given(
-    blueprint: &Blueprint,
-    attributes: Map<String, Value>,
-    options: Options<'_>,
-) -> (Vec<(usize, Value)>, Faults) {
-    let places: HashMap<&str, usize> =
-        blueprint.fields.iter().enumerate().map(|(index, field)| (field.slug.as_str(), index)).collect();
-    let mut checked = Vec::with_capacity(attributes.len());
-    let mut faults = Vec::new();
-    for (slug, value) in attributes {
-        let Some(&index) = places.get(slug.as_str()) else {
-            let fault = unknown_attribute(blueprint, &slug);
-            faults.push((slug, vec![fault]));
-            continue;
-        };
-        match check(&blueprint.fields[index], value, options) {
-            Ok(value) => checked.push((index, value)),
-            Err(wrong) => faults.push((slug, wrong)),
-        }
-    }
-    (checked, faults)
 }
 
 const REQUIRED: &str = "must be filled: the field is required";

@@ -44,8 +44,7 @@ impl Decider<'_, '_> {
             let (resolved, missing) = self.resolve(slug, value)?;
             if resolved != *value {
                 values[*place] = resolved;
-                let columns: Vec<_> =
-                    projection::project(self.blueprint, &[(*place, &values[*place])]).into_iter().collect();
+                let columns = projection::project(self.blueprint, [(*place, &values[*place])]);
                 entry.retain(|(id, _)| columns.iter().all(|(column, _)| column != id));
                 entry.extend(columns);
             }

@@ -41,6 +41,7 @@ pub fn encode(blueprint: &Blueprint) -> Vec<u8> {
         "format": FORMAT,
         "number": blueprint.number,
         "revision": blueprint.revision,
+        "shape": blueprint.shape,
         "next_field": blueprint.next_field,
         "next_variant": blueprint.next_variant,
         "plain_variant": blueprint.plain_variant,
@@ -72,6 +73,7 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
     Ok(Blueprint {
         number: stored.number,
         revision: stored.revision,
+        shape: stored.shape,
         next_field: stored.next_field,
         next_variant: stored.next_variant,
         plain_variant: stored.plain_variant,
@@ -93,6 +95,7 @@ struct Stored {
     format: u32,
     number: u32,
     revision: u64,
+    shape: u64,
     next_field: u32,
     next_variant: u16,
     plain_variant: u16,

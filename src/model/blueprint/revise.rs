@@ -54,6 +54,7 @@ impl Blueprint {
         let empty = Blueprint {
             number,
             revision: 0,
+            shape: 0,
             next_field: 1,
             next_variant: 1,
             plain_variant: 0,
@@ -69,7 +70,7 @@ impl Blueprint {
             updated_at: now,
         };
         let mut blueprint = empty.next(draft, now);
-        blueprint.revision = 1;
+        blueprint.updated_at = now;
         blueprint
     }
 
@@ -84,7 +85,7 @@ impl Blueprint {
     fn next(&self, draft: Draft, now: Millis) -> Blueprint {
         let mut next = self.clone();
         next.revision += 1;
-        next.updated_at = now;
+        next.updated_at = now.max(self.updated_at + 1);
         next.slug = draft.slug;
         next.name = draft.name;
         next.kind = draft.kind.unwrap_or(self.kind);
@@ -98,6 +99,10 @@ impl Blueprint {
             if is_new {
                 field.since = next.revision;
             }
+        }
+        let numbers = |fields: &[Field]| fields.iter().map(|field| field.number).collect::<Vec<_>>();
+        if numbers(&next.fields) != numbers(&self.fields) {
+            next.shape = next.revision;
         }
         self.number_variants(draft.variants, &mut next);
         next
