@@ -3,6 +3,8 @@
 pub mod ability;
 pub mod blueprint;
 pub mod error;
+pub mod html;
 pub mod id;
 pub mod json;
 pub mod time;
+pub mod value;

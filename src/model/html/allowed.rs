@@ -1,0 +1,177 @@
+//! What sanitising keeps: the tables of tags, attributes and URLs, which the documentation is made from.
+//!
+//! A tag that is not listed is dropped and its text stays, but for [`REMOVED_WHOLE`]. An attribute that is not listed is
+//! dropped. `id` is kept in pages alone: in rich text it could shadow names of the page it is shown in.
+
+use url::Url;
+
+/// What is kept in one kind of HTML.
+pub struct Profile {
+    /// Attributes of every tag.
+    pub generic_attributes: &'static [&'static str],
+    /// Beginnings of names of attributes of every tag.
+    pub generic_prefixes: &'static [&'static str],
+    layout: bool,
+}
+
+/// One tag that is kept.
+#[derive(Debug)]
+pub struct Tag {
+    /// Its name.
+    pub name: &'static str,
+    /// Attributes of its own, beside the generic ones.
+    pub attributes: &'static [&'static str],
+}
+
+/// What rich text keeps.
+pub const RICH_TEXT: Profile =
+    Profile { generic_attributes: &["class", "dir", "lang", "title"], generic_prefixes: &[], layout: false };
+
+/// What the HTML of a page keeps: what rich text does, and what lays a page out.
+pub const PAGE: Profile = Profile {
+    generic_attributes: &["class", "dir", "id", "lang", "role", "title"],
+    generic_prefixes: &["aria-"],
+    layout: true,
+};
+
+/// Tags that are dropped with all that they hold. (`iframe` is one more, where its source is not allowed.)
+pub const REMOVED_WHOLE: [&str; 9] =
+    ["applet", "embed", "frameset", "math", "object", "script", "style", "svg", "template"];
+
+/// The schemes of links. Addresses without a scheme are kept as well.
+pub const LINK_SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
+
+/// The `rel` that every link gets.
+pub const LINK_REL: &str = "noopener noreferrer";
+
+impl Profile {
+    /// The tags that are kept.
+    pub fn tags(&self) -> impl Iterator<Item = &'static Tag> {
+        let layout = if self.layout { LAYOUT_TAGS } else { &[] };
+        TEXT_TAGS.iter().chain(layout)
+    }
+
+    /// The tag of that name, if it is kept.
+    pub(super) fn tag(&self, name: &str) -> Option<&'static Tag> {
+        self.tags().find(|tag| tag.name == name)
+    }
+
+    /// Whether the attribute is kept on that tag, its value aside.
+    pub(super) fn keeps_attribute(&self, tag: &Tag, attribute: &str) -> bool {
+        tag.attributes.contains(&attribute)
+            || self.generic_attributes.contains(&attribute)
+            || self.generic_prefixes.iter().any(|prefix| attribute.starts_with(prefix))
+    }
+}
+
+/// Whether an attribute that is kept may have that value.
+pub(super) fn keeps_value(tag: &str, attribute: &str, value: &str, video_hosts: &[String]) -> bool {
+    match (tag, attribute) {
+        ("iframe", "src") => is_video(value, video_hosts),
+        (_, "href") => has_scheme(value, &LINK_SCHEMES),
+        (_, "src" | "poster" | "cite") => has_scheme(value, &["http", "https"]),
+        ("a", "target") => matches!(value, "_blank" | "_self"),
+        _ => true,
+    }
+}
+
+fn has_scheme(value: &str, schemes: &[&str]) -> bool {
+    match Url::parse(value) {
+        Ok(url) => schemes.contains(&url.scheme()),
+        Err(error) => error == url::ParseError::RelativeUrlWithoutBase,
+    }
+}
+
+fn is_video(value: &str, video_hosts: &[String]) -> bool {
+    let Ok(url) = Url::parse(value) else { return false };
+    let plain = url.username().is_empty() && url.password().is_none() && url.port().is_none();
+    url.scheme() == "https" && plain && url.host_str().is_some_and(|host| video_hosts.iter().any(|known| known == host))
+}
+
+const fn tag(name: &'static str, attributes: &'static [&'static str]) -> Tag {
+    Tag { name, attributes }
+}
+
+/// The most frequent come first: they are looked up one after another.
+const TEXT_TAGS: &[Tag] = &[
+    tag("p", &[]),
+    tag("a", &["href", "hreflang", "target"]),
+    tag("code", &[]),
+    tag("li", &["value"]),
+    tag("td", &["align", "colspan", "headers", "rowspan", "valign"]),
+    tag("tr", &[]),
+    tag("strong", &[]),
+    tag("em", &[]),
+    tag("br", &[]),
+    tag("ul", &[]),
+    tag("pre", &[]),
+    tag("h2", &[]),
+    tag("h3", &[]),
+    tag("th", &["abbr", "align", "colspan", "headers", "rowspan", "scope", "valign"]),
+    tag("h1", &[]),
+    tag("h4", &[]),
+    tag("h5", &[]),
+    tag("h6", &[]),
+    tag("div", &[]),
+    tag("span", &[]),
+    tag("img", &["alt", "decoding", "height", "loading", "src", "width"]),
+    tag("blockquote", &["cite"]),
+    tag("table", &["summary"]),
+    tag("thead", &[]),
+    tag("tbody", &[]),
+    tag("tfoot", &[]),
+    tag("caption", &[]),
+    tag("colgroup", &["span"]),
+    tag("col", &["span"]),
+    tag("ol", &["reversed", "start", "type"]),
+    tag("dl", &[]),
+    tag("dt", &[]),
+    tag("dd", &[]),
+    tag("b", &[]),
+    tag("i", &[]),
+    tag("abbr", &[]),
+    tag("bdi", &[]),
+    tag("bdo", &[]),
+    tag("cite", &[]),
+    tag("del", &["cite", "datetime"]),
+    tag("details", &["open"]),
+    tag("dfn", &[]),
+    tag("figcaption", &[]),
+    tag("figure", &[]),
+    tag("hr", &[]),
+    tag(
+        "iframe",
+        &["allow", "allowfullscreen", "frameborder", "height", "loading", "referrerpolicy", "src", "width"],
+    ),
+    tag("ins", &["cite", "datetime"]),
+    tag("kbd", &[]),
+    tag("mark", &[]),
+    tag("q", &["cite"]),
+    tag("rp", &[]),
+    tag("rt", &[]),
+    tag("ruby", &[]),
+    tag("s", &[]),
+    tag("samp", &[]),
+    tag("small", &[]),
+    tag("source", &["src", "type"]),
+    tag("sub", &[]),
+    tag("summary", &[]),
+    tag("sup", &[]),
+    tag("time", &["datetime"]),
+    tag("u", &[]),
+    tag("var", &[]),
+    tag("video", &["controls", "height", "loop", "muted", "playsinline", "poster", "preload", "src", "width"]),
+    tag("wbr", &[]),
+];
+
+const LAYOUT_TAGS: &[Tag] = &[
+    tag("address", &[]),
+    tag("article", &[]),
+    tag("aside", &[]),
+    tag("footer", &[]),
+    tag("header", &[]),
+    tag("hgroup", &[]),
+    tag("main", &[]),
+    tag("nav", &[]),
+    tag("section", &[]),
+];

@@ -1,0 +1,144 @@
+//! A guard against markup that costs a parser far more than its size: very deep nesting, very many attributes, and
+//! formatting that is never closed (parsers open it again in every block).
+//!
+//! It reads start and end tags as a tokeniser does and errs towards letting pass; what it refuses no editor writes.
+
+use std::collections::HashMap;
+
+const MAX_OPEN: usize = 512;
+const MAX_ATTRIBUTES: usize = 1000;
+/// Formatting elements that may be open for free; each one above counts at every tag.
+const FREE_FORMATTING: usize = 8;
+const MAX_REOPENED: usize = 200_000;
+
+/// Refuses markup that is too expensive to parse, with one clause on why.
+pub(super) fn check(html: &str) -> Result<(), String> {
+    let bytes = html.as_bytes();
+    let mut open: HashMap<String, usize> = HashMap::new();
+    let (mut depth, mut formatting, mut reopened) = (0usize, 0usize, 0usize);
+    let mut at = 0;
+    while let Some(tag) = next_tag(bytes, &mut at) {
+        if tag.attributes > MAX_ATTRIBUTES {
+            return Err(format!("must not have a tag with more than {MAX_ATTRIBUTES} attributes"));
+        }
+        reopened += formatting.saturating_sub(FREE_FORMATTING);
+        if reopened > MAX_REOPENED {
+            return Err("must close its formatting tags; too many are left open".to_owned());
+        }
+        if is_unclosed(&tag.name) {
+            continue;
+        }
+        let is_formatting = is_formatting(&tag.name);
+        let count = open.entry(tag.name).or_default();
+        if !tag.is_end {
+            *count += 1;
+            depth += 1;
+            formatting += usize::from(is_formatting);
+        } else if *count > 0 {
+            *count -= 1;
+            depth -= 1;
+            formatting -= usize::from(is_formatting);
+        }
+        if depth > MAX_OPEN {
+            return Err(format!("must not nest elements more than {MAX_OPEN} deep"));
+        }
+    }
+    Ok(())
+}
+
+struct RawTag {
+    name: String,
+    is_end: bool,
+    attributes: usize,
+}
+
+/// The next tag from `at` on, which is moved behind it. Comments and the insides of scripts and styles are passed over.
+fn next_tag(bytes: &[u8], at: &mut usize) -> Option<RawTag> {
+    loop {
+        *at += bytes.get(*at..)?.iter().position(|byte| *byte == b'<')? + 1;
+        if bytes[*at..].starts_with(b"!--") {
+            // Behind the dashes that begin it, which may be the ones that end it.
+            *at = find(bytes, *at + 1, b"-->").map_or(bytes.len(), |end| end + 3);
+            continue;
+        }
+        let is_end = bytes.get(*at) == Some(&b'/');
+        let start = *at + usize::from(is_end);
+        if !bytes.get(start).is_some_and(u8::is_ascii_alphabetic) {
+            continue;
+        }
+        let length =
+            bytes[start..].iter().take_while(|byte| !byte.is_ascii_whitespace() && !b"/>".contains(byte)).count();
+        let name = String::from_utf8_lossy(&bytes[start..start + length.min(64)]).to_ascii_lowercase();
+        *at = start + length;
+        let attributes = skip_attributes(bytes, at);
+        if !is_end && matches!(name.as_str(), "script" | "style") {
+            let end = format!("</{name}");
+            *at = find_ignoring_case(bytes, *at, end.as_bytes()).unwrap_or(bytes.len());
+        }
+        return Some(RawTag { name, is_end, attributes });
+    }
+}
+
+/// Moves behind the tag's `>` and counts the attributes.
+fn skip_attributes(bytes: &[u8], at: &mut usize) -> usize {
+    let mut count = 0;
+    let mut after_equals = false;
+    let mut in_word = false;
+    while let Some(&byte) = bytes.get(*at) {
+        *at += 1;
+        match byte {
+            b'>' => break,
+            b'"' | b'\'' if after_equals => {
+                *at = find(bytes, *at, &[byte]).map_or(bytes.len(), |end| end + 1);
+                (after_equals, in_word) = (false, false);
+            }
+            _ if byte.is_ascii_whitespace() => in_word = false,
+            b'/' if !after_equals => in_word = false,
+            // An equals sign that begins a word is part of a name.
+            b'=' if in_word || (count > 0 && !after_equals && follows_name(bytes, *at - 1)) => {
+                after_equals = !after_equals || in_word && after_equals;
+                in_word = false;
+            }
+            _ if in_word => {}
+            _ if after_equals => (after_equals, in_word) = (false, true),
+            _ => {
+                count += 1;
+                in_word = true;
+            }
+        }
+    }
+    count
+}
+
+/// Whether nothing but white space stands between a name and the byte at `at`.
+fn follows_name(bytes: &[u8], at: usize) -> bool {
+    bytes[..at].iter().rev().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| !b"\"'/".contains(byte))
+}
+
+fn find(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize> {
+    let found = bytes.get(from..)?.windows(needle.len()).position(|window| window == needle);
+    found.map(|at| from + at)
+}
+
+fn find_ignoring_case(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize> {
+    let found = bytes.get(from..)?.windows(needle.len()).position(|window| window.eq_ignore_ascii_case(needle));
+    found.map(|at| from + at)
+}
+
+/// Elements without an end tag, and those whose end tag is often left out because the next one implies it.
+fn is_unclosed(name: &str) -> bool {
+    matches!(
+        name,
+        "area" | "base" | "basefont" | "bgsound" | "br" | "col" | "embed" | "frame" | "hr" | "image" | "img" | "input"
+            | "keygen" | "link" | "meta" | "param" | "source" | "track" | "wbr"
+            | "body" | "colgroup" | "dd" | "dt" | "head" | "html" | "li" | "optgroup" | "option" | "p" | "rb" | "rp"
+            | "rt" | "rtc" | "tbody" | "td" | "tfoot" | "th" | "thead" | "tr"
+    )
+}
+
+fn is_formatting(name: &str) -> bool {
+    matches!(
+        name,
+        "a" | "b" | "big" | "code" | "em" | "font" | "i" | "nobr" | "s" | "small" | "strike" | "strong" | "tt" | "u"
+    )
+}

@@ -1,0 +1,221 @@
+//! Values of attributes: what each field type takes, and the one form in which a value is kept (`API.md` 5.2).
+//!
+//! Owns the table from field type to rule. Whether a relation's target or a member exists, and whether a unique value is
+//! taken, is decided against the state, elsewhere.
+
+pub mod address;
+mod array;
+mod number;
+mod page;
+mod text;
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::blueprint::{Blueprint, Field, FieldType};
+use super::html::Sanitizer;
+use super::id::ResourceId;
+
+/// The faults of a body: a field's slug and what is wrong there.
+pub type Faults = Vec<(String, Vec<String>)>;
+
+/// What a check needs beside the field.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Sanitises rich text and pages.
+    pub sanitizer: &'a Sanitizer,
+    /// What a relation may hold.
+    pub relations: Relations,
+}
+
+/// What a relation may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relations {
+    /// Ids as they are answered.
+    Ids,
+    /// Any strings: an import may name a resource by its key.
+    IdsOrKeys,
+}
+
+/// Checks one attribute's value and gives it in the form in which it is kept; a kept value comes out unchanged. `null`
+/// is a value of every field.
+///
+/// # Errors
+///
+/// Everything that is wrong with the value; each a clause that begins with `must`.
+pub fn check(field: &Field, value: Value, options: Options<'_>) -> Result<Value, Vec<String>> {
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let checked = match &field.kind {
+        FieldType::Text => text::text(value),
+        FieldType::RichText => text::rich_text(value, options.sanitizer),
+        FieldType::HtmlPage { .. } => return page::page(value, options.sanitizer),
+        FieldType::Slug => text::slug(value),
+        FieldType::Email => text::email(value),
+        FieldType::Link => text::url(value, &["http", "https", "mailto", "tel"]),
+        FieldType::Image | FieldType::File => text::url(value, &["http", "https"]),
+        FieldType::Enum { values } => text::choice(value, values.as_deref()),
+        FieldType::MultiEnum { values } => return array::choices(value, values.as_deref()),
+        FieldType::Boolean if value.is_boolean() => Ok(value),
+        FieldType::Boolean => Err(format!("must be true or false, not {}", describe(&value))),
+        FieldType::Color => text::color(value),
+        FieldType::Number => number::number(&value),
+        FieldType::Money { currencies, .. } => return number::money(value, currencies),
+        FieldType::Date => text::date(value),
+        FieldType::DateTime => text::datetime(value),
+        FieldType::Duration { min, max, .. } => number::duration(&value, *min, *max),
+        FieldType::Reference { .. } => text::relation(value, options.relations),
+        FieldType::References { .. } => return array::relations(value, options.relations),
+        FieldType::User { .. } => number::member(&value),
+        FieldType::Address => return address::address(value),
+    };
+    checked.map_err(|fault| vec![fault])
+}
+
+/// Whether a required field counts as not filled: `null`, `""` and `[]` do. An object is a value, whatever its parts.
+pub fn is_empty_for_required(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        _ => false,
+    }
+}
+
+/// Checks the attributes that are given: each by the index of its field, in the order of the blueprint's fields.
+///
+/// # Errors
+///
+/// The faults of all attributes, in the order in which they were given; slugs that the blueprint does not have are
+/// faults.
+pub fn check_attributes(
+    blueprint: &Blueprint,
+    attributes: Map<String, Value>,
+    options: Options<'_>,
+) -> Result<Vec<(usize, Value)>, Faults> {
+    let places: HashMap<&str, usize> =
+        blueprint.fields.iter().enumerate().map(|(index, field)| (field.slug.as_str(), index)).collect();
+    let mut checked = Vec::with_capacity(attributes.len());
+    let mut faults = Vec::new();
+    for (slug, value) in attributes {
+        let Some(&index) = places.get(slug.as_str()) else {
+            let fault = unknown_attribute(blueprint, &slug);
+            faults.push((slug, vec![fault]));
+            continue;
+        };
+        match check(&blueprint.fields[index], value, options) {
+            Ok(value) => checked.push((index, value)),
+            Err(wrong) => faults.push((slug, wrong)),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    checked.sort_by_key(|(index, _)| *index);
+    Ok(checked)
+}
+
+/// Checks a whole copy: a value for every field of the blueprint, in its order; what is left out is `null`, and
+/// required fields must be filled.
+///
+/// # Errors
+///
+/// As [`check_attributes`], with the faults of required fields behind.
+pub fn check_copy(
+    blueprint: &Blueprint,
+    attributes: Map<String, Value>,
+    options: Options<'_>,
+) -> Result<Vec<Value>, Faults> {
+    let mut missing: Faults = blueprint
+        .fields
+        .iter()
+        .filter(|field| field.required && attributes.get(&field.slug).is_none_or(is_empty_for_required))
+        .map(|field| (field.slug.clone(), vec![REQUIRED.to_owned()]))
+        .collect();
+    let checked = match check_attributes(blueprint, attributes, options) {
+        Ok(checked) => checked,
+        Err(mut faults) => {
+            missing.retain(|(slug, _)| faults.iter().all(|(faulty, _)| faulty != slug));
+            faults.append(&mut missing);
+            return Err(faults);
+        }
+    };
+    let mut copy = vec![Value::Null; blueprint.fields.len()];
+    for (index, value) in checked {
+        copy[index] = value;
+    }
+    let faults = required_faults(blueprint, &copy);
+    if faults.is_empty() { Ok(copy) } else { Err(faults) }
+}
+
+/// The required fields that a copy (a value for every field, in the blueprint's order) does not fill.
+pub fn required_faults(blueprint: &Blueprint, copy: &[Value]) -> Faults {
+    let pairs = blueprint.fields.iter().zip(copy);
+    pairs
+        .filter(|(field, value)| field.required && is_empty_for_required(value))
+        .map(|(field, _)| (field.slug.clone(), vec![REQUIRED.to_owned()]))
+        .collect()
+}
+
+/// The resources that a checked value of the field names; none unless the field is a relation. Keys are left out.
+pub fn relation_targets(field: &Field, value: &Value) -> Vec<ResourceId> {
+    let id = |value: &Value| value.as_str().and_then(ResourceId::parse);
+    match (&field.kind, value) {
+        (FieldType::Reference { .. }, value) => id(value).into_iter().collect(),
+        (FieldType::References { .. }, Value::Array(ids)) => ids.iter().filter_map(id).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The member that a checked value of the field names; none unless the field is a user field.
+pub fn user_target(field: &Field, value: &Value) -> Option<u64> {
+    match field.kind {
+        FieldType::User { .. } => value.as_u64(),
+        _ => None,
+    }
+}
+
+const REQUIRED: &str = "must be filled: the field is required";
+
+fn unknown_attribute(blueprint: &Blueprint, slug: &str) -> String {
+    let known: Vec<String> = blueprint.fields.iter().map(|field| format!("`{}`", field.slug)).collect();
+    let shown = shorten(slug);
+    match known.is_empty() {
+        true => format!("the blueprint `{}` has no field `{shown}`; it has none at all", blueprint.slug),
+        false => format!("the blueprint `{}` has no field `{shown}`; its fields are {}", blueprint.slug, known.join(", ")),
+    }
+}
+
+/// What a value is, for a message: `the string `x``, `a number`, `an object`.
+pub(super) fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("`{value}`"),
+        Value::Number(value) => format!("`{value}`"),
+        Value::String(text) if text.is_empty() => "an empty string".to_owned(),
+        Value::String(text) => format!("the string `{}`", shorten(text)),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+/// The beginning of a text that is quoted in a message.
+pub(super) fn shorten(text: &str) -> String {
+    const SHOWN: usize = 100;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn string(value: Value, what: &str) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(format!("must be {what}, not {}", describe(&other))),
+    }
+}
+
+#[cfg(test)]
+mod tests;
