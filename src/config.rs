@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
+use crate::model::html::DEFAULT_VIDEO_HOSTS;
+
 pub use cli::{Cli, Command, ImportArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand};
 pub use settings::Settings;
 
@@ -106,9 +108,6 @@ impl Config {
         })
     }
 }
-
-const DEFAULT_VIDEO_HOSTS: [&str; 5] =
-    ["youtube.com", "www.youtube.com", "youtube-nocookie.com", "www.youtube-nocookie.com", "player.vimeo.com"];
 
 fn read_file(named: Option<&Path>) -> Result<Option<String>, ConfigError> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));

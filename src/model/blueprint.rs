@@ -1,6 +1,14 @@
 //! Blueprints: what a resource has, and how it behaves (`API.md` 2.2 to 2.5 and 6).
 //!
-//! Owns the types. Reading one from a request body is in `blueprint/draft.rs`, rendering it in `blueprint/render.rs`.
+//! Owns the types. Reading one from a request body is in `blueprint/draft.rs`, the next revision in
+//! `blueprint/revise.rs`, rendering in `blueprint/render.rs`.
+
+pub mod draft;
+mod names;
+pub mod render;
+mod revise;
+
+pub use revise::{BlueprintChange, ChangeOp};
 
 use super::time::Millis;
 
@@ -101,26 +109,49 @@ pub struct Field {
 pub enum FieldType {
     Text,
     RichText,
-    HtmlPage { blocks: Option<Vec<String>>, template: Option<String> },
+    HtmlPage {
+        blocks: Option<Vec<String>>,
+        template: Option<String>,
+    },
     Slug,
     Email,
     Link,
     Image,
     File,
-    Enum { values: Option<Vec<String>> },
-    MultiEnum { values: Option<Vec<String>> },
+    Enum {
+        values: Option<Vec<String>>,
+    },
+    MultiEnum {
+        values: Option<Vec<String>>,
+    },
     Boolean,
     Color,
     Number,
-    Money { default_currency: Option<String>, currencies: Vec<String> },
+    Money {
+        default_currency: Option<String>,
+        currencies: Vec<String>,
+    },
     Date,
     DateTime,
-    Duration { unit: DurationUnit, display: Option<String>, min: Option<f64>, max: Option<f64> },
+    Duration {
+        unit: DurationUnit,
+        display: Option<String>,
+        min: Option<f64>,
+        max: Option<f64>,
+    },
     /// `blueprint` is the related blueprint's slug.
-    Reference { blueprint: String, display: Vec<String> },
+    Reference {
+        blueprint: String,
+        display: Vec<String>,
+    },
     /// `blueprint` is the related blueprint's slug.
-    References { blueprint: String, display: Vec<String> },
-    User { role: Option<String> },
+    References {
+        blueprint: String,
+        display: Vec<String>,
+    },
+    User {
+        role: Option<String>,
+    },
     Address,
 }
 

@@ -13,6 +13,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+pub(in crate::model) use number::{canonical as canonical_number, double as read_number};
+pub(in crate::model) use text::MAX_CHOICE_CHARACTERS;
+
 use super::blueprint::{Blueprint, Field, FieldType};
 use super::html::Sanitizer;
 use super::id::ResourceId;
@@ -95,21 +98,7 @@ pub fn check_attributes(
     attributes: Map<String, Value>,
     options: Options<'_>,
 ) -> Result<Vec<(usize, Value)>, Faults> {
-    let places: HashMap<&str, usize> =
-        blueprint.fields.iter().enumerate().map(|(index, field)| (field.slug.as_str(), index)).collect();
-    let mut checked = Vec::with_capacity(attributes.len());
-    let mut faults = Vec::new();
-    for (slug, value) in attributes {
-        let Some(&index) = places.get(slug.as_str()) else {
-            let fault = unknown_attribute(blueprint, &slug);
-            faults.push((slug, vec![fault]));
-            continue;
-        };
-        match check(&blueprint.fields[index], value, options) {
-            Ok(value) => checked.push((index, value)),
-            Err(wrong) => faults.push((slug, wrong)),
-        }
-    }
+    let (mut checked, faults) = check_given(blueprint, attributes, options);
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -128,25 +117,14 @@ pub fn check_copy(
     attributes: Map<String, Value>,
     options: Options<'_>,
 ) -> Result<Vec<Value>, Faults> {
-    let mut missing: Faults = blueprint
-        .fields
-        .iter()
-        .filter(|field| field.required && attributes.get(&field.slug).is_none_or(is_empty_for_required))
-        .map(|field| (field.slug.clone(), vec![REQUIRED.to_owned()]))
-        .collect();
-    let checked = match check_attributes(blueprint, attributes, options) {
-        Ok(checked) => checked,
-        Err(mut faults) => {
-            missing.retain(|(slug, _)| faults.iter().all(|(faulty, _)| faulty != slug));
-            faults.append(&mut missing);
-            return Err(faults);
-        }
-    };
+    let (checked, mut faults) = check_given(blueprint, attributes, options);
     let mut copy = vec![Value::Null; blueprint.fields.len()];
     for (index, value) in checked {
         copy[index] = value;
     }
-    let faults = required_faults(blueprint, &copy);
+    let mut missing = required_faults(blueprint, &copy);
+    missing.retain(|(slug, _)| faults.iter().all(|(faulty, _)| faulty != slug));
+    faults.append(&mut missing);
     if faults.is_empty() { Ok(copy) } else { Err(faults) }
 }
 
@@ -177,6 +155,29 @@ pub fn user_target(field: &Field, value: &Value) -> Option<u64> {
     }
 }
 
+fn check_given(
+    blueprint: &Blueprint,
+    attributes: Map<String, Value>,
+    options: Options<'_>,
+) -> (Vec<(usize, Value)>, Faults) {
+    let places: HashMap<&str, usize> =
+        blueprint.fields.iter().enumerate().map(|(index, field)| (field.slug.as_str(), index)).collect();
+    let mut checked = Vec::with_capacity(attributes.len());
+    let mut faults = Vec::new();
+    for (slug, value) in attributes {
+        let Some(&index) = places.get(slug.as_str()) else {
+            let fault = unknown_attribute(blueprint, &slug);
+            faults.push((slug, vec![fault]));
+            continue;
+        };
+        match check(&blueprint.fields[index], value, options) {
+            Ok(value) => checked.push((index, value)),
+            Err(wrong) => faults.push((slug, wrong)),
+        }
+    }
+    (checked, faults)
+}
+
 const REQUIRED: &str = "must be filled: the field is required";
 
 fn unknown_attribute(blueprint: &Blueprint, slug: &str) -> String {
@@ -184,7 +185,9 @@ fn unknown_attribute(blueprint: &Blueprint, slug: &str) -> String {
     let shown = shorten(slug);
     match known.is_empty() {
         true => format!("the blueprint `{}` has no field `{shown}`; it has none at all", blueprint.slug),
-        false => format!("the blueprint `{}` has no field `{shown}`; its fields are {}", blueprint.slug, known.join(", ")),
+        false => {
+            format!("the blueprint `{}` has no field `{shown}`; its fields are {}", blueprint.slug, known.join(", "))
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn resolve<'a>(blueprint: &'a Blueprint, name: &str) -> Option<Target
 
 /// Everything that can be filtered, as messages list it.
 pub(super) fn filterable(blueprint: &Blueprint) -> Vec<String> {
-    let mut names = projection::filterable_names(blueprint);
+    let mut names = projection::column_names(blueprint);
     names.extend(["published", "published_at", "created_at", "updated_at", "id"].map(String::from));
     names
 }

@@ -139,10 +139,7 @@ const TEXT_TAGS: &[Tag] = &[
     tag("figcaption", &[]),
     tag("figure", &[]),
     tag("hr", &[]),
-    tag(
-        "iframe",
-        &["allow", "allowfullscreen", "frameborder", "height", "loading", "referrerpolicy", "src", "width"],
-    ),
+    tag("iframe", &["allow", "allowfullscreen", "frameborder", "height", "loading", "referrerpolicy", "src", "width"]),
     tag("ins", &["cite", "datetime"]),
     tag("kbd", &[]),
     tag("mark", &[]),

@@ -7,25 +7,16 @@
 use std::fmt::Write as _;
 
 use cssparser::{
-    AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser, RuleBodyItemParser,
-    RuleBodyParser, StyleSheetParser, ToCss, Token, TokenSerializationType,
+    AtRuleParser, CowRcStr, DeclarationParser, ParseError, Parser, ParserState, QualifiedRuleParser,
+    RuleBodyItemParser, RuleBodyParser, StyleSheetParser, ToCss, Token, TokenSerializationType,
 };
 
 /// Blocks nest at most so deep; what lies deeper is dropped.
 const MAX_DEPTH: usize = 16;
 
 /// At-rules that hold rules (or, nested in a rule, declarations).
-const GROUPS: [&str; 9] = [
-    "container",
-    "keyframes",
-    "-webkit-keyframes",
-    "layer",
-    "media",
-    "page",
-    "scope",
-    "starting-style",
-    "supports",
-];
+const GROUPS: [&str; 9] =
+    ["container", "keyframes", "-webkit-keyframes", "layer", "media", "page", "scope", "starting-style", "supports"];
 
 /// Functions that load what their argument names, or run it.
 const FORBIDDEN_FUNCTIONS: [&str; 9] = [

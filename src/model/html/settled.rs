@@ -142,8 +142,7 @@ impl<'a> Scanner<'a> {
             _ => true,
         };
         let closes_paragraph = closes_paragraph(name);
-        let in_paragraph =
-            || self.is_open("p", |tag| matches!(tag, "table" | "td" | "th" | "caption"));
+        let in_paragraph = || self.is_open("p", |tag| matches!(tag, "table" | "td" | "th" | "caption"));
         (placed && undisturbed && !(closes_paragraph && in_paragraph())).then_some(())
     }
 

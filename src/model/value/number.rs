@@ -16,12 +16,8 @@ pub(super) fn duration(value: &Value, min: Option<f64>, max: Option<f64>) -> Res
     let number = double(value)?;
     if min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max) {
         let number = canonical(number);
-        return Err(match (min.map(canonical), max.map(canonical)) {
-            (Some(min), Some(max)) => format!("must lie between {min} and {max}; `{number}` does not"),
-            (Some(min), None) => format!("must be {min} or more; `{number}` is less"),
-            (None, Some(max)) => format!("must be {max} or less; `{number}` is more"),
-            (None, None) => unreachable!("no bound was broken"),
-        });
+        let told = |bound: Option<f64>| bound.map_or("any".to_owned(), |bound| canonical(bound).to_string());
+        return Err(format!("must lie within the bounds {} to {}; `{number}` does not", told(min), told(max)));
     }
     Ok(Value::Number(canonical(number)))
 }
@@ -79,7 +75,7 @@ pub(in crate::model) fn canonical(number: f64) -> Number {
     Number::from_f64(number).unwrap_or_else(|| Number::from(0))
 }
 
-fn double(value: &Value) -> Result<f64, String> {
+pub(in crate::model) fn double(value: &Value) -> Result<f64, String> {
     let Some(number) = value.as_f64() else {
         return Err(format!("must be a number, not {}", describe(value)));
     };

@@ -12,7 +12,7 @@ pub(super) const MAX_TEXT_CHARACTERS: usize = 65_536;
 pub(super) const MAX_HTML_BYTES: usize = 1 << 20;
 const MAX_SLUG_CHARACTERS: usize = 255;
 const MAX_EMAIL_CHARACTERS: usize = 254;
-pub(super) const MAX_CHOICE_CHARACTERS: usize = 255;
+pub(in crate::model) const MAX_CHOICE_CHARACTERS: usize = 255;
 
 pub(super) fn text(value: Value) -> Result<Value, String> {
     let text = string(value, "a string")?;
@@ -83,10 +83,7 @@ pub(crate) fn is_email(email: &str) -> bool {
 
 fn is_domain_label(label: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=63).contains(&label.len())
-        && label.bytes().all(inside)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
+    (1..=63).contains(&label.len()) && label.bytes().all(inside) && !label.starts_with('-') && !label.ends_with('-')
 }
 
 pub(super) fn url(value: Value, schemes: &[&str]) -> Result<Value, String> {

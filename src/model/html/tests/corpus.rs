@@ -54,7 +54,9 @@ fn check_harmless(sanitizer: &Sanitizer, html: &str) {
 
 /// Sanitised HTML has `<` and `>` at the ends of tags alone.
 fn tags(html: &str) -> impl Iterator<Item = &str> {
-    html.split('<').skip(1).map(|piece| &html[piece.as_ptr() as usize - html.as_ptr() as usize - 1..][..piece.find('>').unwrap() + 2])
+    html.split('<')
+        .skip(1)
+        .map(|piece| &html[piece.as_ptr() as usize - html.as_ptr() as usize - 1..][..piece.find('>').unwrap() + 2])
 }
 
 #[test]
