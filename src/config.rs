@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
+use crate::model::html::DEFAULT_VIDEO_HOSTS;
+
 pub use cli::{Cli, Command, ImportArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand};
 pub use settings::Settings;
 
@@ -72,13 +74,14 @@ impl std::fmt::Debug for AdminToken {
 impl Config {
     /// The configuration that the flags, this process' environment and the file say. `file` is what `--config` names.
     pub fn load(flags: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
-        let env = |name: &str| std::env::var(name).ok();
+        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let named = file.map(Path::to_owned).or_else(|| env("BINDERY_CONFIG").map(PathBuf::from));
         let text = read_file(named.as_deref())?;
         Config::resolve(flags, env, text.as_deref())
     }
 
-    /// The same of given texts: `env` answers with the value of a variable, `file` is what `bindery.toml` holds.
+    /// The same of given texts: `env` answers with the value of a variable that is set and not empty, `file` is what
+    /// `bindery.toml` holds.
     pub fn resolve(
         flags: Settings,
         env: impl Fn(&str) -> Option<String>,
@@ -105,9 +108,6 @@ impl Config {
         })
     }
 }
-
-const DEFAULT_VIDEO_HOSTS: [&str; 5] =
-    ["youtube.com", "www.youtube.com", "youtube-nocookie.com", "www.youtube-nocookie.com", "player.vimeo.com"];
 
 fn read_file(named: Option<&Path>) -> Result<Option<String>, ConfigError> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));

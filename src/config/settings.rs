@@ -57,13 +57,13 @@ impl Settings {
         toml::from_str(text).map_err(|error| ConfigError(format!("bindery.toml: {}", error.to_string().trim_end())))
     }
 
-    /// What the environment says: each variable is read as the flag of its name is. An empty one says nothing.
+    /// What the environment says: each variable is read as the flag of its name is.
     pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigError> {
         let command = Settings::augment_args(Command::new("environment").no_binary_name(true));
         let mut settings = Settings::default();
         for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
             let variable = format!("BINDERY_{}", flag.replace('-', "_").to_uppercase());
-            let Some(value) = env(&variable).filter(|value| !value.is_empty()) else { continue };
+            let Some(value) = env(&variable) else { continue };
             let matches = command.clone().try_get_matches_from([format!("--{flag}={value}")]);
             let said = matches.and_then(|matches| Settings::from_arg_matches(&matches)).map_err(|_| {
                 ConfigError(format!(

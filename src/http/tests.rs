@@ -189,6 +189,39 @@ async fn request_ids_are_kept_where_they_are_plain() {
 }
 
 #[tokio::test]
+async fn a_request_leaves_one_line_in_the_log() {
+    let lines = Lines::default();
+    let sink = lines.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || sink.clone()).finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    let mut request = request(Method::GET, "/items/a?secret=b");
+    request.headers_mut().insert("x-request-id", "id-7".parse().unwrap());
+    send(request).await;
+    drop(guard);
+    let logged = String::from_utf8(lines.0.lock().clone()).unwrap();
+    assert_eq!(logged.lines().count(), 1, "{logged}");
+    for part in ["id=\"id-7\"", "method=GET", "path=\"/items/a\"", "status=200", "duration_us="] {
+        assert!(logged.contains(part), "{part} in {logged}");
+    }
+    assert!(!logged.contains("secret"));
+}
+
+/// What is written, kept.
+#[derive(Clone, Default)]
+struct Lines(Arc<parking_lot::Mutex<Vec<u8>>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
 async fn bodies_are_checked_in_order() {
     let json = Some("application/json");
     let table: [(&str, Option<&str>, u16, &str); 12] = [

@@ -101,4 +101,11 @@ proptest! {
         let encoded = percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC);
         let _ = list_of(&format!("filter[{field}][{operator}]={encoded}"));
     }
+
+    #[test]
+    fn what_is_encoded_arrives_as_it_was(value in "\\PC{0,12}") {
+        let encoded = percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC);
+        let params = list_of(&format!("filter%5Btitle%5D={encoded}")).unwrap();
+        prop_assert_eq!(show::filter(&params.query.filter, &everything()), format!("title = {value:?}"));
+    }
 }

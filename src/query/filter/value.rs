@@ -60,3 +60,32 @@ fn digits(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
     (rest.len() < text.len()).then_some(rest)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn negative_zero_is_zero() {
+        for text in ["-0", "-0.0", "-0e5", "-1e-999"] {
+            assert_eq!(decimal(text).map(f64::to_bits), Some(0), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_entries_come_back(entries in prop::collection::vec("[a,\\\\ é]{0,5}", 1..4)) {
+            let escaped: Vec<String> =
+                entries.iter().map(|entry| entry.replace('\\', r"\\").replace(',', r"\,")).collect();
+            prop_assert_eq!(list(&escaped.join(",")), entries);
+        }
+
+        #[test]
+        fn decimals_are_what_json_calls_numbers(text in "(-?[0-9]{1,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?|[-+0-9.eE x]{0,6})") {
+            let json = serde_json::from_str::<f64>(&text).ok().filter(|_| text.trim() == text);
+            prop_assert_eq!(decimal(&text), json, "{}", text);
+        }
+    }
+}

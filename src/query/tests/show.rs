@@ -28,7 +28,7 @@ pub(super) fn filter(filter: &Filter, blueprint: &Blueprint) -> String {
 
 /// The name of a column.
 pub(super) fn name(column: u32, blueprint: &Blueprint) -> String {
-    let names = projection::filterable_names(blueprint);
+    let names = projection::column_names(blueprint);
     let found = names.into_iter().find(|name| projection::column(blueprint, name).unwrap().id == column);
     found.unwrap_or_else(|| format!("column {column}"))
 }
