@@ -147,15 +147,15 @@ impl MemoryRun {
         }
     }
 
-    /// Appends and gives the document's number; none if the run is full. Only one thread may append.
-    pub(crate) fn push(&self, document: Document) -> Option<u32> {
+    /// Appends and gives the document's number, or the document back if the run is full. Only one thread may append.
+    pub(crate) fn push(&self, document: Document) -> Result<u32, Document> {
         let doc = self.len.load(Ordering::Relaxed);
-        let chunk = self.chunks.get(doc as usize / CHUNK)?;
+        let Some(chunk) = self.chunks.get(doc as usize / CHUNK) else { return Err(document) };
         let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
         self.bytes.fetch_add(document.bytes(), Ordering::Relaxed);
         chunk[doc as usize % CHUNK].set(Arc::new(document)).expect("one thread appends, each place once");
         self.len.store(doc + 1, Ordering::Release);
-        Some(doc)
+        Ok(doc)
     }
 
     pub(crate) fn len(&self) -> u32 {
