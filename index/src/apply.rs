@@ -178,7 +178,7 @@ impl Writer {
 
     /// Appends a document to the variant's growing run.
     fn store(&mut self, variant: VariantNumber, place: usize, slot: u32, copy: Copy, options: &Options) -> Location {
-        let mut document = Document::new(slot, copy.values);
+        let mut document = Arc::new(Document::new(slot, copy.values));
         loop {
             let (run, memory) = self.active.entry(variant).or_insert_with(|| {
                 let memory = Arc::new(MemoryRun::new(options.memory_run_entries));
@@ -194,7 +194,7 @@ impl Writer {
                 self.freeze(variant);
                 continue;
             }
-            match memory.push(document) {
+            match memory.append(document) {
                 Ok(doc) => return Location { run: *run, doc, number: copy.number },
                 Err(back) => document = back,
             }

@@ -80,4 +80,51 @@ mod tests {
         assert_eq!(root.compare("é", "e\u{301}"), Ordering::Equal);
         assert_eq!(root.compare("a\u{0}", "a"), Ordering::Equal);
     }
+
+    #[test]
+    fn prefixes_order_as_their_texts_compare() {
+        let parts = [
+            "",
+            "a",
+            "A",
+            "b",
+            "ss",
+            "ß",
+            "İ",
+            "Σ",
+            "ς",
+            "ﬃ",
+            "é",
+            "\u{301}",
+            "\u{327}",
+            "\u{200d}",
+            "漢",
+            "한",
+            "ᄀ",
+            "ᅡ",
+            "%",
+            "_",
+            " ",
+            "\0",
+            "0",
+            "10",
+            "\u{10FFFF}",
+            "\u{FFFE}",
+            "Ǆ",
+            "ก",
+            "เ",
+        ];
+        let texts: Vec<String> = parts.iter().flat_map(|one| parts.map(|other| format!("{one}{other}"))).collect();
+        for locale in [None, Some("sv"), Some("zh"), Some("th")] {
+            let collation = Collation::of(locale);
+            let prefixes: Vec<u128> = texts.iter().map(|text| collation.prefix(text, &mut Vec::new())).collect();
+            for (one, left) in texts.iter().zip(&prefixes) {
+                for (other, right) in texts.iter().zip(&prefixes) {
+                    if left != right {
+                        assert_eq!(left.cmp(right), collation.compare(one, other), "{locale:?} {one:?} {other:?}");
+                    }
+                }
+            }
+        }
+    }
 }

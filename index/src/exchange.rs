@@ -90,6 +90,11 @@ impl Index {
     ///
     /// False, and nothing done, if a source is not there (any more), as when its variant was removed.
     pub(crate) fn install(&self, variant: VariantNumber, sources: &[Source], new: Option<(u32, Arc<DiskRun>)>) -> bool {
+        self.replace(variant, sources, new.map(|(number, run)| (number, Run::Disk(run))))
+    }
+
+    /// What [`Index::install`] does, whatever the new run lies in.
+    pub(crate) fn replace(&self, variant: VariantNumber, sources: &[Source], new: Option<(u32, Run)>) -> bool {
         let mut writer = self.shared.writer.lock();
         let Some(part) = writer.state.parts.iter_mut().find(|part| part.variant.number == variant) else {
             return false;
@@ -97,13 +102,10 @@ impl Index {
         if sources.iter().any(|source| part.run(source.run).is_none()) {
             return false;
         }
-        match new {
-            Some((number, run)) => {
-                relocate(part, sources, number);
-                exchange(part, sources, Some((number, Run::Disk(run))));
-            }
-            None => exchange(part, sources, None),
+        if let Some((number, _)) = new {
+            relocate(part, sources, number);
         }
+        exchange(part, sources, new);
         writer.frozen.retain(|frozen| !sources.iter().any(|source| source.run == frozen.run));
         self.shared.publish(&mut writer);
         drop(writer);

@@ -15,6 +15,8 @@ mod indexes;
 mod manifest;
 mod memory;
 mod options;
+#[cfg(any(test, feature = "oracle"))]
+pub mod oracle;
 mod order;
 mod query;
 mod run;

@@ -148,12 +148,12 @@ impl MemoryRun {
     }
 
     /// Appends and gives the document's number, or the document back if the run is full. Only one thread may append.
-    pub(crate) fn push(&self, document: Document) -> Result<u32, Document> {
+    pub(crate) fn append(&self, document: Arc<Document>) -> Result<u32, Arc<Document>> {
         let doc = self.len.load(Ordering::Relaxed);
         let Some(chunk) = self.chunks.get(doc as usize / CHUNK) else { return Err(document) };
         let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
         self.bytes.fetch_add(document.bytes(), Ordering::Relaxed);
-        chunk[doc as usize % CHUNK].set(Arc::new(document)).expect("one thread appends, each place once");
+        chunk[doc as usize % CHUNK].set(document).expect("one thread appends, each place once");
         self.len.store(doc + 1, Ordering::Release);
         Ok(doc)
     }

@@ -13,7 +13,10 @@ use crate::schema::VariantNumber;
 use crate::state::State;
 
 /// Results up to this size are sorted by themselves where no order of all is known.
-const SORTED_ALONE: usize = 5_000;
+const SORTED_ALONE: usize = if cfg!(test) { 8 } else { 5_000 };
+
+/// Results up to this size are sorted by themselves in any case.
+const ALWAYS_ALONE: usize = if cfg!(test) { 2 } else { 64 };
 
 /// One version of an index, unchanging as long as it is held. Cheap to clone.
 #[derive(Clone)]
@@ -94,7 +97,7 @@ impl Snapshot {
     fn sorted(&self, query: &Query, bits: Arc<Bitmap>, total: usize, page: Option<(usize, usize)>) -> Answer {
         let sorter = Sorter::new(&self.shared, &self.state, query.variant, &query.sort);
         let alone = || Answer::Slots(Arc::new(sorter.sort(bits.iter().collect())));
-        if total <= 64 {
+        if total <= ALWAYS_ALONE {
             return alone();
         }
         let order = match total <= SORTED_ALONE {

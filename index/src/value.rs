@@ -258,11 +258,12 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// A number in the order of the values of what is not sorted by collation; none for null.
+    /// A number in the order of the values of what is not sorted by collation; none for null. Zero, whose complement
+    /// orders with null, is only that of the lowest instant there can be.
     pub(crate) fn ranked(&self) -> Option<u64> {
         match *self {
             ValueRef::Number(number) => Some(rank_of_number(number)),
-            ValueRef::Bool(value) => Some(u64::from(value)),
+            ValueRef::Bool(value) => Some(1 + u64::from(value)),
             ValueRef::Instant { micros, .. } => Some(rank_of_integer(micros)),
             _ => None,
         }

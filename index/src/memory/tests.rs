@@ -13,7 +13,7 @@ fn a_document_gives_back_its_values_by_column() {
 fn a_run_takes_documents_up_to_its_capacity() {
     let run = MemoryRun::new(300);
     let mut taken = 0;
-    while run.push(Document::new(taken, Vec::new())).is_ok() {
+    while run.append(Arc::new(Document::new(taken, Vec::new()))).is_ok() {
         taken += 1;
     }
     assert_eq!(taken, 512, "whole chunks");

@@ -1,0 +1,236 @@
+//! The meaning of a query, evaluated the slow and obvious way over plain entries: what the engine is checked against.
+//! It shares folding, number text and the making of a collation with the engine, and nothing else.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::collate::Collation;
+use crate::query::{Bound, DateColumn, Filter, Place, Predicate, Query, Range, SortBy};
+use crate::schema::{Change, ColumnId, Copy, Dates, Kind, Schema, Value, VariantNumber, exact_hash};
+use crate::text::{fold, number_text};
+
+/// Plain entries and the schema they are read by.
+#[derive(Debug, Clone, Default)]
+pub struct Oracle {
+    schema: Schema,
+    entries: BTreeMap<u128, Entry>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    dates: Dates,
+    copies: BTreeMap<VariantNumber, Copy>,
+}
+
+impl Oracle {
+    /// No entries.
+    pub fn new(schema: Schema) -> Oracle {
+        Oracle { schema, entries: BTreeMap::new() }
+    }
+
+    /// As [`crate::Index::set_schema`].
+    pub fn set_schema(&mut self, schema: Schema) {
+        for entry in self.entries.values_mut() {
+            entry.copies.retain(|number, _| schema.variants.iter().any(|variant| variant.number == *number));
+        }
+        self.schema = schema;
+    }
+
+    /// As [`crate::Index::apply`].
+    pub fn apply(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Delete { id } => {
+                    self.entries.remove(id);
+                }
+                Change::Put { id, dates, copies } => {
+                    let entry = self.entries.entry(*id).or_insert(Entry { dates: *dates, copies: BTreeMap::new() });
+                    entry.dates = *dates;
+                    for (number, copy) in copies {
+                        match copy {
+                            Some(copy) if self.schema.variants.iter().any(|variant| variant.number == *number) => {
+                                entry.copies.insert(*number, copy.clone());
+                            }
+                            _ => {
+                                entry.copies.remove(number);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The ids of all resources that match, in their order.
+    pub fn search(&self, query: &Query) -> Vec<u128> {
+        let mut ids: Vec<u128> =
+            self.entries.keys().copied().filter(|id| self.holds(*id, query, &query.filter)).collect();
+        let locale = self.schema.variants.iter().find(|variant| variant.number == query.variant);
+        let collation = Collation::of(locale.and_then(|variant| variant.locale.as_deref()));
+        ids.sort_by(|left, right| self.compare(&collation, query, *left, *right));
+        ids
+    }
+
+    /// All ids and dates.
+    pub fn resources(&self) -> Vec<(u128, Dates)> {
+        self.entries.iter().map(|(id, entry)| (*id, entry.dates)).collect()
+    }
+
+    /// The number of the stored version of a copy.
+    pub fn copy(&self, id: u128, variant: VariantNumber) -> Option<u64> {
+        Some(self.entries.get(&id)?.copies.get(&variant)?.number)
+    }
+
+    fn holds(&self, id: u128, query: &Query, filter: &Filter) -> bool {
+        match filter {
+            Filter::All => true,
+            Filter::Nothing => false,
+            Filter::And(filters) => filters.iter().all(|filter| self.holds(id, query, filter)),
+            Filter::Or(filters) => filters.iter().any(|filter| self.holds(id, query, filter)),
+            Filter::Not(filter) => !self.holds(id, query, filter),
+            Filter::Ids(ids) => ids.contains(&id),
+            Filter::Date(column, range) => {
+                self.date(id, *column).is_some_and(|date| in_range(range, |to| date.cmp(to)))
+            }
+            Filter::Draft => self.entries[&id].dates.published.is_none(),
+            Filter::Column(column, predicate) => match self.value(id, query.variant, *column) {
+                None => *predicate == Predicate::Null,
+                Some((kind, value)) => matches(kind, value, predicate),
+            },
+        }
+    }
+
+    fn compare(&self, collation: &Collation, query: &Query, left: u128, right: u128) -> Ordering {
+        let mut descending = false;
+        for key in &query.sort {
+            descending = key.descending;
+            let turn = |order: Ordering| if descending { order.reverse() } else { order };
+            let order = match key.by {
+                SortBy::Id => break,
+                SortBy::Date(date) => {
+                    nulls_last(self.date(left, date), self.date(right, date), |left, right| turn(left.cmp(&right)))
+                }
+                SortBy::Column(column) => nulls_last(
+                    self.value(left, query.variant, column),
+                    self.value(right, query.variant, column),
+                    |(_, left), (_, right)| turn(compare_values(collation, left, right)),
+                ),
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        if descending { right.cmp(&left) } else { left.cmp(&right) }
+    }
+
+    fn date(&self, id: u128, column: DateColumn) -> Option<i64> {
+        let dates = &self.entries[&id].dates;
+        match column {
+            DateColumn::Created => Some(dates.created),
+            DateColumn::Updated => Some(dates.updated),
+            DateColumn::Published => dates.published,
+        }
+    }
+
+    fn value(&self, id: u128, variant: VariantNumber, column: ColumnId) -> Option<(Kind, &Value)> {
+        let kind = self.schema.columns.iter().find(|known| known.id == column)?.kind;
+        let copy = self.entries[&id].copies.get(&variant)?;
+        let (_, value) = copy.values.iter().find(|(known, _)| *known == column)?;
+        Some((kind, value))
+    }
+}
+
+fn matches(kind: Kind, value: &Value, predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::Null => false,
+        Predicate::Equals(text) => match value {
+            Value::Markup { exact, .. } => *exact == exact_hash(text),
+            Value::Instant { .. } => false,
+            _ => text_form(value) == *text,
+        },
+        Predicate::Number(range) => {
+            number_form(kind, value).is_some_and(|number| in_range(range, |to| number.partial_cmp(to).expect("no NaN")))
+        }
+        Predicate::Text(range) => in_range(range, |to| text_form(value).chars().cmp(to.chars())),
+        Predicate::Instant(range) => {
+            matches!(value, Value::Instant { micros, .. } if in_range(range, |to| micros.cmp(to)))
+        }
+        Predicate::Substring(place, needle) => match value {
+            Value::List(elements) => elements.iter().any(|element| has_at(*place, element, needle)),
+            _ => has_at(*place, &text_form(value), needle),
+        },
+        Predicate::Has(element) => {
+            matches!(value, Value::List(elements) if elements.iter().any(|it| **it == **element))
+        }
+    }
+}
+
+fn has_at(place: Place, text: &str, needle: &str) -> bool {
+    let (text, needle) = (fold(text), fold(needle));
+    match place {
+        Place::Anywhere => text.contains(&*needle),
+        Place::Start => text.starts_with(&*needle),
+        Place::End => text.ends_with(&*needle),
+    }
+}
+
+fn text_form(value: &Value) -> String {
+    match value {
+        Value::Text(text) | Value::Markup { text, .. } | Value::Instant { text, .. } => text.to_string(),
+        Value::Number(number) => number_text(*number),
+        Value::Bool(value) => value.to_string(),
+        Value::List(elements) => elements.iter().map(|element| &**element).collect::<Vec<_>>().join(","),
+    }
+}
+
+fn number_form(kind: Kind, value: &Value) -> Option<f64> {
+    match (kind, value) {
+        (_, Value::Number(number)) => Some(*number),
+        (Kind::Text, Value::Text(text)) if !text.contains(|character: char| character.is_ascii_whitespace()) => {
+            match serde_json::from_str::<serde_json::Value>(text) {
+                Ok(serde_json::Value::Number(_)) => text.parse().ok(),
+                Err(error) if error.to_string().starts_with("number out of range") => text.parse().ok(),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn compare_values(collation: &Collation, left: &Value, right: &Value) -> Ordering {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.partial_cmp(right).expect("no NaN"),
+        (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
+        (Value::Instant { micros: left, .. }, Value::Instant { micros: right, .. }) => left.cmp(right),
+        (left, right) => {
+            let beginning = |value| text_form(value).chars().take(256).collect::<String>();
+            collation.compare(&beginning(left), &beginning(right))
+        }
+    }
+}
+
+fn nulls_last<T>(left: Option<T>, right: Option<T>, compare: impl FnOnce(T, T) -> Ordering) -> Ordering {
+    match (left, right) {
+        (Some(left), Some(right)) => compare(left, right),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    }
+}
+
+fn in_range<T>(range: &Range<T>, compare: impl Fn(&T) -> Ordering) -> bool {
+    let above = match &range.from {
+        None => true,
+        Some(Bound::Included(from)) => compare(from) != Ordering::Less,
+        Some(Bound::Excluded(from)) => compare(from) == Ordering::Greater,
+    };
+    let below = match &range.to {
+        None => true,
+        Some(Bound::Included(to)) => compare(to) != Ordering::Greater,
+        Some(Bound::Excluded(to)) => compare(to) == Ordering::Less,
+    };
+    above && below
+}
+
+#[cfg(test)]
+mod tests;
