@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 
 use crate::apply::Frozen;
 use crate::bitmap::Bitmap;
+use crate::disk::DiskRun;
 use crate::index::{Index, Wake};
 use crate::options::Options;
-use crate::run::{DiskRun, Run};
+use crate::run::Run;
 use crate::schema::{Schema, VariantNumber};
 use crate::state::{Location, Part, Pins, Row, State};
 use crate::table::Table;
@@ -58,13 +59,13 @@ impl Index {
         Index::of(state, options, wake)
     }
 
-    /// Freezes the growing memory runs. The state that is given names frozen runs and disk runs alone, and is that of
-    /// every change applied so far.
-    pub(crate) fn freeze(&self) -> Arc<State> {
+    /// Freezes the growing memory runs. The state that is given names disk runs and the frozen runs that are given with
+    /// it alone, and is that of every change applied so far.
+    pub(crate) fn freeze(&self) -> (Arc<State>, Vec<Frozen>) {
         let mut writer = self.shared.writer.lock();
         writer.freeze_all();
         self.shared.publish(&mut writer);
-        self.shared.current()
+        (self.shared.current(), writer.frozen.clone())
     }
 
     /// The frozen runs that wait to be written, oldest first.
