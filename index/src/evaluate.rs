@@ -29,7 +29,7 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    /// Slots.
+    /// Ascending.
     Slots(Vec<u32>),
     Primitive(Primitive),
 }
@@ -67,16 +67,7 @@ impl<'a> Evaluator<'a> {
             Filter::And(filters) => Node::And(filters.iter().map(|filter| self.prepare(filter)).collect()),
             Filter::Or(filters) => Node::Or(filters.iter().map(|filter| self.prepare(filter)).collect()),
             Filter::Not(filter) => Node::Not(Box::new(self.prepare(filter))),
-            Filter::Ids(ids) => {
-                let known = self.shared.slots.read();
-                let slots = ids.iter().filter_map(|id| Some((id, *known.get(id)?)));
-                Node::Slots(
-                    slots
-                        .filter(|&(id, slot)| self.state.live.contains(slot) && self.state.rows.get(slot).id == *id)
-                        .map(|(_, slot)| slot)
-                        .collect(),
-                )
-            }
+            Filter::Ids(ids) => Node::Slots(self.slots(ids)),
             Filter::Date(column, range) => self.primitive(Test::Date(*column, range.clone()), |key| {
                 key.push(*column as u8);
                 write_range(key, range, |key, date| key.extend_from_slice(&date.to_be_bytes()));
@@ -94,6 +85,19 @@ impl<'a> Evaluator<'a> {
                 _ => Node::Nothing,
             },
         }
+    }
+
+    /// The slots of those ids that are there, ascending.
+    fn slots(&self, ids: &[u128]) -> Vec<u32> {
+        let known = self.shared.slots.read();
+        let slot = |id: &u128| {
+            // The map is ahead of this version; the row is of it.
+            let slot = *known.get(id)?;
+            (self.state.live.contains(slot) && self.state.rows.get(slot).id == *id).then_some(slot)
+        };
+        let mut slots: Vec<u32> = ids.iter().filter_map(slot).collect();
+        slots.sort_unstable();
+        slots
     }
 
     fn primitive(&self, test: Test, write: impl FnOnce(&mut Vec<u8>)) -> Node {
@@ -219,7 +223,7 @@ impl<'a> Evaluator<'a> {
             Node::And(nodes) => nodes.iter().all(|node| self.holds(node, slot)),
             Node::Or(nodes) => nodes.iter().any(|node| self.holds(node, slot)),
             Node::Not(node) => !self.holds(node, slot),
-            Node::Slots(slots) => slots.contains(&slot),
+            Node::Slots(slots) => slots.binary_search(&slot).is_ok(),
             Node::Primitive(Primitive { known: Some(bits), .. }) => bits.contains(slot),
             Node::Primitive(primitive) => self.test(&primitive.test, slot),
         }
