@@ -59,13 +59,13 @@ impl Index {
         Index::of(state, options, wake)
     }
 
-    /// Freezes the growing memory runs. The state that is given names frozen runs and disk runs alone, and is that of
-    /// every change applied so far.
-    pub(crate) fn freeze(&self) -> Arc<State> {
+    /// Freezes the growing memory runs. The state that is given names disk runs and the frozen runs that are given with
+    /// it alone, and is that of every change applied so far.
+    pub(crate) fn freeze(&self) -> (Arc<State>, Vec<Frozen>) {
         let mut writer = self.shared.writer.lock();
         writer.freeze_all();
         self.shared.publish(&mut writer);
-        self.shared.current()
+        (self.shared.current(), writer.frozen.clone())
     }
 
     /// The frozen runs that wait to be written, oldest first.

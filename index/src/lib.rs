@@ -58,6 +58,8 @@ mod error;
 mod evaluate;
 mod exchange;
 mod index;
+mod indexes;
+mod manifest;
 mod memory;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
@@ -75,6 +77,7 @@ mod value;
 
 pub use error::Error;
 pub use index::Index;
+pub use indexes::{Checkpoint, Indexes};
 pub use options::Options;
 pub use query::*;
 pub use schema::*;

@@ -19,6 +19,8 @@ use crate::run::Run;
 use crate::schema::{Column, Variant};
 use crate::snapshot::Snapshot;
 
+mod stored;
+
 const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 const VARIANTS: [VariantNumber; 2] = [1, 2];
 /// Columns 0 to 9 are of random kinds; this one is never there.
@@ -293,7 +295,7 @@ fn options() -> Options {
 
 /// Makes one memory run of all runs of a variant, as a merge on disk would.
 fn merge(index: &Index, variant: VariantNumber) {
-    let state = index.freeze();
+    let (state, _) = index.freeze();
     let Some(part) = state.part(variant) else { return };
     let merged = MemoryRun::new(10_000);
     let mut sources = Vec::new();
