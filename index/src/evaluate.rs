@@ -31,7 +31,7 @@ enum Node {
     Not(Box<Node>),
     /// Ascending.
     Slots(Vec<u32>),
-    Primitive(Primitive),
+    Primitive(Box<Primitive>),
 }
 
 /// What is asked of one column; holds for no null.
@@ -116,7 +116,7 @@ impl<'a> Evaluator<'a> {
         write(&mut key);
         let key = Key::from(key);
         let known = self.known(&key, &test);
-        Node::Primitive(Primitive { key, test, known })
+        Node::Primitive(Box::new(Primitive { key, test, known }))
     }
 
     /// The kept bitmap, brought to this state's version; none if there is none, or too much has changed.
@@ -163,12 +163,14 @@ impl<'a> Evaluator<'a> {
                 Arc::new(bits)
             }
             Node::Slots(slots) => Arc::new(slots.iter().copied().collect()),
-            Node::Primitive(Primitive { known: Some(bits), .. }) => Arc::clone(bits),
-            Node::Primitive(primitive) => {
-                let bits = Arc::new(self.scan(&primitive.test)?);
-                self.keep(&primitive.key, &bits);
-                bits
-            }
+            Node::Primitive(primitive) => match &primitive.known {
+                Some(bits) => Arc::clone(bits),
+                None => {
+                    let bits = Arc::new(self.scan(&primitive.test)?);
+                    self.keep(&primitive.key, &bits);
+                    bits
+                }
+            },
         })
     }
 
@@ -224,8 +226,10 @@ impl<'a> Evaluator<'a> {
             Node::Or(nodes) => nodes.iter().any(|node| self.holds(node, slot)),
             Node::Not(node) => !self.holds(node, slot),
             Node::Slots(slots) => slots.binary_search(&slot).is_ok(),
-            Node::Primitive(Primitive { known: Some(bits), .. }) => bits.contains(slot),
-            Node::Primitive(primitive) => self.test(&primitive.test, slot),
+            Node::Primitive(primitive) => match &primitive.known {
+                Some(bits) => bits.contains(slot),
+                None => self.test(&primitive.test, slot),
+            },
         }
     }
 
@@ -251,7 +255,7 @@ impl Node {
             Node::All | Node::Nothing | Node::Slots(_) => 0,
             Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(Node::cost).fold(0, u32::saturating_add),
             Node::Not(node) => node.cost(),
-            Node::Primitive(Primitive { known: Some(_), .. }) => 0,
+            Node::Primitive(primitive) if primitive.known.is_some() => 0,
             Node::Primitive(primitive) => match &primitive.test {
                 Test::Present(_) => 1,
                 Test::Date(..) | Test::Draft => 3,

@@ -313,8 +313,7 @@ fn merge(index: &Index, variant: VariantNumber) {
 
 /// Writes all memory runs to disk; then all runs of a variant become one.
 fn write(index: &Index, variant: VariantNumber, dir: &Path) {
-    index.freeze();
-    for frozen in index.frozen() {
+    for frozen in index.freeze().1 {
         let number = index.take_run_number();
         let documents: Vec<_> = frozen.alive.iter().map(|doc| Arc::clone(frozen.memory.document(doc))).collect();
         let run = DiskRun::build(&dir.join(number.to_string()), &documents).unwrap();
@@ -326,9 +325,9 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     let (mut inputs, mut sources) = (Vec::new(), Vec::new());
     for (number, run) in part.runs.iter() {
         let Run::Disk(disk) = run else { panic!("all runs are on disk") };
-        let alive = part.alive(*number, run);
-        inputs.push((Arc::clone(disk), (0..run.len()).map(|doc| alive.contains(doc)).collect()));
-        sources.push(Source { run: *number, alive: Arc::new(alive) });
+        let alive = Arc::new(part.alive(*number, run));
+        inputs.push((Arc::clone(disk), Arc::clone(&alive)));
+        sources.push(Source { run: *number, alive });
     }
     if sources.iter().all(|source| source.alive.count() == 0) {
         assert!(index.install(variant, &sources, None));
