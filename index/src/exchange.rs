@@ -80,12 +80,6 @@ impl Index {
         writer.next_run - 1
     }
 
-    /// Run numbers from here on are not in use. For numbers that files have and no location names.
-    pub(crate) fn skip_run_numbers(&self, below: u32) {
-        let mut writer = self.shared.writer.lock();
-        writer.next_run = writer.next_run.max(below);
-    }
-
     /// Puts a new run in the place of others, or takes wholly dead ones away. The new run holds the living documents
     /// of the sources, one source after another, each in its order. What was replaced or deleted meanwhile stays so.
     ///

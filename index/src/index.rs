@@ -155,3 +155,6 @@ impl Shared {
         drop(before);
     }
 }
+
+#[cfg(test)]
+mod tests;

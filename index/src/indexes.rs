@@ -107,8 +107,7 @@ impl Indexes {
     pub fn create(&self, name: u32, schema: Schema) -> Index {
         let shared = &self.shared;
         let generation = shared.next_generation.fetch_add(1, Ordering::Relaxed);
-        let store =
-            Store::create(&shared.dir, name, generation, schema, shared.options.clone(), wake(&shared.signal));
+        let store = Store::create(&shared.dir, name, generation, schema, shared.options.clone(), wake(&shared.signal));
         let index = store.index.clone();
         let before = shared.stores.lock().insert(name, Arc::new(store));
         release(before);

@@ -125,10 +125,8 @@ impl Entry {
 
     pub(crate) fn schema(&self) -> Schema {
         let column = |&(id, kind): &(ColumnId, KindName)| Column { id, kind: kind.kind() };
-        let variant = |(number, locale): &(VariantNumber, Option<String>)| Variant {
-            number: *number,
-            locale: locale.clone(),
-        };
+        let variant =
+            |(number, locale): &(VariantNumber, Option<String>)| Variant { number: *number, locale: locale.clone() };
         Schema {
             columns: self.columns.iter().map(column).collect(),
             variants: self.variants.iter().map(variant).collect(),

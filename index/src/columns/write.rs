@@ -76,7 +76,9 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, form: Form, values: Valu
             write_texts(file, id, form, values)
         }
         Form::Number => fixed(file, 8),
-        Form::Bool => file.bits(id, form, Part::Fixed, values.iter().map(|value| matches!(value, ValueRef::Bool(true)))),
+        Form::Bool => {
+            file.bits(id, form, Part::Fixed, values.iter().map(|value| matches!(value, ValueRef::Bool(true))))
+        }
         Form::Instant => {
             fixed(file, 8)?;
             file.strings(id, form, Part::HeadOffsets, Part::Heads, values, |value, out| match value {

@@ -86,13 +86,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn equals(
-        self,
-        text: &str,
-        hash: &[u8; 16],
-        predicate: &Prepared,
-        emit: &mut dyn FnMut(u32),
-    ) -> Result<(), Error> {
+    fn equals(self, text: &str, hash: &[u8; 16], predicate: &Prepared, emit: &mut dyn FnMut(u32)) -> Result<(), Error> {
         match self.stored.form {
             columns::Form::Text | columns::Form::List => self.term(&terms::exact(self.stored.id, text), emit),
             columns::Form::Markup => self.term(&terms::markup(self.stored.id, hash), emit),
@@ -121,10 +115,7 @@ impl Asked<'_> {
     }
 
     fn substring(self, needle: &Needle, predicate: &Prepared, emit: &mut dyn FnMut(u32)) -> Result<(), Error> {
-        let has_grams = matches!(
-            self.stored.form,
-            columns::Form::Text | columns::Form::Markup | columns::Form::List
-        );
+        let has_grams = matches!(self.stored.form, columns::Form::Text | columns::Form::Markup | columns::Form::List);
         if !has_grams || needle.folded.is_empty() {
             self.scan_folded(needle, predicate, emit);
             return Ok(());

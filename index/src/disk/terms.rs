@@ -136,10 +136,7 @@ impl Exacts {
     }
 
     /// Gives every key in ascending order with its documents.
-    fn finish(
-        mut self,
-        mut emit: impl FnMut(&[u8], &[u32]) -> Result<(), TantivyError>,
-    ) -> Result<(), TantivyError> {
+    fn finish(mut self, mut emit: impl FnMut(&[u8], &[u32]) -> Result<(), TantivyError>) -> Result<(), TantivyError> {
         let keys = &self.keys;
         self.rows.sort_unstable_by_key(|&(start, end, document)| (&keys[start..end], document));
         let mut documents = Vec::new();

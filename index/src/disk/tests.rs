@@ -7,8 +7,7 @@ use crate::query::{Bound, Place, Predicate, Range};
 use crate::schema::{Column, Kind, Value, exact_hash};
 use crate::value::{Full, Prepared};
 
-const KINDS: [Kind; 7] =
-    [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 
 fn columns() -> impl Iterator<Item = Column> {
     (0..).zip(KINDS).map(|(id, kind)| Column { id, kind })

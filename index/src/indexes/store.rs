@@ -55,7 +55,14 @@ struct Plan {
 const SMALLEST_TIER_BYTES: u64 = 64 << 10;
 
 impl Store {
-    pub(super) fn create(dir: &Path, name: u32, generation: u64, schema: Schema, options: Options, wake: Wake) -> Store {
+    pub(super) fn create(
+        dir: &Path,
+        name: u32,
+        generation: u64,
+        schema: Schema,
+        options: Options,
+        wake: Wake,
+    ) -> Store {
         Store::new(Index::new(schema, options, Some(wake)), folder(dir, name, generation), generation)
     }
 

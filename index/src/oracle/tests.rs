@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::path::Path;
 use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::disk::DiskRun;
 use crate::exchange::Source;
 use crate::index::Index;
 use crate::memory::MemoryRun;
@@ -309,6 +311,33 @@ fn merge(index: &Index, variant: VariantNumber) {
     assert!(index.replace(variant, &sources, Some((number, Run::Memory(Arc::new(merged))))));
 }
 
+/// Writes all memory runs to disk; then all runs of a variant become one.
+fn write(index: &Index, variant: VariantNumber, dir: &Path) {
+    for frozen in index.freeze().1 {
+        let number = index.take_run_number();
+        let documents: Vec<_> = frozen.alive.iter().map(|doc| Arc::clone(frozen.memory.document(doc))).collect();
+        let run = DiskRun::build(&dir.join(number.to_string()), &documents).unwrap();
+        let source = Source { run: frozen.run, alive: frozen.alive };
+        assert!(index.install(frozen.variant, &[source], Some((number, Arc::new(run)))));
+    }
+    let state = index.snapshot().state;
+    let Some(part) = state.part(variant) else { return };
+    let (mut inputs, mut sources) = (Vec::new(), Vec::new());
+    for (number, run) in part.runs.iter() {
+        let Run::Disk(disk) = run else { panic!("all runs are on disk") };
+        let alive = Arc::new(part.alive(*number, run));
+        inputs.push((Arc::clone(disk), Arc::clone(&alive)));
+        sources.push(Source { run: *number, alive });
+    }
+    if sources.iter().all(|source| source.alive.count() == 0) {
+        assert!(index.install(variant, &sources, None));
+        return;
+    }
+    let number = index.take_run_number();
+    let run = DiskRun::merge(&dir.join(number.to_string()), &inputs).unwrap();
+    assert!(index.install(variant, &sources, Some((number, Arc::new(run)))));
+}
+
 fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], (offset, limit): (u64, usize)) {
     assert_eq!(snapshot.total(), oracle.resources().len() as u64);
     for (id, dates) in oracle.resources() {
@@ -346,7 +375,7 @@ fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], (offset, limit
     }
 }
 
-fn run((kinds, locale, history, queries, page): Case) {
+fn run((kinds, locale, history, queries, page): Case, dir: Option<&Path>) {
     let mut columns = COLUMNS;
     let first = schema(&kinds, columns, &locale, true);
     let index = Index::in_memory(first.clone(), options());
@@ -364,7 +393,10 @@ fn run((kinds, locale, history, queries, page): Case) {
                 oracle.set_schema(next.clone());
                 index.set_schema(next);
             }
-            Step::Merge(variant) => merge(&index, variant),
+            Step::Merge(variant) => match dir {
+                Some(dir) => write(&index, variant, dir),
+                None => merge(&index, variant),
+            },
             Step::Hold => held.push((index.snapshot(), oracle.clone())),
         }
         check(&index.snapshot(), &oracle, &queries, page);
@@ -379,15 +411,26 @@ fn run((kinds, locale, history, queries, page): Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 4_000, ..ProptestConfig::with_cases(cases_to_run()) })]
+    #![proptest_config(config(2_000))]
 
     #[test]
     fn the_engine_answers_as_the_oracle_does(case in cases()) {
-        run(case);
+        run(case, None);
     }
 }
 
-/// More of them by `PROPTEST_CASES`.
-fn cases_to_run() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
+proptest! {
+    #![proptest_config(config(100))]
+
+    #[test]
+    fn the_engine_answers_as_the_oracle_does_from_disk(case in cases()) {
+        let dir = tempfile::tempdir().unwrap();
+        run(case, Some(dir.path()));
+    }
+}
+
+/// So many cases, or more of them by `PROPTEST_CASES`.
+fn config(cases: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
+    ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::with_cases(cases) }
 }

@@ -121,7 +121,7 @@ fn run((kinds, locale, history, queries, page): Case) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::with_cases(cases_to_run() / 4) })]
+    #![proptest_config(config(50))]
 
     #[test]
     fn stored_indexes_answer_as_the_oracle_does(case in cases()) {

@@ -1,0 +1,155 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::AtomicUsize;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::exchange::Source;
+use crate::query::{Filter, Predicate, Query};
+use crate::schema::{Column, Copy, Dates, Kind, Value, Variant};
+use crate::state::Row;
+use crate::table::Table;
+
+const DATES: Dates = Dates { created: 1, updated: 2, published: None };
+
+fn schema() -> Schema {
+    Schema { columns: vec![Column { id: 1, kind: Kind::Text }], variants: vec![Variant { number: 1, locale: None }] }
+}
+
+fn put(id: u128, text: &str) -> Change {
+    let values = vec![(1, Value::Text(text.into()))];
+    Change::Put { id, dates: DATES, copies: vec![(1, Some(Copy { number: 7, values }))] }
+}
+
+fn delete(id: u128) -> Change {
+    Change::Delete { id }
+}
+
+fn ids(snapshot: &Snapshot, text: &str) -> Vec<u128> {
+    let filter = Filter::Column(1, Predicate::Equals(text.into()));
+    let query = Query { variant: 1, filter, sort: Vec::new() };
+    snapshot.search(&query, 0, 100).unwrap().hits.into_iter().map(|hit| hit.id).collect()
+}
+
+#[test]
+fn a_snapshot_does_not_change() {
+    let index = Index::in_memory(schema(), Options::default());
+    index.apply(vec![put(1, "a"), put(2, "b")]);
+    let before = index.snapshot();
+    index.apply(vec![put(1, "b"), delete(2), put(3, "a")]);
+    let after = index.snapshot();
+    assert_eq!((ids(&before, "a"), ids(&before, "b")), (vec![1], vec![2]));
+    assert_eq!((ids(&after, "a"), ids(&after, "b")), (vec![3], vec![1]));
+    assert_eq!((ids(&before, "a"), ids(&before, "b")), (vec![1], vec![2]));
+    assert!(before.get(2).is_some() && before.get(3).is_none());
+    assert!(after.get(2).is_none() && after.get(3).is_some());
+}
+
+#[test]
+fn a_slot_is_not_taken_while_a_snapshot_remembers_it() {
+    let index = Index::in_memory(schema(), Options::default());
+    index.apply(vec![put(1, "a")]);
+    let before = index.snapshot();
+    let slot = before.get(1).unwrap().slot;
+    index.apply(vec![delete(1)]);
+    index.apply(vec![put(2, "b")]);
+    assert_ne!(index.snapshot().get(2).unwrap().slot, slot);
+    assert_eq!(before.get(1).unwrap().slot, slot);
+    drop(before);
+    index.apply(vec![put(3, "c")]);
+    assert_eq!(index.snapshot().get(3).unwrap().slot, slot);
+    assert_eq!(index.snapshot().get(1), None);
+}
+
+#[test]
+fn a_resource_that_comes_back_after_a_load_keeps_its_slot_when_its_old_one_is_taken() {
+    let vacant = |id| Row { id, ..Row::default() };
+    let rows = Table::of(&[vacant(5), vacant(6), Row::new(7, DATES)]);
+    let index = Index::load(schema(), rows, Vec::new(), Options::default(), None);
+    assert_eq!(index.snapshot().total(), 1);
+    index.apply(vec![put(6, "a")]);
+    index.apply(vec![put(8, "b")]);
+    let snapshot = index.snapshot();
+    assert_eq!([6, 7, 8].map(|id| snapshot.get(id).map(|hit| hit.slot)), [Some(0), Some(2), Some(1)]);
+    assert_eq!(snapshot.total(), 3);
+}
+
+#[test]
+fn a_new_schema_hides_columns_and_drops_variants_at_once() {
+    let index = Index::in_memory(schema(), Options::default());
+    index.apply(vec![put(1, "a")]);
+    let before = index.snapshot();
+    assert_eq!(ids(&before, "a"), [1]);
+    index.set_schema(Schema { columns: Vec::new(), ..schema() });
+    assert!(ids(&index.snapshot(), "a").is_empty());
+    index.set_schema(Schema { variants: Vec::new(), ..schema() });
+    index.set_schema(schema());
+    let after = index.snapshot();
+    assert!(ids(&after, "a").is_empty());
+    assert_eq!(after.copy(after.get(1).unwrap().slot, 1), None);
+    assert_eq!(ids(&before, "a"), [1]);
+    assert_eq!(index.schema(), schema());
+}
+
+#[test]
+fn apply_waits_while_too_many_frozen_runs_wait() {
+    let options = Options { memory_run_entries: 1, frozen_runs: 2, ..Options::default() };
+    let woken = Arc::new(AtomicUsize::new(0));
+    let wake = Arc::clone(&woken);
+    let index = Index::new(schema(), options, Some(Arc::new(move || _ = wake.fetch_add(1, Ordering::SeqCst))));
+    index.apply(vec![put(1, "a"), put(2, "b"), put(3, "c")]);
+    assert_eq!(index.frozen().len(), 2);
+    assert_eq!(woken.load(Ordering::SeqCst), 1);
+    let blocked = thread::spawn({
+        let index = index.clone();
+        move || index.apply(vec![delete(1)])
+    });
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(index.snapshot().total(), 3, "the deletion waits");
+    let frozen = index.frozen().swap_remove(0);
+    let source = Source { run: frozen.run, alive: frozen.alive };
+    let number = index.take_run_number();
+    assert!(index.replace(1, std::slice::from_ref(&source), Some((number, Run::Memory(frozen.memory)))));
+    blocked.join().unwrap();
+    assert_eq!(index.snapshot().total(), 2);
+    assert!(!index.replace(1, &[source], None), "it has been replaced already");
+    index.set_unbounded(true);
+    index.apply(vec![put(4, "d"), put(5, "e"), put(6, "f")]);
+    index.apply(vec![put(7, "g")]);
+    assert_eq!(index.snapshot().total(), 6);
+}
+
+#[test]
+fn what_dies_while_a_run_is_written_stays_dead() {
+    let index = Index::in_memory(schema(), Options::default());
+    index.apply(vec![put(1, "a"), put(2, "b"), put(3, "c")]);
+    let (state, mut frozen) = index.freeze();
+    let frozen = frozen.swap_remove(0);
+    assert!(state.parts[0].runs.iter().all(|(number, _)| *number == frozen.run));
+    index.apply(vec![delete(1), put(2, "B")]);
+    let number = index.take_run_number();
+    let source = Source { run: frozen.run, alive: frozen.alive };
+    assert!(index.replace(1, &[source], Some((number, Run::Memory(frozen.memory)))));
+    assert!(index.frozen().is_empty());
+    let snapshot = index.snapshot();
+    assert_eq!(["a", "b", "B", "c"].map(|text| ids(&snapshot, text)), [vec![], vec![], vec![2], vec![3]]);
+}
+
+#[test]
+fn readers_see_whole_changes_while_a_writer_writes() {
+    let index = Index::in_memory(schema(), Options { memory_run_entries: 64, ..Options::default() });
+    index.apply((0..32).map(|id| put(id, "0")).collect());
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for round in 1..200u32 {
+                index.apply((0..32).map(|id| put(id, &round.to_string())).collect());
+            }
+        });
+        while !writer.is_finished() {
+            let snapshot = index.snapshot();
+            let value = |round: u32| ids(&snapshot, &round.to_string()).len();
+            assert_eq!((0..200).map(value).filter(|&count| count > 0).collect::<Vec<_>>(), [32]);
+        }
+    });
+}
