@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bitmap::Bitmap;
 use crate::columns::{self, Columns, Form};
 use crate::error::Error;
 use crate::memory::Document;
@@ -33,7 +34,7 @@ impl std::fmt::Debug for DiskRun {
 }
 
 /// A run that goes into a merger, and which of its documents do.
-pub(crate) type Input = (Arc<DiskRun>, Vec<bool>);
+pub(crate) type Input = (Arc<DiskRun>, Arc<Bitmap>);
 
 impl DiskRun {
     /// Writes the documents, in their order, as a run into `folder`, which is made anew; durable on return but for the
@@ -74,7 +75,7 @@ impl DiskRun {
         let mut numbers: Vec<(&Segment, Vec<Option<u32>>)> = Vec::new();
         for (place, (run, kept)) in inputs.iter().enumerate() {
             let number = |old: u32| {
-                kept.get(old as usize).is_some_and(|kept| *kept).then(|| {
+                kept.contains(old).then(|| {
                     rows.push((place, old));
                     rows.len() as u32 - 1
                 })

@@ -29,9 +29,9 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    /// Slots.
+    /// Ascending.
     Slots(Vec<u32>),
-    Primitive(Primitive),
+    Primitive(Box<Primitive>),
 }
 
 /// What is asked of one column; holds for no null.
@@ -67,16 +67,7 @@ impl<'a> Evaluator<'a> {
             Filter::And(filters) => Node::And(filters.iter().map(|filter| self.prepare(filter)).collect()),
             Filter::Or(filters) => Node::Or(filters.iter().map(|filter| self.prepare(filter)).collect()),
             Filter::Not(filter) => Node::Not(Box::new(self.prepare(filter))),
-            Filter::Ids(ids) => {
-                let known = self.shared.slots.read();
-                let slots = ids.iter().filter_map(|id| Some((id, *known.get(id)?)));
-                Node::Slots(
-                    slots
-                        .filter(|&(id, slot)| self.state.live.contains(slot) && self.state.rows.get(slot).id == *id)
-                        .map(|(_, slot)| slot)
-                        .collect(),
-                )
-            }
+            Filter::Ids(ids) => Node::Slots(self.slots(ids)),
             Filter::Date(column, range) => self.primitive(Test::Date(*column, range.clone()), |key| {
                 key.push(*column as u8);
                 write_range(key, range, |key, date| key.extend_from_slice(&date.to_be_bytes()));
@@ -96,6 +87,19 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// The slots of those ids that are there, ascending.
+    fn slots(&self, ids: &[u128]) -> Vec<u32> {
+        let known = self.shared.slots.read();
+        let slot = |id: &u128| {
+            // The map is ahead of this version; the row is of it.
+            let slot = *known.get(id)?;
+            (self.state.live.contains(slot) && self.state.rows.get(slot).id == *id).then_some(slot)
+        };
+        let mut slots: Vec<u32> = ids.iter().filter_map(slot).collect();
+        slots.sort_unstable();
+        slots
+    }
+
     fn primitive(&self, test: Test, write: impl FnOnce(&mut Vec<u8>)) -> Node {
         let mut key = Vec::new();
         let (tag, column) = match &test {
@@ -112,7 +116,7 @@ impl<'a> Evaluator<'a> {
         write(&mut key);
         let key = Key::from(key);
         let known = self.known(&key, &test);
-        Node::Primitive(Primitive { key, test, known })
+        Node::Primitive(Box::new(Primitive { key, test, known }))
     }
 
     /// The kept bitmap, brought to this state's version; none if there is none, or too much has changed.
@@ -159,12 +163,14 @@ impl<'a> Evaluator<'a> {
                 Arc::new(bits)
             }
             Node::Slots(slots) => Arc::new(slots.iter().copied().collect()),
-            Node::Primitive(Primitive { known: Some(bits), .. }) => Arc::clone(bits),
-            Node::Primitive(primitive) => {
-                let bits = Arc::new(self.scan(&primitive.test)?);
-                self.keep(&primitive.key, &bits);
-                bits
-            }
+            Node::Primitive(primitive) => match &primitive.known {
+                Some(bits) => Arc::clone(bits),
+                None => {
+                    let bits = Arc::new(self.scan(&primitive.test)?);
+                    self.keep(&primitive.key, &bits);
+                    bits
+                }
+            },
         })
     }
 
@@ -219,9 +225,11 @@ impl<'a> Evaluator<'a> {
             Node::And(nodes) => nodes.iter().all(|node| self.holds(node, slot)),
             Node::Or(nodes) => nodes.iter().any(|node| self.holds(node, slot)),
             Node::Not(node) => !self.holds(node, slot),
-            Node::Slots(slots) => slots.contains(&slot),
-            Node::Primitive(Primitive { known: Some(bits), .. }) => bits.contains(slot),
-            Node::Primitive(primitive) => self.test(&primitive.test, slot),
+            Node::Slots(slots) => slots.binary_search(&slot).is_ok(),
+            Node::Primitive(primitive) => match &primitive.known {
+                Some(bits) => bits.contains(slot),
+                None => self.test(&primitive.test, slot),
+            },
         }
     }
 
@@ -247,7 +255,7 @@ impl Node {
             Node::All | Node::Nothing | Node::Slots(_) => 0,
             Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(Node::cost).fold(0, u32::saturating_add),
             Node::Not(node) => node.cost(),
-            Node::Primitive(Primitive { known: Some(_), .. }) => 0,
+            Node::Primitive(primitive) if primitive.known.is_some() => 0,
             Node::Primitive(primitive) => match &primitive.test {
                 Test::Present(_) => 1,
                 Test::Date(..) | Test::Draft => 3,

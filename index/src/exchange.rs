@@ -59,13 +59,13 @@ impl Index {
         Index::of(state, options, wake)
     }
 
-    /// Freezes the growing memory runs. The state that is given names frozen runs and disk runs alone, and is that of
-    /// every change applied so far.
-    pub(crate) fn freeze(&self) -> Arc<State> {
+    /// Freezes the growing memory runs. The state that is given names disk runs and the frozen runs that are given with
+    /// it alone, and is that of every change applied so far.
+    pub(crate) fn freeze(&self) -> (Arc<State>, Vec<Frozen>) {
         let mut writer = self.shared.writer.lock();
         writer.freeze_all();
         self.shared.publish(&mut writer);
-        self.shared.current()
+        (self.shared.current(), writer.frozen.clone())
     }
 
     /// The frozen runs that wait to be written, oldest first.
@@ -78,12 +78,6 @@ impl Index {
         let mut writer = self.shared.writer.lock();
         writer.next_run += 1;
         writer.next_run - 1
-    }
-
-    /// Run numbers from here on are not in use. For numbers that files have and no location names.
-    pub(crate) fn skip_run_numbers(&self, below: u32) {
-        let mut writer = self.shared.writer.lock();
-        writer.next_run = writer.next_run.max(below);
     }
 
     /// Puts a new run in the place of others, or takes wholly dead ones away. The new run holds the living documents

@@ -53,6 +53,9 @@ struct Text<'a> {
 /// So many changed slots are always merged into a kept order. (Tests want to see both ways.)
 const FEW: usize = if cfg!(test) { 5 } else { 256 };
 
+/// So few changed slots are moved one by one.
+const ONE_BY_ONE: usize = if cfg!(test) { 2 } else { 6 };
+
 /// After everything, in both directions.
 const NULL_RANK: u64 = u64::MAX;
 const NULL_TEXT: Text<'static> = Text { prefix: u128::MAX, text: None };
@@ -102,7 +105,7 @@ impl<'a> Sorter<'a> {
             return Some(order);
         }
         let changed = self.shared.changes.lock().between(version, self.state.version)?;
-        if changed.len() > FEW.max(self.state.total / 16) {
+        if changed.len() > FEW.max(self.state.total / 64) {
             return None;
         }
         let order = Arc::new(self.merge(&order, &changed));
@@ -127,6 +130,9 @@ impl<'a> Sorter<'a> {
 
     /// The order with the changed slots at their new places, or gone.
     fn merge(&self, order: &[u32], changed: &[u32]) -> Vec<u32> {
+        if changed.len() <= ONE_BY_ONE {
+            return self.move_each(order, changed);
+        }
         let is_changed: Bitmap = changed.iter().copied().collect();
         let mut rest: &[u32] = &order.iter().copied().filter(|&slot| !is_changed.contains(slot)).collect::<Vec<_>>();
         let moved: Vec<u32> = changed.iter().copied().filter(|&slot| self.state.live.contains(slot)).collect();
@@ -139,6 +145,21 @@ impl<'a> Sorter<'a> {
         }
         merged.extend_from_slice(rest);
         merged
+    }
+
+    /// The same, faster for very few: blocks are moved instead of asking each slot.
+    fn move_each(&self, order: &[u32], changed: &[u32]) -> Vec<u32> {
+        let mut moved = order.to_vec();
+        for &slot in changed {
+            if let Some(place) = place_of(&moved, slot) {
+                moved.remove(place);
+            }
+        }
+        for &slot in changed.iter().filter(|&&slot| self.state.live.contains(slot)) {
+            let place = moved.partition_point(|&other| self.compare(other, slot).is_lt());
+            moved.insert(place, slot);
+        }
+        moved
     }
 
     /// Compares two slots by reading their values.
@@ -280,6 +301,14 @@ fn each_alive<'a>(part: &'a Part, column: Column, mut take: impl FnMut(u32, Valu
             }
         }
     }
+}
+
+/// Looks at blocks as wholes, which compiles to wide comparisons.
+fn place_of(slots: &[u32], wanted: u32) -> Option<usize> {
+    const BLOCK: usize = 512;
+    let has = |block: &[u32]| block.iter().fold(false, |found, &slot| found | (slot == wanted));
+    let block = slots.chunks(BLOCK).position(has)? * BLOCK;
+    Some(block + slots[block..].iter().position(|&slot| slot == wanted)?)
 }
 
 /// Nulls last in both directions.

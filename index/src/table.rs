@@ -11,6 +11,12 @@ pub(crate) struct Table<T> {
     chunks: Arc<Vec<Arc<[T]>>>,
 }
 
+impl<T: Copy + Default> Default for Table<T> {
+    fn default() -> Table<T> {
+        Table::new()
+    }
+}
+
 impl<T: Copy + Default> Table<T> {
     pub(crate) fn new() -> Table<T> {
         Table { chunks: Arc::new(Vec::new()) }

@@ -72,9 +72,9 @@ pub(crate) enum Prepared {
     /// The instant lies in the range of microseconds.
     Instant(Range<i64>),
     /// The folded text form holds the folded needle.
-    Substring(Needle),
+    Substring(Box<Needle>),
     /// The list has exactly this element.
-    Has(Element),
+    Has(Box<Element>),
 }
 
 /// A folded needle and where it must stand.
@@ -103,11 +103,11 @@ impl Prepared {
             Predicate::Number(range) => Prepared::Number(range.clone()),
             Predicate::Text(range) => Prepared::Text(range.clone()),
             Predicate::Instant(range) => Prepared::Instant(range.clone()),
-            Predicate::Substring(place, needle) => Prepared::Substring(Needle::new(*place, needle)),
-            Predicate::Has(element) => Prepared::Has(Element {
+            Predicate::Substring(place, needle) => Prepared::Substring(Box::new(Needle::new(*place, needle))),
+            Predicate::Has(element) => Prepared::Has(Box::new(Element {
                 text: element.clone(),
                 framed: Finder::new(&framed(&[element.as_str()])).into_owned(),
-            }),
+            })),
         }
     }
 

@@ -150,7 +150,10 @@ proptest! {
         check(&b, &second, &predicates);
 
         let (in_a, in_b) = (&kept[..first.len()], &kept[20..20 + second.len()]);
-        let inputs = [(Arc::new(a), in_a.to_vec()), (Arc::new(b), in_b.to_vec())];
+        let marked = |kept: &[bool]| {
+            Arc::new((0..).zip(kept).filter(|(_, kept)| **kept).map(|(number, _)| number).collect::<Bitmap>())
+        };
+        let inputs = [(Arc::new(a), marked(in_a)), (Arc::new(b), marked(in_b))];
         let merged = DiskRun::merge(&folder.path().join("c"), &inputs).unwrap();
         let left = first.iter().zip(in_a).chain(second.iter().zip(in_b)).filter(|(_, kept)| **kept);
         let left = Vec::from_iter(left.map(|(document, _)| document.clone()));

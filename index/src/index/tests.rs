@@ -110,7 +110,7 @@ fn apply_waits_while_too_many_frozen_runs_wait() {
     let frozen = index.frozen().swap_remove(0);
     let source = Source { run: frozen.run, alive: frozen.alive };
     let number = index.take_run_number();
-    assert!(index.replace(1, &[source.clone()], Some((number, Run::Memory(frozen.memory)))));
+    assert!(index.replace(1, std::slice::from_ref(&source), Some((number, Run::Memory(frozen.memory)))));
     blocked.join().unwrap();
     assert_eq!(index.snapshot().total(), 2);
     assert!(!index.replace(1, &[source], None), "it has been replaced already");
@@ -124,8 +124,8 @@ fn apply_waits_while_too_many_frozen_runs_wait() {
 fn what_dies_while_a_run_is_written_stays_dead() {
     let index = Index::in_memory(schema(), Options::default());
     index.apply(vec![put(1, "a"), put(2, "b"), put(3, "c")]);
-    let state = index.freeze();
-    let frozen = index.frozen().swap_remove(0);
+    let (state, mut frozen) = index.freeze();
+    let frozen = frozen.swap_remove(0);
     assert!(state.parts[0].runs.iter().all(|(number, _)| *number == frozen.run));
     index.apply(vec![delete(1), put(2, "B")]);
     let number = index.take_run_number();

@@ -19,6 +19,8 @@ use crate::run::Run;
 use crate::schema::{Column, Variant};
 use crate::snapshot::Snapshot;
 
+mod stored;
+
 const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 const VARIANTS: [VariantNumber; 2] = [1, 2];
 /// Columns 0 to 9 are of random kinds; this one is never there.
@@ -293,7 +295,7 @@ fn options() -> Options {
 
 /// Makes one memory run of all runs of a variant, as a merge on disk would.
 fn merge(index: &Index, variant: VariantNumber) {
-    let state = index.freeze();
+    let (state, _) = index.freeze();
     let Some(part) = state.part(variant) else { return };
     let merged = MemoryRun::new(10_000);
     let mut sources = Vec::new();
@@ -311,8 +313,7 @@ fn merge(index: &Index, variant: VariantNumber) {
 
 /// Writes all memory runs to disk; then all runs of a variant become one.
 fn write(index: &Index, variant: VariantNumber, dir: &Path) {
-    index.freeze();
-    for frozen in index.frozen() {
+    for frozen in index.freeze().1 {
         let number = index.take_run_number();
         let documents: Vec<_> = frozen.alive.iter().map(|doc| Arc::clone(frozen.memory.document(doc))).collect();
         let run = DiskRun::build(&dir.join(number.to_string()), &documents).unwrap();
@@ -324,9 +325,9 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     let (mut inputs, mut sources) = (Vec::new(), Vec::new());
     for (number, run) in part.runs.iter() {
         let Run::Disk(disk) = run else { panic!("all runs are on disk") };
-        let alive = part.alive(*number, run);
-        inputs.push((Arc::clone(disk), (0..run.len()).map(|doc| alive.contains(doc)).collect()));
-        sources.push(Source { run: *number, alive: Arc::new(alive) });
+        let alive = Arc::new(part.alive(*number, run));
+        inputs.push((Arc::clone(disk), Arc::clone(&alive)));
+        sources.push(Source { run: *number, alive });
     }
     if sources.iter().all(|source| source.alive.count() == 0) {
         assert!(index.install(variant, &sources, None));

@@ -1,0 +1,285 @@
+//! Checkpoints cut at every step, and files that went bad.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::query::{Filter, Place, Predicate, Query, SortBy, SortKey};
+use crate::schema::{Change, Column, Copy, Dates, Kind, Value, Variant};
+
+const TEXT: u32 = 1;
+const LIST: u32 = 2;
+
+fn schema() -> Schema {
+    Schema {
+        columns: vec![Column { id: TEXT, kind: Kind::Text }, Column { id: LIST, kind: Kind::List }],
+        variants: vec![Variant { number: 0, locale: None }],
+    }
+}
+
+/// Without mergers, so that files are those of the checkpoint alone.
+fn options() -> Options {
+    Options { memory_run_entries: 10, merge_fan_in: 1_000, ..Options::default() }
+}
+
+fn put(id: u128, text: &str) -> Change {
+    let values =
+        vec![(TEXT, Value::Text(text.into())), (LIST, Value::List(vec!["one".into(), format!("{id}").into()]))];
+    let dates = Dates { created: id as i64, updated: 0, published: None };
+    Change::Put { id, dates, copies: vec![(0, Some(Copy { number: id as u64, values }))] }
+}
+
+/// The texts of the resources that have `needle` in theirs, found and ordered by the index: their ids.
+fn find(index: &Index, needle: &str) -> Vec<u128> {
+    let filter = Filter::Column(TEXT, Predicate::Substring(Place::Anywhere, needle.to_owned()));
+    let sort = vec![SortKey { by: SortBy::Column(TEXT), descending: false }];
+    let hits = index.snapshot().search(&Query { variant: 0, filter, sort }, 0, usize::MAX).unwrap();
+    hits.hits.iter().map(|hit| hit.id).collect()
+}
+
+fn ids(from: u128, to: u128) -> Vec<u128> {
+    (from..to).collect()
+}
+
+/// Texts that sort as their ids do.
+fn fill(index: &Index, ids: impl Iterator<Item = u128>, word: &str) {
+    for id in ids {
+        index.apply(vec![put(id, &format!("{id:04} {word}"))]);
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => files.extend(self::files(&entry.path())),
+            false => files.push(entry.path()),
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Two folders: as they are after a checkpoint of 40 resources in each of two indexes (number 5), and after a second one
+/// that changes half of the first index (number 9).
+fn two_checkpoints() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (live, first, second) = (folder.path().join("live"), folder.path().join("1"), folder.path().join("2"));
+    let indexes = Indexes::open(&live, options()).unwrap();
+    let (one, two) = (indexes.create(1, schema()), indexes.create(2, schema()));
+    fill(&one, 0..40, "before");
+    fill(&two, 0..40, "before");
+    indexes.freeze(5).write().unwrap();
+    copy_folder(&live, &first);
+    fill(&one, 20..60, "after");
+    indexes.freeze(9).write().unwrap();
+    copy_folder(&live, &second);
+    (folder, first, second)
+}
+
+fn check_first(dir: &Path) {
+    let indexes = Indexes::open(dir, options()).unwrap();
+    assert_eq!((indexes.number(), indexes.names()), (5, vec![1, 2]));
+    for name in [1, 2] {
+        let index = indexes.get(name).unwrap();
+        index.verify().unwrap();
+        assert_eq!(find(&index, "BEFORE"), ids(0, 40));
+        assert_eq!(find(&index, "after"), []);
+    }
+}
+
+fn check_second(dir: &Path) {
+    let indexes = Indexes::open(dir, options()).unwrap();
+    assert_eq!((indexes.number(), indexes.names()), (9, vec![1, 2]));
+    let index = indexes.get(1).unwrap();
+    assert_eq!(find(&index, "before"), ids(0, 20));
+    assert_eq!(find(&index, "after"), ids(20, 60));
+    assert_eq!(find(&indexes.get(2).unwrap(), "before"), ids(0, 40));
+}
+
+#[test]
+fn a_checkpoint_cut_before_its_manifest_leaves_the_one_before() {
+    let (_folder, first, second) = two_checkpoints();
+    check_first(&first);
+    check_second(&second);
+
+    // Any number of the second's files may be there, the last of them in part; the manifest is not in its place.
+    let new: Vec<PathBuf> = files(&second)
+        .into_iter()
+        .map(|path| path.strip_prefix(&second).unwrap().to_owned())
+        .filter(|path| !first.join(path).exists())
+        .collect();
+    assert!(new.len() >= 4, "{new:?}");
+    for count in 0..=new.len() {
+        let cut = tempfile::tempdir().unwrap();
+        copy_folder(&first, cut.path());
+        for (place, path) in new.iter().take(count).enumerate() {
+            let bytes = fs::read(second.join(path)).unwrap();
+            let length = if place + 1 == count { bytes.len() / 2 } else { bytes.len() };
+            fs::create_dir_all(cut.path().join(path).parent().unwrap()).unwrap();
+            fs::write(cut.path().join(path), &bytes[..length]).unwrap();
+        }
+        let manifest = fs::read(second.join("MANIFEST")).unwrap();
+        fs::write(cut.path().join("MANIFEST.new"), &manifest[..manifest.len() / 2]).unwrap();
+        check_first(cut.path());
+        let left: Vec<_> = files(cut.path());
+        assert_eq!(left.len(), files(&first).len(), "{left:?}");
+    }
+}
+
+#[test]
+fn a_checkpoint_cut_after_its_manifest_is_the_new_one() {
+    let (_folder, first, second) = two_checkpoints();
+    let cut = tempfile::tempdir().unwrap();
+    copy_folder(&first, cut.path());
+    copy_folder(&second, cut.path());
+    check_second(cut.path());
+}
+
+#[test]
+fn an_index_with_a_missing_or_cut_file_is_dropped_and_no_other() {
+    let (_folder, first, _) = two_checkpoints();
+    for path in files(&first.join("1.0")) {
+        let path = path.strip_prefix(&first).unwrap();
+        for part in [None, Some(0), Some(1), Some(2)] {
+            let bad = tempfile::tempdir().unwrap();
+            copy_folder(&first, bad.path());
+            let bytes = fs::read(first.join(path)).unwrap();
+            fs::remove_file(bad.path().join(path)).unwrap();
+            if let Some(part) = part {
+                fs::write(bad.path().join(path), &bytes[..bytes.len() * part / 3]).unwrap();
+            }
+            let indexes = Indexes::open(bad.path(), options()).unwrap();
+            assert_eq!((indexes.number(), indexes.names()), (5, vec![2]), "{path:?} {part:?}");
+            assert_eq!(find(&indexes.get(2).unwrap(), "before"), ids(0, 40));
+            // Made anew, as its owner does.
+            let index = indexes.create(1, schema());
+            fill(&index, 0..12, "again");
+            indexes.freeze(6).write().unwrap();
+            drop(indexes);
+            let indexes = Indexes::open(bad.path(), options()).unwrap();
+            assert_eq!(find(&indexes.get(1).unwrap(), "again"), ids(0, 12));
+        }
+    }
+}
+
+#[test]
+fn without_a_manifest_that_can_be_read_there_is_nothing() {
+    let (_folder, first, _) = two_checkpoints();
+    let manifest = fs::read(first.join("MANIFEST")).unwrap();
+    for bytes in [None, Some(&manifest[..manifest.len() - 1]), Some(&[][..])] {
+        let bad = tempfile::tempdir().unwrap();
+        copy_folder(&first, bad.path());
+        fs::remove_file(bad.path().join("MANIFEST")).unwrap();
+        if let Some(bytes) = bytes {
+            fs::write(bad.path().join("MANIFEST"), bytes).unwrap();
+        }
+        let indexes = Indexes::open(bad.path(), options()).unwrap();
+        assert_eq!((indexes.number(), indexes.names()), (0, vec![]));
+        assert!(files(bad.path()).iter().all(|path| path.ends_with("MANIFEST")));
+    }
+}
+
+#[test]
+fn changed_bytes_are_found_by_verify_or_refused() {
+    let (_folder, first, _) = two_checkpoints();
+    for path in files(&first.join("1.0")) {
+        let bad = tempfile::tempdir().unwrap();
+        copy_folder(&first, bad.path());
+        let path = bad.path().join(path.strip_prefix(&first).unwrap());
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 3;
+        bytes[middle] ^= 0x10;
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        let indexes = Indexes::open(bad.path(), options()).unwrap();
+        if let Some(index) = indexes.get(1) {
+            assert!(index.verify().is_err(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn writers_go_on_while_runs_are_written_and_merged_behind_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let indexes = Indexes::open(folder.path(), Options { merge_fan_in: 3, ..options() }).unwrap();
+    let index = indexes.create(1, schema());
+    fill(&index, 0..400, "many");
+    let runs = || index.shared.current().parts[0].runs.len();
+    let end = Instant::now() + Duration::from_secs(60);
+    // 40 runs of 10; in tiers of threes far fewer.
+    while runs() > 12 && Instant::now() < end {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(runs() <= 12, "{} runs", runs());
+    assert_eq!(find(&index, "many"), ids(0, 400));
+
+    indexes.freeze(1).write().unwrap();
+    for id in 0..400 {
+        index.apply(vec![Change::Delete { id }]);
+    }
+    fill(&index, 1000..1011, "few");
+    let end = Instant::now() + Duration::from_secs(60);
+    while runs() > 3 && Instant::now() < end {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert!(runs() <= 3, "dead runs go: {} runs", runs());
+    assert_eq!(find(&index, "few"), ids(1000, 1011));
+    indexes.freeze(2).write().unwrap();
+    let named = indexes.shared.published.lock().manifest.indexes[0].runs[0].1.len();
+    let folders = fs::read_dir(folder.path().join("1.0")).unwrap().flatten();
+    let folders = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-")).count();
+    assert!(folders <= named + 3, "{folders} folders for {named} runs");
+}
+
+#[test]
+fn a_late_checkpoint_writes_what_was_and_one_that_is_too_late_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let indexes = Indexes::open(folder.path(), options()).unwrap();
+    let index = indexes.create(1, schema());
+    fill(&index, 0..25, "early");
+    let early = indexes.freeze(3);
+    let earlier = indexes.freeze(2);
+    fill(&index, 0..25, "late");
+    indexes.remove(1);
+    indexes.create(1, schema());
+    early.write().unwrap();
+    earlier.write().unwrap();
+    assert_eq!(indexes.number(), 3);
+    drop(indexes);
+    let indexes = Indexes::open(folder.path(), options()).unwrap();
+    assert_eq!((indexes.number(), find(&indexes.get(1).unwrap(), "early")), (3, ids(0, 25)));
+}
+
+#[test]
+fn only_files_of_changed_slots_are_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let indexes = Indexes::open(folder.path(), Options::default()).unwrap();
+    let index = indexes.create(1, Schema { variants: Vec::new(), ..schema() });
+    let many = slots::SLOTS as u128 + 10;
+    index.apply((0..many).map(|id| put(id, "")).collect());
+    indexes.freeze(1).write().unwrap();
+    index.apply(vec![put(many - 1, "")]);
+    indexes.freeze(2).write().unwrap();
+    let names = |indexes: &Indexes| indexes.shared.published.lock().manifest.indexes[0].slot_files.clone();
+    assert_eq!(names(&indexes), ["slots-0-1", "slots-1-2"]);
+    drop(indexes);
+    let indexes = Indexes::open(folder.path(), Options::default()).unwrap();
+    assert_eq!(indexes.get(1).unwrap().snapshot().total(), many as u64);
+    indexes.freeze(3).write().unwrap();
+    assert_eq!(names(&indexes), ["slots-0-1", "slots-1-2"]);
+}

@@ -1,0 +1,130 @@
+//! The same histories with everything that disks do in between: runs are written and merged behind, checkpoints are
+//! made at once, late or never, and the indexes are opened anew, as after a crash, and brought up to date from a log.
+
+use super::*;
+use crate::index::Index;
+use crate::indexes::{Checkpoint, Indexes};
+
+const NAME: u32 = 3;
+
+/// What a log holds: each step's number is its place, plus one.
+enum Logged {
+    Apply(Vec<Change>),
+    Schema(Schema),
+}
+
+struct Server {
+    folder: tempfile::TempDir,
+    indexes: Option<Indexes>,
+    first: Schema,
+    log: Vec<Logged>,
+    durable: u64,
+    late: Option<Checkpoint>,
+}
+
+impl Server {
+    fn index(&self) -> Index {
+        self.indexes.as_ref().and_then(|indexes| indexes.get(NAME)).unwrap()
+    }
+
+    fn log(&mut self, step: Logged) {
+        apply(&self.index(), &step);
+        self.log.push(step);
+    }
+
+    fn freeze(&self) -> Checkpoint {
+        self.indexes.as_ref().unwrap().freeze(self.log.len() as u64)
+    }
+
+    fn write(&mut self, checkpoint: Checkpoint) {
+        let number = checkpoint.number();
+        checkpoint.write().unwrap();
+        self.durable = self.durable.max(number);
+        assert_eq!(self.indexes.as_ref().unwrap().number(), self.durable);
+    }
+
+    /// As after a crash: what no checkpoint made durable is applied again.
+    fn reopen(&mut self) {
+        self.late = None;
+        drop(self.indexes.take());
+        let indexes = Indexes::open(self.folder.path(), options()).unwrap();
+        assert_eq!(indexes.number(), self.durable);
+        let index = match indexes.get(NAME) {
+            Some(index) => index,
+            None => {
+                assert_eq!(self.durable, 0);
+                indexes.create(NAME, self.first.clone())
+            }
+        };
+        index.verify().unwrap();
+        for step in &self.log[self.durable as usize..] {
+            apply(&index, step);
+        }
+        self.indexes = Some(indexes);
+    }
+}
+
+fn apply(index: &Index, step: &Logged) {
+    match step {
+        Logged::Apply(changes) => index.apply(changes.clone()),
+        Logged::Schema(schema) => index.set_schema(schema.clone()),
+    }
+}
+
+fn options() -> Options {
+    Options { merge_fan_in: 2, frozen_runs: 2, ..super::options() }
+}
+
+fn run((kinds, locale, history, queries, page): Case) {
+    let mut columns = COLUMNS;
+    let first = schema(&kinds, columns, &locale, true);
+    let mut oracle = Oracle::new(first.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server { folder, indexes: None, first, log: Vec::new(), durable: 0, late: None };
+    server.reopen();
+    let mut held: Vec<(Snapshot, Oracle)> = Vec::new();
+    for step in history {
+        match step {
+            Step::Apply(changes) => {
+                oracle.apply(&changes);
+                server.log(Logged::Apply(changes));
+            }
+            Step::Schema { columns: wanted, second } => {
+                columns = columns.min(wanted);
+                let next = schema(&kinds, columns, &locale, second);
+                oracle.set_schema(next.clone());
+                server.log(Logged::Schema(next));
+            }
+            Step::Merge(1) => match server.late.take() {
+                Some(checkpoint) => server.write(checkpoint),
+                None => {
+                    let checkpoint = server.freeze();
+                    server.write(checkpoint);
+                }
+            },
+            Step::Merge(_) => server.late = Some(server.freeze()),
+            Step::Hold => {
+                // Of the old one, whose files may go.
+                held.push((server.index().snapshot(), oracle.clone()));
+                server.reopen();
+            }
+        }
+        check(&server.index().snapshot(), &oracle, &queries, page);
+    }
+    let checkpoint = server.freeze();
+    server.write(checkpoint);
+    server.reopen();
+    check(&server.index().snapshot(), &oracle, &queries, page);
+    for (snapshot, oracle) in &held {
+        check(snapshot, oracle, &queries, page);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(50))]
+
+    #[test]
+    fn stored_indexes_answer_as_the_oracle_does(case in cases()) {
+        run(case);
+    }
+}
