@@ -79,40 +79,42 @@ fn next_tag(bytes: &[u8], at: &mut usize) -> Option<RawTag> {
     }
 }
 
+/// Where a tokeniser stands inside a tag.
+#[derive(Clone, Copy)]
+enum Inside {
+    BeforeName,
+    Name,
+    AfterName,
+    BeforeValue,
+    Value,
+}
+
 /// Moves behind the tag's `>` and counts the attributes.
 fn skip_attributes(bytes: &[u8], at: &mut usize) -> usize {
     let mut count = 0;
-    let mut after_equals = false;
-    let mut in_word = false;
+    let mut inside = Inside::BeforeName;
     while let Some(&byte) = bytes.get(*at) {
         *at += 1;
-        match byte {
-            b'>' => break,
-            b'"' | b'\'' if after_equals => {
+        inside = match (inside, byte) {
+            (_, b'>') => break,
+            (Inside::BeforeValue, b'"' | b'\'') => {
                 *at = find(bytes, *at, &[byte]).map_or(bytes.len(), |end| end + 1);
-                (after_equals, in_word) = (false, false);
+                Inside::BeforeName
             }
-            _ if byte.is_ascii_whitespace() => in_word = false,
-            b'/' if !after_equals => in_word = false,
-            // An equals sign that begins a word is part of a name.
-            b'=' if in_word || (count > 0 && !after_equals && follows_name(bytes, *at - 1)) => {
-                after_equals = !after_equals || in_word && after_equals;
-                in_word = false;
-            }
-            _ if in_word => {}
-            _ if after_equals => (after_equals, in_word) = (false, true),
-            _ => {
+            (Inside::Name | Inside::AfterName, b'=') => Inside::BeforeValue,
+            (Inside::BeforeName | Inside::Name | Inside::AfterName, b'/') => Inside::BeforeName,
+            (Inside::Name, _) if byte.is_ascii_whitespace() => Inside::AfterName,
+            (Inside::Value, _) if byte.is_ascii_whitespace() => Inside::BeforeName,
+            (_, _) if byte.is_ascii_whitespace() => inside,
+            (Inside::BeforeName | Inside::AfterName, _) => {
                 count += 1;
-                in_word = true;
+                Inside::Name
             }
-        }
+            (Inside::BeforeValue, _) => Inside::Value,
+            (Inside::Name | Inside::Value, _) => inside,
+        };
     }
     count
-}
-
-/// Whether nothing but white space stands between a name and the byte at `at`.
-fn follows_name(bytes: &[u8], at: usize) -> bool {
-    bytes[..at].iter().rev().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| !b"\"'/".contains(byte))
 }
 
 fn find(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize> {
