@@ -3,6 +3,7 @@
 //!
 //! It reads start and end tags as a tokeniser does and errs towards letting pass; what it refuses no editor writes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 const MAX_OPEN: usize = 512;
@@ -14,7 +15,7 @@ const MAX_REOPENED: usize = 200_000;
 /// Refuses markup that is too expensive to parse, with one clause on why.
 pub(super) fn check(html: &str) -> Result<(), String> {
     let bytes = html.as_bytes();
-    let mut open: HashMap<String, usize> = HashMap::new();
+    let mut open: HashMap<Cow<'_, [u8]>, usize> = HashMap::new();
     let (mut depth, mut formatting, mut reopened) = (0usize, 0usize, 0usize);
     let mut at = 0;
     while let Some(tag) = next_tag(bytes, &mut at) {
@@ -46,14 +47,15 @@ pub(super) fn check(html: &str) -> Result<(), String> {
     Ok(())
 }
 
-struct RawTag {
-    name: String,
+struct RawTag<'a> {
+    /// In small letters.
+    name: Cow<'a, [u8]>,
     is_end: bool,
     attributes: usize,
 }
 
 /// The next tag from `at` on, which is moved behind it. Comments and the insides of scripts and styles are passed over.
-fn next_tag(bytes: &[u8], at: &mut usize) -> Option<RawTag> {
+fn next_tag<'a>(bytes: &'a [u8], at: &mut usize) -> Option<RawTag<'a>> {
     loop {
         *at += bytes.get(*at..)?.iter().position(|byte| *byte == b'<')? + 1;
         if bytes[*at..].starts_with(b"!--") {
@@ -68,12 +70,19 @@ fn next_tag(bytes: &[u8], at: &mut usize) -> Option<RawTag> {
         }
         let length =
             bytes[start..].iter().take_while(|byte| !byte.is_ascii_whitespace() && !b"/>".contains(byte)).count();
-        let name = String::from_utf8_lossy(&bytes[start..start + length.min(64)]).to_ascii_lowercase();
+        let mut name = Cow::Borrowed(&bytes[start..start + length]);
+        if name.iter().any(u8::is_ascii_uppercase) {
+            name.to_mut().make_ascii_lowercase();
+        }
         *at = start + length;
         let attributes = skip_attributes(bytes, at);
-        if !is_end && matches!(name.as_str(), "script" | "style") {
-            let end = format!("</{name}");
-            *at = find_ignoring_case(bytes, *at, end.as_bytes()).unwrap_or(bytes.len());
+        let raw_end: &[u8] = match &*name {
+            b"script" => b"</script",
+            b"style" => b"</style",
+            _ => b"",
+        };
+        if !is_end && !raw_end.is_empty() {
+            *at = find_ignoring_case(bytes, *at, raw_end).unwrap_or(bytes.len());
         }
         return Some(RawTag { name, is_end, attributes });
     }
@@ -128,54 +137,66 @@ fn find_ignoring_case(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize>
 }
 
 /// Elements without an end tag, and those whose end tag is often left out because the next one implies it.
-fn is_unclosed(name: &str) -> bool {
+fn is_unclosed(name: &[u8]) -> bool {
     matches!(
         name,
-        "area"
-            | "base"
-            | "basefont"
-            | "bgsound"
-            | "br"
-            | "col"
-            | "embed"
-            | "frame"
-            | "hr"
-            | "image"
-            | "img"
-            | "input"
-            | "keygen"
-            | "link"
-            | "meta"
-            | "param"
-            | "source"
-            | "track"
-            | "wbr"
-            | "body"
-            | "colgroup"
-            | "dd"
-            | "dt"
-            | "head"
-            | "html"
-            | "li"
-            | "optgroup"
-            | "option"
-            | "p"
-            | "rb"
-            | "rp"
-            | "rt"
-            | "rtc"
-            | "tbody"
-            | "td"
-            | "tfoot"
-            | "th"
-            | "thead"
-            | "tr"
+        b"area"
+            | b"base"
+            | b"basefont"
+            | b"bgsound"
+            | b"br"
+            | b"col"
+            | b"embed"
+            | b"frame"
+            | b"hr"
+            | b"image"
+            | b"img"
+            | b"input"
+            | b"keygen"
+            | b"link"
+            | b"meta"
+            | b"param"
+            | b"source"
+            | b"track"
+            | b"wbr"
+            | b"body"
+            | b"colgroup"
+            | b"dd"
+            | b"dt"
+            | b"head"
+            | b"html"
+            | b"li"
+            | b"optgroup"
+            | b"option"
+            | b"p"
+            | b"rb"
+            | b"rp"
+            | b"rt"
+            | b"rtc"
+            | b"tbody"
+            | b"td"
+            | b"tfoot"
+            | b"th"
+            | b"thead"
+            | b"tr"
     )
 }
 
-fn is_formatting(name: &str) -> bool {
+fn is_formatting(name: &[u8]) -> bool {
     matches!(
         name,
-        "a" | "b" | "big" | "code" | "em" | "font" | "i" | "nobr" | "s" | "small" | "strike" | "strong" | "tt" | "u"
+        b"a" | b"b"
+            | b"big"
+            | b"code"
+            | b"em"
+            | b"font"
+            | b"i"
+            | b"nobr"
+            | b"s"
+            | b"small"
+            | b"strike"
+            | b"strong"
+            | b"tt"
+            | b"u"
     )
 }
