@@ -30,6 +30,7 @@ pub(super) fn check(html: &str) -> Result<(), String> {
             continue;
         }
         let is_formatting = is_formatting(&tag.name);
+        let name = tag.name.clone();
         let count = open.entry(tag.name).or_default();
         if !tag.is_end {
             *count += 1;
@@ -39,6 +40,9 @@ pub(super) fn check(html: &str) -> Result<(), String> {
             *count -= 1;
             depth -= 1;
             formatting -= usize::from(is_formatting);
+            for implied in closed_with(&name) {
+                depth -= open.insert(Cow::Borrowed(*implied), 0).unwrap_or(0);
+            }
         }
         if depth > MAX_OPEN {
             return Err(format!("must not nest elements more than {MAX_OPEN} deep"));
@@ -166,13 +170,7 @@ fn is_unclosed(name: &[u8]) -> bool {
             | b"head"
             | b"html"
             | b"li"
-            | b"optgroup"
-            | b"option"
             | b"p"
-            | b"rb"
-            | b"rp"
-            | b"rt"
-            | b"rtc"
             | b"tbody"
             | b"td"
             | b"tfoot"
@@ -199,4 +197,13 @@ fn is_formatting(name: &[u8]) -> bool {
             | b"tt"
             | b"u"
     )
+}
+
+/// What ends with an element though it has no end tag of its own. (Outside such an element these nest.)
+fn closed_with(name: &[u8]) -> &'static [&'static [u8]] {
+    match name {
+        b"ruby" => &[b"rb", b"rp", b"rt", b"rtc"],
+        b"select" | b"datalist" => &[b"optgroup", b"option"],
+        _ => &[],
+    }
 }
