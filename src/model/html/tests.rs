@@ -148,3 +148,13 @@ fn the_text_form_separates_blocks_and_runs_white_space_together() {
         assert_eq!(text_content(html), text, "{html}");
     }
 }
+
+#[test]
+fn one_sanitizer_serves_all_threads() {
+    let sanitizer = Sanitizer::default();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| assert_eq!(sanitizer.rich_text("<b>x").unwrap(), "<b>x</b>"));
+        }
+    });
+}
