@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::error::{Code, Error};
@@ -137,12 +138,14 @@ impl<'de> Visitor<'de> for Strict {
         let inside = self.inside()?;
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            if object.contains_key(&key) {
-                let shown: String = key.chars().take(100).collect();
-                return Err(A::Error::custom(format_args!("the key `{shown}` is given twice in one object")));
-            }
             let value = entries.next_value_seed(inside)?;
-            object.insert(key, value);
+            match object.entry(key) {
+                Entry::Vacant(free) => free.insert(value),
+                Entry::Occupied(taken) => {
+                    let shown: String = taken.key().chars().take(100).collect();
+                    return Err(A::Error::custom(format_args!("the key `{shown}` is given twice in one object")));
+                }
+            };
         }
         Ok(Value::Object(object))
     }

@@ -3,6 +3,7 @@
 //!
 //! It reads start and end tags as a tokeniser does and errs towards letting pass; what it refuses no editor writes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 const MAX_OPEN: usize = 512;
@@ -14,7 +15,7 @@ const MAX_REOPENED: usize = 200_000;
 /// Refuses markup that is too expensive to parse, with one clause on why.
 pub(super) fn check(html: &str) -> Result<(), String> {
     let bytes = html.as_bytes();
-    let mut open: HashMap<String, usize> = HashMap::new();
+    let mut open: HashMap<Cow<'_, [u8]>, usize> = HashMap::new();
     let (mut depth, mut formatting, mut reopened) = (0usize, 0usize, 0usize);
     let mut at = 0;
     while let Some(tag) = next_tag(bytes, &mut at) {
@@ -29,6 +30,7 @@ pub(super) fn check(html: &str) -> Result<(), String> {
             continue;
         }
         let is_formatting = is_formatting(&tag.name);
+        let name = tag.name.clone();
         let count = open.entry(tag.name).or_default();
         if !tag.is_end {
             *count += 1;
@@ -38,6 +40,9 @@ pub(super) fn check(html: &str) -> Result<(), String> {
             *count -= 1;
             depth -= 1;
             formatting -= usize::from(is_formatting);
+            for implied in closed_with(&name) {
+                depth -= open.insert(Cow::Borrowed(*implied), 0).unwrap_or(0);
+            }
         }
         if depth > MAX_OPEN {
             return Err(format!("must not nest elements more than {MAX_OPEN} deep"));
@@ -46,14 +51,15 @@ pub(super) fn check(html: &str) -> Result<(), String> {
     Ok(())
 }
 
-struct RawTag {
-    name: String,
+struct RawTag<'a> {
+    /// In small letters.
+    name: Cow<'a, [u8]>,
     is_end: bool,
     attributes: usize,
 }
 
 /// The next tag from `at` on, which is moved behind it. Comments and the insides of scripts and styles are passed over.
-fn next_tag(bytes: &[u8], at: &mut usize) -> Option<RawTag> {
+fn next_tag<'a>(bytes: &'a [u8], at: &mut usize) -> Option<RawTag<'a>> {
     loop {
         *at += bytes.get(*at..)?.iter().position(|byte| *byte == b'<')? + 1;
         if bytes[*at..].starts_with(b"!--") {
@@ -68,51 +74,60 @@ fn next_tag(bytes: &[u8], at: &mut usize) -> Option<RawTag> {
         }
         let length =
             bytes[start..].iter().take_while(|byte| !byte.is_ascii_whitespace() && !b"/>".contains(byte)).count();
-        let name = String::from_utf8_lossy(&bytes[start..start + length.min(64)]).to_ascii_lowercase();
+        let mut name = Cow::Borrowed(&bytes[start..start + length]);
+        if name.iter().any(u8::is_ascii_uppercase) {
+            name.to_mut().make_ascii_lowercase();
+        }
         *at = start + length;
         let attributes = skip_attributes(bytes, at);
-        if !is_end && matches!(name.as_str(), "script" | "style") {
-            let end = format!("</{name}");
-            *at = find_ignoring_case(bytes, *at, end.as_bytes()).unwrap_or(bytes.len());
+        let raw_end: &[u8] = match &*name {
+            b"script" => b"</script",
+            b"style" => b"</style",
+            _ => b"",
+        };
+        if !is_end && !raw_end.is_empty() {
+            *at = find_ignoring_case(bytes, *at, raw_end).unwrap_or(bytes.len());
         }
         return Some(RawTag { name, is_end, attributes });
     }
 }
 
+/// Where a tokeniser stands inside a tag.
+#[derive(Clone, Copy)]
+enum Inside {
+    BeforeName,
+    Name,
+    AfterName,
+    BeforeValue,
+    Value,
+}
+
 /// Moves behind the tag's `>` and counts the attributes.
 fn skip_attributes(bytes: &[u8], at: &mut usize) -> usize {
     let mut count = 0;
-    let mut after_equals = false;
-    let mut in_word = false;
+    let mut inside = Inside::BeforeName;
     while let Some(&byte) = bytes.get(*at) {
         *at += 1;
-        match byte {
-            b'>' => break,
-            b'"' | b'\'' if after_equals => {
+        inside = match (inside, byte) {
+            (_, b'>') => break,
+            (Inside::BeforeValue, b'"' | b'\'') => {
                 *at = find(bytes, *at, &[byte]).map_or(bytes.len(), |end| end + 1);
-                (after_equals, in_word) = (false, false);
+                Inside::BeforeName
             }
-            _ if byte.is_ascii_whitespace() => in_word = false,
-            b'/' if !after_equals => in_word = false,
-            // An equals sign that begins a word is part of a name.
-            b'=' if in_word || (count > 0 && !after_equals && follows_name(bytes, *at - 1)) => {
-                after_equals = !after_equals || in_word && after_equals;
-                in_word = false;
-            }
-            _ if in_word => {}
-            _ if after_equals => (after_equals, in_word) = (false, true),
-            _ => {
+            (Inside::Name | Inside::AfterName, b'=') => Inside::BeforeValue,
+            (Inside::BeforeName | Inside::Name | Inside::AfterName, b'/') => Inside::BeforeName,
+            (Inside::Name, _) if byte.is_ascii_whitespace() => Inside::AfterName,
+            (Inside::Value, _) if byte.is_ascii_whitespace() => Inside::BeforeName,
+            (_, _) if byte.is_ascii_whitespace() => inside,
+            (Inside::BeforeName | Inside::AfterName, _) => {
                 count += 1;
-                in_word = true;
+                Inside::Name
             }
-        }
+            (Inside::BeforeValue, _) => Inside::Value,
+            (Inside::Name | Inside::Value, _) => inside,
+        };
     }
     count
-}
-
-/// Whether nothing but white space stands between a name and the byte at `at`.
-fn follows_name(bytes: &[u8], at: usize) -> bool {
-    bytes[..at].iter().rev().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| !b"\"'/".contains(byte))
 }
 
 fn find(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize> {
@@ -126,54 +141,69 @@ fn find_ignoring_case(bytes: &[u8], from: usize, needle: &[u8]) -> Option<usize>
 }
 
 /// Elements without an end tag, and those whose end tag is often left out because the next one implies it.
-fn is_unclosed(name: &str) -> bool {
+fn is_unclosed(name: &[u8]) -> bool {
     matches!(
         name,
-        "area"
-            | "base"
-            | "basefont"
-            | "bgsound"
-            | "br"
-            | "col"
-            | "embed"
-            | "frame"
-            | "hr"
-            | "image"
-            | "img"
-            | "input"
-            | "keygen"
-            | "link"
-            | "meta"
-            | "param"
-            | "source"
-            | "track"
-            | "wbr"
-            | "body"
-            | "colgroup"
-            | "dd"
-            | "dt"
-            | "head"
-            | "html"
-            | "li"
-            | "optgroup"
-            | "option"
-            | "p"
-            | "rb"
-            | "rp"
-            | "rt"
-            | "rtc"
-            | "tbody"
-            | "td"
-            | "tfoot"
-            | "th"
-            | "thead"
-            | "tr"
+        b"area"
+            | b"base"
+            | b"basefont"
+            | b"bgsound"
+            | b"br"
+            | b"col"
+            | b"embed"
+            | b"frame"
+            | b"hr"
+            | b"image"
+            | b"img"
+            | b"input"
+            | b"keygen"
+            | b"link"
+            | b"meta"
+            | b"param"
+            | b"source"
+            | b"track"
+            | b"wbr"
+            | b"body"
+            | b"colgroup"
+            | b"dd"
+            | b"dt"
+            | b"head"
+            | b"html"
+            | b"li"
+            | b"p"
+            | b"tbody"
+            | b"td"
+            | b"tfoot"
+            | b"th"
+            | b"thead"
+            | b"tr"
     )
 }
 
-fn is_formatting(name: &str) -> bool {
+fn is_formatting(name: &[u8]) -> bool {
     matches!(
         name,
-        "a" | "b" | "big" | "code" | "em" | "font" | "i" | "nobr" | "s" | "small" | "strike" | "strong" | "tt" | "u"
+        b"a" | b"b"
+            | b"big"
+            | b"code"
+            | b"em"
+            | b"font"
+            | b"i"
+            | b"nobr"
+            | b"s"
+            | b"small"
+            | b"strike"
+            | b"strong"
+            | b"tt"
+            | b"u"
     )
+}
+
+/// What ends with an element though it has no end tag of its own. (Outside such an element these nest.)
+fn closed_with(name: &[u8]) -> &'static [&'static [u8]] {
+    match name {
+        b"ruby" => &[b"rb", b"rp", b"rt", b"rtc"],
+        b"select" | b"datalist" => &[b"optgroup", b"option"],
+        _ => &[],
+    }
 }

@@ -113,12 +113,15 @@ fn markup_that_is_too_expensive_is_refused() {
     };
     refused("<div>".repeat(100_000), "512 deep");
     refused("<div></b>".repeat(100_000), "512 deep");
+    refused("<rt>".repeat(100_000), "512 deep");
+    refused("<RB></ruby>".repeat(100_000), "512 deep");
     refused((0..300_000).map(|n| format!("<b a={n}>")).collect(), "512 deep");
     let attributes: String = (0..100_000).map(|n| format!(" a{n}")).collect();
     refused(format!("<p{attributes}>"), "attributes");
     refused(format!("<p x='>'{attributes}>"), "attributes");
     let formatting: String = (0..500).map(|n| format!("<b title={n}>")).collect();
     refused(format!("{formatting}{}", "<p>x".repeat(100_000)), "left open");
+    assert!(sanitizer.rich_text(&"<ruby>x<rt>y</ruby><p>".repeat(2_000)).is_ok());
     let nested = format!("{}x{}", "<div>".repeat(300), "</div>".repeat(300));
     assert_eq!(sanitizer.rich_text(&nested).unwrap(), nested);
 }
@@ -144,4 +147,14 @@ fn the_text_form_separates_blocks_and_runs_white_space_together() {
     ] {
         assert_eq!(text_content(html), text, "{html}");
     }
+}
+
+#[test]
+fn one_sanitizer_serves_all_threads() {
+    let sanitizer = Sanitizer::default();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| assert_eq!(sanitizer.rich_text("<b>x").unwrap(), "<b>x</b>"));
+        }
+    });
 }

@@ -56,7 +56,6 @@ fn a_key_given_twice_is_named_wherever_it_stands() {
 #[test]
 fn sixty_four_levels_are_taken_and_no_more() {
     assert!(parse(nested(64).as_bytes()).is_ok());
-    assert!(parse(format!("[{}]", "[]".repeat(1)).as_bytes()).is_ok());
     refused(format!("[{}]", nested(64)).as_bytes(), "nested deeper than 64 levels");
     refused("[".repeat(1_000_000).as_bytes(), "nested deeper than 64 levels");
     refused("{\"a\":".repeat(1_000_000).as_bytes(), "nested deeper than 64 levels");
