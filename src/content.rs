@@ -76,7 +76,6 @@ pub struct Content {
 struct Shared {
     cell: Arc<StateCell>,
     store: Store,
-    indexes: bindery_index::Indexes,
     queue: Mutex<Option<SyncSender<Job>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
     broken: Arc<AtomicBool>,
@@ -115,7 +114,7 @@ impl Content {
             checkpointer: Checkpointer::new(folder.clone(), store.clone(), checkpoint.min(log.last()), base),
             log,
             store: store.clone(),
-            indexes: indexes.clone(),
+            indexes,
             cell: Arc::clone(&cell),
             sanitizer: Arc::clone(&sanitizer),
             last_id,
@@ -131,7 +130,6 @@ impl Content {
         let shared = Shared {
             cell,
             store,
-            indexes,
             queue: Mutex::new(Some(queue)),
             committer: Mutex::new(Some(committer)),
             broken,
