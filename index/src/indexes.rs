@@ -146,12 +146,12 @@ impl Indexes {
 impl Drop for Indexes {
     fn drop(&mut self) {
         self.shared.signal.stop();
-        for (_, store) in self.shared.stores() {
-            release(Some(store));
-        }
         for thread in self.threads.drain(..) {
             // It does not panic; if it did, there is nothing left to do about it.
             let _ = thread.join();
+        }
+        for (_, store) in self.shared.stores() {
+            release(Some(store));
         }
     }
 }
