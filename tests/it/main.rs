@@ -4,3 +4,4 @@
 
 mod recovery;
 mod support;
+mod tidy;
