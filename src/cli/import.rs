@@ -173,7 +173,8 @@ fn read_answers(remote: &Remote, path: &str, body: Lines) -> impl tokio_stream::
 }
 
 fn cut_off(cause: &dyn std::error::Error) -> CliError {
-    let what = "the server went away before the import ended; start it and import the file again, which doubles nothing";
+    let what =
+        "the server went away before the import ended; start it and import the file again, which doubles nothing";
     failed(what, &root_cause(cause))
 }
 
