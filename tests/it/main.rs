@@ -1,2 +1,5 @@
 //! Everything that is driven from outside.
+#![allow(clippy::unwrap_used)]
 
+mod oracle;
+mod support;
