@@ -99,5 +99,7 @@ async fn open(config: &Config) -> Result<Content, CliError> {
 }
 
 async fn close(content: Content) -> Result<(), CliError> {
-    tokio::task::spawn_blocking(move || content.close()).await.map_err(|error| failed("closing the data folder", &error))
+    tokio::task::spawn_blocking(move || content.close())
+        .await
+        .map_err(|error| failed("closing the data folder", &error))
 }

@@ -160,8 +160,12 @@ impl Columns {
 
     /// The value of a document in a column.
     pub(crate) fn value(&self, document: u32, id: ColumnId) -> ValueRef<'_> {
-        let has = self.of(id).iter().find(|column| column.presence.has(document));
-        has.map_or(ValueRef::Null, |column| column.value(document))
+        self.present(document, id).map_or(ValueRef::Null, |column| column.value(document))
+    }
+
+    /// The same with nothing for folded text.
+    pub(crate) fn unfolded(&self, document: u32, id: ColumnId) -> ValueRef<'_> {
+        self.present(document, id).map_or(ValueRef::Null, |column| column.unfolded(document))
     }
 
     /// Checks every checksum.
@@ -176,6 +180,10 @@ impl Columns {
             }
         }
         Ok(())
+    }
+
+    fn present(&self, document: u32, id: ColumnId) -> Option<&Column> {
+        self.of(id).iter().find(|column| column.presence.has(document))
     }
 }
 

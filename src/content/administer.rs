@@ -3,12 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::access::{Access, Member, MemberDraft, MemberPatch, NewToken, Token};
+use crate::content::Content;
 use crate::content::command::{BlueprintPlan, Command, Outcome, ReplaceMode};
 use crate::content::prepare::{self, quoted, unknown_keys};
 use crate::content::reading::visible;
 use crate::content::settle::find_member;
 use crate::content::writing::object;
-use crate::content::Content;
 use crate::model::ability::Ability;
 use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::render;
@@ -70,7 +70,13 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`, `INVALID_PARAMETER`, `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
-    pub async fn replace_blueprint(&self, access: &Access, slug: &str, raw: &str, body: &[u8]) -> Result<BlueprintBody> {
+    pub async fn replace_blueprint(
+        &self,
+        access: &Access,
+        slug: &str,
+        raw: &str,
+        body: &[u8],
+    ) -> Result<BlueprintBody> {
         self.check_blueprint(access, slug)?;
         let params = RawParams::parse(raw);
         let mode = if params.flag("dry_run")? { ReplaceMode::DryRun } else { ReplaceMode::Apply };
@@ -282,9 +288,8 @@ fn is_word(text: &str) -> bool {
 }
 
 fn required_text(body: &Map<String, Value>, key: &str, faults: &mut Faults) -> Option<String> {
-    let text = body.get(key).and_then(Value::as_str).filter(|text| {
-        !text.trim().is_empty() && text.chars().count() <= 255
-    });
+    let text =
+        body.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty() && text.chars().count() <= 255);
     if text.is_none() {
         faults.push((key.to_owned(), vec!["is required: a string of 1 to 255 characters".to_owned()]));
     }

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::access::{NewToken, Token};
 use crate::content::record::Meta;
+use crate::model::blueprint::Blueprint;
 use crate::model::blueprint::draft::Draft;
 use crate::model::error::Error;
-use crate::model::blueprint::Blueprint;
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 
@@ -178,6 +178,7 @@ pub(crate) enum Publication {
     /// It is this.
     At(Millis),
     /// It is the moment of the change, if there is none.
+    #[allow(dead_code)] // Bulk publishing.
     Now,
 }
 

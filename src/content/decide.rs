@@ -89,12 +89,10 @@ impl Decider<'_, '_> {
         let result = match item {
             Item::Refused(error) => Err(error),
             Item::Create { copy, published } => self.create(copy, published),
-            Item::Update { id, copy, published, may_publish, if_match, faults } => self
-                .load(id)
-                .and_then(|before| {
-                    check_match(self.blueprint, &before, if_match.as_ref())?;
-                    self.update(id, before, copy, published, may_publish, faults)
-                }),
+            Item::Update { id, copy, published, may_publish, if_match, faults } => self.load(id).and_then(|before| {
+                check_match(self.blueprint, &before, if_match.as_ref())?;
+                self.update(id, before, copy, published, may_publish, faults)
+            }),
             Item::Delete { id, if_match } => self.delete(id, if_match.as_ref()),
             Item::Import(item) => match self.import(item) {
                 Ok(Imported::Done(written)) => Ok(written),
@@ -286,8 +284,7 @@ impl Decider<'_, '_> {
             index_copies.push((variant, Some(bindery_index::Copy { number, values: entry })));
         }
         self.working.put(Key::Resource { blueprint, id }, after.encode());
-        let dates =
-            bindery_index::Dates { created: after.created, updated: after.updated, published: after.published };
+        let dates = bindery_index::Dates { created: after.created, updated: after.updated, published: after.published };
         self.index.push(bindery_index::Change::Put { id: id.as_u128(), dates, copies: index_copies });
         Written { id, effect: if is_new { Effect::Created } else { Effect::Updated }, meta: after }
     }

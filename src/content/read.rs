@@ -48,13 +48,7 @@ pub(crate) fn meta(store: &Store, blueprint: &Blueprint, id: ResourceId) -> Resu
 }
 
 /// The resource that a meta record describes, in one view. The versions that it names must be held by a state.
-pub(crate) fn answer(
-    store: &Store,
-    blueprint: &Blueprint,
-    id: ResourceId,
-    meta: &Meta,
-    view: &View,
-) -> Result<Answer> {
+pub(crate) fn answer(store: &Store, blueprint: &Blueprint, id: ResourceId, meta: &Meta, view: &View) -> Result<Answer> {
     let reader = Reader { store, blueprint };
     let attributes = reader.attributes(id, view, |variant| meta.copy(variant))?;
     let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };

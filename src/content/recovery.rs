@@ -70,8 +70,7 @@ pub(crate) fn load_state(
         let member = Member::decode(&bytes).map_err(content)?;
         members.insert(member.id, member);
     }
-    let mut state =
-        State { blueprints: BTreeMap::new(), tokens: Arc::new(tokens), members: Arc::new(members) };
+    let mut state = State { blueprints: BTreeMap::new(), tokens: Arc::new(tokens), members: Arc::new(members) };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, version);
@@ -123,11 +122,7 @@ pub(crate) fn bring_up_indexes(
 }
 
 /// Fills an empty index from the store. Returns the number of resources.
-pub(crate) fn rebuild(
-    store: &Store,
-    index: &bindery_index::Index,
-    blueprint: &Blueprint,
-) -> Result<u64, StartError> {
+pub(crate) fn rebuild(store: &Store, index: &bindery_index::Index, blueprint: &Blueprint) -> Result<u64, StartError> {
     let mut count = 0;
     let ids = store.scan(Prefix::Resources(blueprint.number)).filter_map(|entry| match entry {
         Ok((Key::Resource { id, .. }, _)) => Some(Ok(id)),

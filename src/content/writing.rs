@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::access::Access;
+use crate::content::Content;
 use crate::content::command::{Command, Extent, IfMatch, Item, ItemOutcome, Outcome, Write, Written};
 use crate::content::decide::no_resource;
 use crate::content::prepare::{self, UpdateTerms, Workbench};
 use crate::content::read::{self, Answer, View};
 use crate::content::reading::visible;
 use crate::content::state::{Collection, State};
-use crate::content::Content;
 use crate::model::ability::Ability;
 use crate::model::blueprint::{Blueprint, Kind};
 use crate::model::error::{Code, Error, Result};
@@ -83,7 +83,7 @@ impl Writing {
             return Err(Error::new(Code::SingularResource, text));
         }
         let body = Arc::new(object(body)?);
-        let written = self.run(body, |bench, body| prepare::create(bench, body)).await?;
+        let written = self.run(body, prepare::create).await?;
         let answer = self.answer(&written)?;
         Ok((written.id, answer))
     }

@@ -11,18 +11,11 @@ use super::respond::data_value;
 use crate::model::ability::Ability;
 use crate::model::error::Error;
 
-pub(super) async fn list_blueprints(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-) -> Answer {
+pub(super) async fn list_blueprints(State(app): State<App>, Bearer(access): Bearer) -> Answer {
     Ok(data_value(StatusCode::OK, app.content.list_blueprints(&access)?.into()))
 }
 
-pub(super) async fn find_blueprint(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path(slug): Path<String>,
-) -> Answer {
+pub(super) async fn find_blueprint(State(app): State<App>, Bearer(access): Bearer, Path(slug): Path<String>) -> Answer {
     Ok(data_value(StatusCode::OK, app.content.find_blueprint(&access, &slug)?))
 }
 
@@ -51,9 +44,8 @@ pub(super) async fn replace_blueprint(
     let body = body.read(app.config.max_body_bytes).await?;
     let content = app.content.clone();
     // The change goes on if the client leaves (`API.md` 6).
-    let change = tokio::spawn(async move {
-        content.replace_blueprint(&access, &slug, &raw.unwrap_or_default(), &body).await
-    });
+    let change =
+        tokio::spawn(async move { content.replace_blueprint(&access, &slug, &raw.unwrap_or_default(), &body).await });
     let blueprint = change.await.map_err(Error::internal)??;
     Ok(data_value(StatusCode::OK, blueprint))
 }
@@ -72,21 +64,13 @@ pub(super) async fn list_tokens(State(app): State<App>, Bearer(access): Bearer) 
     Ok(data_value(StatusCode::OK, app.content.list_tokens(&access)?.into()))
 }
 
-pub(super) async fn create_token(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    body: JsonBody,
-) -> Answer {
+pub(super) async fn create_token(State(app): State<App>, Bearer(access): Bearer, body: JsonBody) -> Answer {
     access.require(&[Ability::Manage])?;
     let body = body.read(app.config.max_body_bytes).await?;
     Ok(data_value(StatusCode::CREATED, app.content.create_token(&access, &body).await?))
 }
 
-pub(super) async fn revoke_token(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path(id): Path<String>,
-) -> Answer {
+pub(super) async fn revoke_token(State(app): State<App>, Bearer(access): Bearer, Path(id): Path<String>) -> Answer {
     app.content.revoke_token(&access, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -95,11 +79,7 @@ pub(super) async fn list_members(State(app): State<App>, Bearer(access): Bearer)
     Ok(data_value(StatusCode::OK, app.content.list_members(&access)?.into()))
 }
 
-pub(super) async fn find_member(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path(id): Path<String>,
-) -> Answer {
+pub(super) async fn find_member(State(app): State<App>, Bearer(access): Bearer, Path(id): Path<String>) -> Answer {
     Ok(data_value(StatusCode::OK, app.content.find_member(&access, &id)?))
 }
 
@@ -127,11 +107,7 @@ pub(super) async fn change_member(
     Ok(data_value(StatusCode::OK, app.content.change_member(&access, &id, &body).await?))
 }
 
-pub(super) async fn delete_member(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path(id): Path<String>,
-) -> Answer {
+pub(super) async fn delete_member(State(app): State<App>, Bearer(access): Bearer, Path(id): Path<String>) -> Answer {
     app.content.delete_member(&access, &id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -66,9 +66,9 @@ impl FromRequestParts<App> for Bearer {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
         let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let secret = header.and_then(|value| value.split_once(' ')).and_then(|(scheme, secret)| {
-            scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
-        });
+        let secret = header
+            .and_then(|value| value.split_once(' '))
+            .and_then(|(scheme, secret)| scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()));
         Ok(Bearer(app.content.authenticate(secret)?))
     }
 }
