@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod oracle;
 mod recovery;
 mod support;
 mod tidy;
