@@ -1,4 +1,4 @@
-//! Requests that are done once, however often they are sent (`API.md` 5.9).
+//! Requests that are done once, however often they are sent (`API.md` 4.13).
 //!
 //! The committer decides: it finds a kept answer, or does what is asked and keeps the answer in the same log record. So
 //! of two requests with one key that race, the second is decided when the first one's answer is there. What an answer
