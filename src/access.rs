@@ -1,4 +1,4 @@
-//! Tokens and members: who may do what (`API.md` 5 and 6). Knows no HTTP; the store keeps what `encode` gives.
+//! Tokens and members: who may do what (`API.md` 5 and 4.10). Knows no HTTP; the store keeps what `encode` gives.
 
 use std::collections::HashMap;
 

@@ -3,9 +3,11 @@
 //! Handlers are a translation table: extract, one call, respond. Only this module names axum, statuses and headers.
 
 mod administration;
+mod bulk;
 pub mod error;
 pub mod extract;
 mod frame;
+mod idempotency;
 pub mod request_id;
 mod resources;
 pub mod respond;
@@ -43,6 +45,9 @@ pub struct App {
 pub fn router(app: App) -> Router {
     let routes = Router::new()
         .route("/v2/resources/{blueprint}", get(resources::list).post(resources::create))
+        .route("/v2/resources/{blueprint}/bulk", post(bulk::create).patch(bulk::update).delete(bulk::delete))
+        .route("/v2/resources/{blueprint}/bulk-publish", post(bulk::publish))
+        .route("/v2/resources/{blueprint}/bulk-unpublish", post(bulk::unpublish))
         .route("/v2/resources/{blueprint}/export", get(resources::export))
         .route("/v2/resources/{blueprint}/import", post(resources::import))
         .route(

@@ -1,4 +1,4 @@
-//! An export: the state of one moment, written a piece at a time at constant memory (`API.md` 4.12).
+//! An export: the state of one moment, written a piece at a time at constant memory (`API.md` 4.5.6).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -57,6 +57,18 @@ pub(crate) fn answer(store: &Store, blueprint: &Blueprint, id: ResourceId, meta:
     Ok(Answer { json, version: (meta.version, blueprint.revision) })
 }
 
+/// The whole resource with this copy, which is read already; without one every attribute is null.
+pub(crate) fn whole(blueprint: &Blueprint, id: ResourceId, meta: &Meta, copy: Option<Copy>) -> Result<Answer> {
+    let attributes = match copy {
+        Some(copy) => copy.served(blueprint).map_err(Error::internal)?,
+        None => empty_attributes(blueprint),
+    };
+    let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
+    let mut json = String::with_capacity(attributes.len() + 300);
+    write_resource(&mut json, blueprint, id, dates, &attributes, &Selection::all());
+    Ok(Answer { json, version: (meta.version, blueprint.revision) })
+}
+
 /// Reads the resource of a hit into `out`.
 pub(crate) fn write_hit(
     out: &mut String,

@@ -43,7 +43,7 @@ impl Content {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(visible(&state, access, slug)?);
-        // A singular resource is served to every reader, also as a draft (`API.md` 5.7).
+        // A singular resource is served to every reader, also as a draft (`API.md` 2.3).
         let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == Kind::Singular;
         Ok(Reading { _state: state, collection, store: self.shared.store.clone(), sees_drafts })
     }

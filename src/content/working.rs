@@ -117,6 +117,13 @@ impl<'a> Working<'a> {
         Ok(id)
     }
 
+    /// Takes back what the command that is being decided changed. Only where it is the first of its group.
+    pub(crate) fn abandon(&mut self) {
+        self.overlay.clear();
+        self.changes.clear();
+        self.superseded.clear();
+    }
+
     /// Ends the command. The id and the time that were given last are part of its record, so that they never go back.
     pub(crate) fn finish(&mut self) -> Option<Decided> {
         let superseded = std::mem::take(&mut self.superseded);

@@ -34,6 +34,7 @@ fn app(settings: Settings) -> App {
         admin_token: None,
         video_hosts: Vec::new(),
         store_cache_bytes: 1 << 20,
+        index: Default::default(),
     };
     App { config: config(settings), content: Content::open(&options).unwrap() }
 }
@@ -202,13 +203,14 @@ async fn request_ids_are_kept_where_they_are_plain() {
 
 #[tokio::test]
 async fn a_request_leaves_one_line_in_the_log() {
+    let router = routes(Settings::default());
     let lines = Lines::default();
     let sink = lines.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || sink.clone()).finish();
     let guard = tracing::subscriber::set_default(subscriber);
     let mut request = request(Method::GET, "/items/a?secret=b");
     request.headers_mut().insert("x-request-id", "id-7".parse().unwrap());
-    send(request).await;
+    send_to(router, request).await;
     drop(guard);
     let logged = String::from_utf8(lines.0.lock().clone()).unwrap();
     assert_eq!(logged.lines().count(), 1, "{logged}");

@@ -5,3 +5,4 @@
 mod oracle;
 mod recovery;
 mod support;
+mod tidy;

@@ -177,7 +177,12 @@ impl Look<'_> {
     fn describe(&self, missing: &[&str], extra: &[String]) -> String {
         let is_named = |id: &str| missing.contains(&id) || extra.iter().any(|other| other == id);
         let rows = self.table.rows.iter().filter(|row| is_named(&row.id)).take(3);
-        rows.map(|row| format!("{} {:?}", row.id, row.copies)).collect::<Vec<_>>().join("\n").chars().take(5_000).collect()
+        rows.map(|row| format!("{} {:?}", row.id, row.copies))
+            .collect::<Vec<_>>()
+            .join("\n")
+            .chars()
+            .take(5_000)
+            .collect()
     }
 
     /// `links.next` leads to each match exactly once.
@@ -208,7 +213,8 @@ impl Look<'_> {
         let found: Vec<String> = match format {
             "json" => ids(&serde_json::from_str::<Value>(&text).unwrap()["data"]),
             "ndjson" => {
-                let lines: Vec<Value> = text.split_terminator('\n').map(|line| serde_json::from_str(line).unwrap()).collect();
+                let lines: Vec<Value> =
+                    text.split_terminator('\n').map(|line| serde_json::from_str(line).unwrap()).collect();
                 ids(&lines.into())
             }
             _ => self.csv(&text, pairs),
@@ -220,8 +226,10 @@ impl Look<'_> {
     fn csv(&self, text: &str, pairs: &Pairs) -> Vec<String> {
         assert!(text.ends_with("\r\n"));
         let variant = self.table.variant(pairs).unwrap();
-        let slugs = self.table.blueprint["fields"].as_array().unwrap().iter().map(|field| field["slug"].as_str().unwrap());
-        let header: Vec<&str> = ["id", "type", "published_at", "created_at", "updated_at"].into_iter().chain(slugs).collect();
+        let slugs =
+            self.table.blueprint["fields"].as_array().unwrap().iter().map(|field| field["slug"].as_str().unwrap());
+        let header: Vec<&str> =
+            ["id", "type", "published_at", "created_at", "updated_at"].into_iter().chain(slugs).collect();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         assert_eq!(reader.headers().unwrap(), header);
         let mut ids = Vec::new();

@@ -44,8 +44,10 @@ impl Table {
         let columns = columns(&blueprint);
         let variants = variants(&blueprint);
         let empty = blueprint["fields"].as_array().unwrap().iter();
-        let empty: Value =
-            empty.map(|field| (field["slug"].as_str().unwrap().to_owned(), Value::Null)).collect::<serde_json::Map<_, _>>().into();
+        let empty: Value = empty
+            .map(|field| (field["slug"].as_str().unwrap().to_owned(), Value::Null))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
         let rows = lines.iter().map(|line| Row::new(line, &columns, &variants, &empty)).collect();
         let collators = variants.iter().map(|variant| (variant.clone(), collator(variant))).collect();
         Table { blueprint, columns, rows, collators }
@@ -67,7 +69,11 @@ impl Table {
         let sent = pairs.iter().find(|(name, _)| name == "variant").map(|(_, value)| value.clone());
         match sent {
             Some(slug) if self.default_variant() != "" => {
-                if self.variants().contains(&slug) { Ok(slug) } else { Err("INVALID_VARIANT") }
+                if self.variants().contains(&slug) {
+                    Ok(slug)
+                } else {
+                    Err("INVALID_VARIANT")
+                }
             }
             _ => Ok(self.default_variant()),
         }
@@ -103,7 +109,8 @@ impl Table {
     }
 
     fn search(&self, text: &str) -> Option<Test> {
-        let looked_at = |column: &Column| column.part.is_none() && ["text", "rich-text"].contains(&column.kind.as_str());
+        let looked_at =
+            |column: &Column| column.part.is_none() && ["text", "rich-text"].contains(&column.kind.as_str());
         let columns: Vec<usize> = (0..self.columns.len()).filter(|place| looked_at(&self.columns[*place].1)).collect();
         let needle = fold(text);
         let is_none = columns.is_empty();
@@ -227,7 +234,11 @@ fn switch(value: &str) -> Option<bool> {
 fn sent_micros(value: &str) -> Result<i64, &'static str> {
     let tail: Vec<char> = value.chars().rev().take(6).collect();
     let is_offset = matches!(tail[..], [d, c, ':', b, a, ' '] if [a, b, c, d].iter().all(char::is_ascii_digit));
-    let value = if is_offset { format!("{}+{}", &value[..value.len() - 6], &value[value.len() - 5..]) } else { value.to_owned() };
+    let value = if is_offset {
+        format!("{}+{}", &value[..value.len() - 6], &value[value.len() - 5..])
+    } else {
+        value.to_owned()
+    };
     micros(&value).ok_or("INVALID_FILTER")
 }
 
@@ -360,9 +371,7 @@ fn value_condition(kind: &str, operator: &str, value: &str) -> Result<Box<dyn Fn
                 (Some(from), Some(to)) => {
                     Ok(Box::new(move |cell| cell.number.is_some_and(|number| from <= number && number <= to)))
                 }
-                _ => Ok(Box::new(move |cell| {
-                    cell.text.chars().ge(from.chars()) && cell.text.chars().le(to.chars())
-                })),
+                _ => Ok(Box::new(move |cell| cell.text.chars().ge(from.chars()) && cell.text.chars().le(to.chars()))),
             }
         }
         "has" if is_array => {

@@ -56,7 +56,9 @@ impl InProcess {
 
     pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
         match body {
-            Some(body) => self.raw(method, path, &[("content-type", "application/json")], body.to_string().into_bytes(), true),
+            Some(body) => {
+                self.raw(method, path, &[("content-type", "application/json")], body.to_string().into_bytes(), true)
+            }
             None => self.raw(method, path, &[], Vec::new(), true),
         }
     }

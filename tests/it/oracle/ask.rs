@@ -12,18 +12,46 @@ use super::values::{ATOMS, TIMES, text};
 pub(crate) type Pairs = Vec<(String, String)>;
 
 const OPERATORS: &[&str] = &[
-    "eq", "ne", "gt", "gte", "lt", "lte", "in", "not_in", "contains", "not_contains", "starts_with", "ends_with", "between",
-    "null", "equals", "not_equals", "contains", "starts_with",
+    "eq",
+    "ne",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "in",
+    "not_in",
+    "contains",
+    "not_contains",
+    "starts_with",
+    "ends_with",
+    "between",
+    "null",
+    "equals",
+    "not_equals",
+    "contains",
+    "starts_with",
 ];
 
-const DATE_OPERATORS: &[&str] =
-    &["eq", "ne", "gt", "gte", "lt", "lte", "between", "null", "equals", "not_equals"];
+const DATE_OPERATORS: &[&str] = &["eq", "ne", "gt", "gte", "lt", "lte", "between", "null", "equals", "not_equals"];
 
 /// Timestamps beyond those that attributes hold.
 const MOMENTS: &[&str] = &[
-    "2026-11-19", "2026-11-20", "2026-11-21", "2026-11-22", "2026-11-21T00:00:00Z", "2026-11-20T23:59:59.999Z",
-    "2026-11-21T00:30:00+01:00", "2026-11-21T00:30:00 01:00", "2026-11-20T23:00:00-02:00", "1999-12-31T23:59:59.999Z",
-    "2000-01-01", "1969-12-31", "2030-01-01", "2024-02-29", "2026-01-01T00:00:00.0000019Z", "2026-01-01T00:00:00.123456789Z",
+    "2026-11-19",
+    "2026-11-20",
+    "2026-11-21",
+    "2026-11-22",
+    "2026-11-21T00:00:00Z",
+    "2026-11-20T23:59:59.999Z",
+    "2026-11-21T00:30:00+01:00",
+    "2026-11-21T00:30:00 01:00",
+    "2026-11-20T23:00:00-02:00",
+    "1999-12-31T23:59:59.999Z",
+    "2000-01-01",
+    "1969-12-31",
+    "2030-01-01",
+    "2024-02-29",
+    "2026-01-01T00:00:00.0000019Z",
+    "2026-01-01T00:00:00.123456789Z",
 ];
 
 /// A query as it is sent, without page; not longer than the 64 KiB that a request's address may have.

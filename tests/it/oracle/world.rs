@@ -109,7 +109,8 @@ impl World {
     /// Everything that there is, as the export gives it, and checked against what was acknowledged.
     pub(crate) fn table(&self, random: &mut Random) -> Table {
         let reply = self.driver.read(&format!("/v2/resources/{SLUG}/export?format=ndjson&all_variants=true"), true);
-        let lines: Vec<Value> = reply.expect(200).text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> =
+            reply.expect(200).text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let ids: BTreeSet<String> = lines.iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
         assert_eq!(ids, self.known, "the export has what was acknowledged");
         let table = Table::new(self.blueprint.clone(), &lines);
@@ -117,7 +118,8 @@ impl World {
             let place = random.below(lines.len());
             for variant in table.variants() {
                 let id = &table.rows[place].id;
-                let got = self.driver.read(&format!("/v2/resources/{SLUG}/{id}?variant={variant}"), true).expect(200).data();
+                let got =
+                    self.driver.read(&format!("/v2/resources/{SLUG}/{id}?variant={variant}"), true).expect(200).data();
                 assert_eq!(got, self.shown(&table, &lines[place], place, &variant), "get and export agree");
             }
         }
@@ -241,7 +243,8 @@ impl World {
             .map(|_| {
                 let mut line = json!({ "key": format!("key {}", random.below(200)), "published_at": moment(random) });
                 if random.chance(50) {
-                    line["created_at"] = random.text(&["2026-11-20T23:59:59.999Z", "2000-01-01", "1999-12-31T23:59:59.999Z"]).into();
+                    line["created_at"] =
+                        random.text(&["2026-11-20T23:59:59.999Z", "2000-01-01", "1999-12-31T23:59:59.999Z"]).into();
                     line["updated_at"] = random.text(&["2026-11-21", "2026-11-20T12:00:00Z"]).into();
                 }
                 if variants.is_empty() {
@@ -301,7 +304,9 @@ fn moment(random: &mut Random) -> Value {
         4 => format!("{}T23:59:59.999Z", day(0)).into(),
         5 => format!("{}T00:00:00Z", day(1)).into(),
         6 => format!("{}T23:30:00-01:00", day(-1)).into(),
-        7 => random.text(&["2026-11-20T23:59:59.999Z", "2000-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999Z", "0001-01-01"]).into(),
+        7 => random
+            .text(&["2026-11-20T23:59:59.999Z", "2000-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999Z", "0001-01-01"])
+            .into(),
         8 => "2024-02-29T12:00:00.5Z".into(),
         _ => "2026-01-01".into(),
     }
