@@ -7,7 +7,7 @@ mod remote;
 mod serve;
 mod token;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use crate::config::{Cli, Command, Config, ConfigError, ServerArgs};
 use crate::content::{Content, ContentOptions, StartError};
@@ -76,7 +76,8 @@ fn print(line: &str) {
 fn start_log(filter: &str) {
     let filter = tracing_subscriber::EnvFilter::new(filter);
     // A second start in one process keeps the first subscriber.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
 }
 
 /// Opens the data folder that the arguments name, for a command that works on it alone.
@@ -98,5 +99,7 @@ async fn open(config: &Config) -> Result<Content, CliError> {
 }
 
 async fn close(content: Content) -> Result<(), CliError> {
-    tokio::task::spawn_blocking(move || content.close()).await.map_err(|error| failed("closing the data folder", &error))
+    tokio::task::spawn_blocking(move || content.close())
+        .await
+        .map_err(|error| failed("closing the data folder", &error))
 }

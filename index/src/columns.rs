@@ -20,8 +20,6 @@ pub(crate) use write::write;
 
 mod bits;
 mod strings;
-#[cfg(test)]
-mod tests;
 mod write;
 
 /// What a column's values are stored as. Part of the file format.
@@ -160,8 +158,12 @@ impl Columns {
 
     /// The value of a document in a column.
     pub(crate) fn value(&self, document: u32, id: ColumnId) -> ValueRef<'_> {
-        let has = self.of(id).iter().find(|column| column.presence.has(document));
-        has.map_or(ValueRef::Null, |column| column.value(document))
+        self.present(document, id).map_or(ValueRef::Null, |column| column.value(document))
+    }
+
+    /// The same with nothing for folded text.
+    pub(crate) fn unfolded(&self, document: u32, id: ColumnId) -> ValueRef<'_> {
+        self.present(document, id).map_or(ValueRef::Null, |column| column.unfolded(document))
     }
 
     /// Checks every checksum.
@@ -176,6 +178,10 @@ impl Columns {
             }
         }
         Ok(())
+    }
+
+    fn present(&self, document: u32, id: ColumnId) -> Option<&Column> {
+        self.of(id).iter().find(|column| column.presence.has(document))
     }
 }
 

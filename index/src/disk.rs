@@ -96,11 +96,6 @@ impl DiskRun {
         DiskRun::open(folder)
     }
 
-    /// Where it is.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// How many documents it has.
     pub(crate) fn len(&self) -> u32 {
         self.columns.len()
@@ -119,6 +114,11 @@ impl DiskRun {
     /// The value of a document; null if the run has no such column.
     pub(crate) fn value(&self, document: u32, column: ColumnId) -> ValueRef<'_> {
         self.columns.value(document, column)
+    }
+
+    /// The same with nothing for folded text, which need not be read then.
+    pub(crate) fn unfolded(&self, document: u32, column: ColumnId) -> ValueRef<'_> {
+        self.columns.unfolded(document, column)
     }
 
     /// Checks every checksum.

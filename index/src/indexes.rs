@@ -1,12 +1,12 @@
 //! All indexes of a data folder: which there are, what is on disk of them, and the threads that write it. Nothing is
 //! durable but at a checkpoint; what came after is the caller's to apply again, from its log. It knows no queries.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
@@ -44,8 +44,8 @@ struct Shared {
     /// The manifest's, to be read while it is locked.
     number: AtomicU64,
     next_generation: AtomicU64,
-    /// Folders of indexes that checkpoints hold which are not written yet.
-    held: Mutex<Vec<std::sync::Weak<Store>>>,
+    /// What checkpoints hold that are not written yet.
+    held: Mutex<Vec<Weak<Store>>>,
 }
 
 struct Published {
@@ -146,12 +146,12 @@ impl Indexes {
 impl Drop for Indexes {
     fn drop(&mut self) {
         self.shared.signal.stop();
-        for (_, store) in self.shared.stores() {
-            release(Some(store));
-        }
         for thread in self.threads.drain(..) {
             // It does not panic; if it did, there is nothing left to do about it.
             let _ = thread.join();
+        }
+        for (_, store) in self.shared.stores() {
+            release(Some(store));
         }
     }
 }
@@ -161,10 +161,11 @@ impl Shared {
         self.stores.lock().iter().map(|(name, store)| (*name, Arc::clone(store))).collect()
     }
 
-    /// Folders of indexes that a checkpoint holds, or that were held by one.
-    fn pending_folders(&self) -> HashSet<PathBuf> {
-        let held = self.held.lock();
-        held.iter().filter_map(|store| Some(store.upgrade()?.folder.clone())).collect()
+    /// All of them, and those that checkpoints hold which are not written yet.
+    fn stores_in_use(&self) -> Vec<Arc<Store>> {
+        let mut stores: Vec<Arc<Store>> = self.held.lock().iter().filter_map(Weak::upgrade).collect();
+        stores.extend(self.stores().into_iter().map(|(_, store)| store));
+        stores
     }
 }
 

@@ -167,7 +167,7 @@ impl<'a> Sorter<'a> {
         for key in &self.keys {
             let order = match &key.source {
                 Source::Text(part, column) => {
-                    let text = |slot| part.value(slot, column.id).collated();
+                    let text = |slot| part.unfolded(slot, column.id).collated();
                     compare_texts(&part.collation, key.descending, text(left).as_deref(), text(right).as_deref())
                 }
                 _ => self.rank(key, left).cmp(&self.rank(key, right)),
@@ -187,7 +187,7 @@ impl<'a> Sorter<'a> {
     fn rank(&self, key: &SortedBy<'_>, slot: u32) -> u64 {
         let rank = match &key.source {
             Source::Date(date) => self.state.rows.get(slot).date(*date).map(rank_of_integer),
-            Source::Rank(part, column) | Source::Text(part, column) => part.value(slot, column.id).ranked(),
+            Source::Rank(part, column) | Source::Text(part, column) => part.unfolded(slot, column.id).ranked(),
         };
         key.turned(rank)
     }
@@ -237,7 +237,7 @@ impl<'a> Sorter<'a> {
         let mut buffer = Vec::new();
         let gather = |key: &SortedBy<'a>| match key.source {
             Source::Text(part, column) => {
-                let text = |&slot: &u32| key.text(part, part.value(slot, column.id), &mut buffer);
+                let text = |&slot: &u32| key.text(part, part.unfolded(slot, column.id), &mut buffer);
                 Gathered::Texts(slots.iter().map(text).collect())
             }
             _ => Gathered::Ranks(slots.iter().map(|&slot| self.rank(key, slot)).collect()),
@@ -297,7 +297,7 @@ fn each_alive<'a>(part: &'a Part, column: Column, mut take: impl FnMut(u32, Valu
         for doc in 0..run.len() {
             let slot = run.slot(doc);
             if part.is_alive(slot, *number, doc) {
-                take(slot, run.value(doc, column.id));
+                take(slot, run.unfolded(doc, column.id));
             }
         }
     }

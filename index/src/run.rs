@@ -39,6 +39,14 @@ impl Run {
         }
     }
 
+    /// The same for what does not look at folded text, which is then left out where reading it costs.
+    pub(crate) fn unfolded(&self, doc: u32, column: ColumnId) -> ValueRef<'_> {
+        match self {
+            Run::Memory(run) => run.document(doc).value(column),
+            Run::Disk(run) => run.unfolded(doc, column),
+        }
+    }
+
     /// Emits the documents, ascending and each once, whose value is not null and satisfies the predicate.
     pub(crate) fn evaluate(
         &self,

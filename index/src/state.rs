@@ -116,6 +116,15 @@ impl Part {
         }
     }
 
+    /// The same for what does not look at folded text, which is then left out where reading it costs.
+    pub(crate) fn unfolded(&self, slot: u32, column: ColumnId) -> ValueRef<'_> {
+        let location = self.locations.get(slot);
+        match self.run(location.run) {
+            Some(run) => run.unfolded(location.doc, column),
+            None => ValueRef::Null,
+        }
+    }
+
     pub(crate) fn run(&self, number: u32) -> Option<&Run> {
         let place = self.runs.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         Some(&self.runs[place].1)

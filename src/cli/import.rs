@@ -111,7 +111,12 @@ async fn import_to_folder(
     Ok(())
 }
 
-async fn import_to_server(remote: &Remote, blueprint: &str, mut lines: Lines, tally: &mut Tally) -> Result<(), CliError> {
+async fn import_to_server(
+    remote: &Remote,
+    blueprint: &str,
+    mut lines: Lines,
+    tally: &mut Tally,
+) -> Result<(), CliError> {
     let (body, stream) = mpsc::channel(BATCHES_IN_FLIGHT);
     let path = format!("/v2/resources/{blueprint}/import");
     let answers = read_answers(remote, &path, stream);

@@ -1,4 +1,5 @@
-//! Blueprints, tokens and members as the API defines them (`API.md` 6): bodies read, commands handed on, answers made.
+//! Blueprints, members and tokens as the API defines them (`API.md` 4.9, 4.10 and 5.5): bodies read, commands handed on,
+//! answers made.
 
 use serde_json::{Map, Value, json};
 

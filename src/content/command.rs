@@ -182,6 +182,7 @@ pub(crate) enum Publication {
     /// It is this.
     At(Millis),
     /// It is the moment of the change, if there is none.
+    #[allow(dead_code)] // Bulk publishing.
     Now,
 }
 

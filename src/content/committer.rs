@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
 use crate::content::checkpoint::Checkpointer;
-use crate::content::command::{Command, Outcome, Write};
+use crate::content::command::{Command, Outcome};
 use crate::content::decide::{Scene, decide_write};
 use crate::content::idempotency::Keeping;
 use crate::content::settle::{self, Settled, StateEffect};
@@ -120,8 +120,8 @@ impl Committer {
                 group.replies.push((reply, kept));
                 continue;
             }
-            if let Err(answer_now) = check_revision(&blueprints, &write) {
-                answer(reply, answer_now);
+            if !is_current(&blueprints, &write.blueprint) {
+                answer(reply, Ok(Outcome::Stale));
                 continue;
             }
             let number = write.blueprint.number;
@@ -274,17 +274,10 @@ fn keep(keeping: Option<&Keeping>, result: Result<Outcome>, working: &mut Workin
     }
 }
 
-/// An error is the answer to a command that was prepared against another blueprint than the one in force.
-fn check_revision(
-    blueprints: &BTreeMap<String, Arc<Blueprint>>,
-    write: &Write,
-) -> std::result::Result<(), Result<Outcome>> {
-    match blueprints.get(&write.blueprint.slug) {
-        Some(current) if current.number == write.blueprint.number && current.revision == write.blueprint.revision => {
-            Ok(())
-        }
-        _ => Err(Ok(Outcome::Stale)),
-    }
+/// Whether a blueprint that a command was prepared against is still in force.
+fn is_current(blueprints: &BTreeMap<String, Arc<Blueprint>>, prepared: &Blueprint) -> bool {
+    let current = blueprints.get(&prepared.slug);
+    current.is_some_and(|current| current.number == prepared.number && current.revision == prepared.revision)
 }
 
 fn answer(reply: oneshot::Sender<Result<Outcome>>, outcome: Result<Outcome>) {

@@ -1,4 +1,4 @@
-//! Imports (`API.md` 6): lines in, one answer a line, through the same write path in large groups.
+//! Imports (`API.md` 4.11): lines in, one answer a line, through the same write path in large groups.
 //!
 //! Lines are prepared on several threads and submitted in their order, so a later line of a key or id wins. A line that
 //! relates to what a later line brings waits until the end of the file.

@@ -117,7 +117,7 @@ fn create_blueprint(state: &State, working: &mut Working<'_>, draft: Draft) -> R
     Ok(Settled { outcome, effect: StateEffect::NewBlueprint(blueprint, changes) })
 }
 
-/// The one resource of a singular blueprint, made with it, published (`API.md` 5.7).
+/// The one resource of a singular blueprint, made with it, published (`API.md` 2.3).
 fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_index::Change> {
     let id = working.new_id()?;
     let now = working.now;

@@ -1,4 +1,4 @@
-//! Blueprints, tokens and members (`API.md` 6).
+//! Blueprints, members and tokens (`API.md` 4.9, 4.10 and 5.5).
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(super) async fn replace_blueprint(
     app.content.check_blueprint(&access, &slug)?;
     let body = body.read(app.config.max_body_bytes).await?;
     let content = app.content.clone();
-    // The change goes on if the client leaves (`API.md` 6).
+    // The change goes on if the client leaves (`API.md` 4.9.7).
     let change =
         tokio::spawn(async move { content.replace_blueprint(&access, &slug, &raw.unwrap_or_default(), &body).await });
     let blueprint = change.await.map_err(Error::internal)??;

@@ -1,4 +1,4 @@
-//! Resources: get, list, create, update, delete, export, import (`API.md` 4 and 6).
+//! Resources: get, list, create, update, delete, export, import (`API.md` 4.2 to 4.5 and 4.11).
 
 use std::sync::Arc;
 

@@ -253,7 +253,8 @@ impl Client<'_> {
         };
         let mut response = sent.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
         let headers = response.headers().iter();
-        let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or("").to_owned())).collect();
+        let headers =
+            headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or("").to_owned())).collect();
         let mut bytes = Vec::new();
         response.body_mut().as_reader().read_to_end(&mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();

@@ -146,6 +146,8 @@ fn code_points(key: u64) -> impl Iterator<Item = char> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use std::collections::{BTreeMap, BTreeSet};
 
     use proptest::prelude::*;

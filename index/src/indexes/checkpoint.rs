@@ -175,22 +175,15 @@ fn same_chunks<T: Copy + Default>(last: &Table<T>, new: &Table<T>, number: usize
 pub(super) fn remove_unneeded(shared: &Shared, published: &Published) {
     // Listed before it is asked what is needed: what is made meanwhile is not in the list.
     let listed = list(&shared.dir);
-    let mut stores: HashMap<String, Arc<Store>> = HashMap::new();
-    for (name, store) in shared.stores() {
-        stores.insert(name_of(&folder(Path::new(""), name, store.generation)), store);
-    }
-    let entries: HashMap<String, &Entry> = published
-        .manifest
-        .indexes
-        .iter()
-        .map(|entry| (name_of(&folder(Path::new(""), entry.name, entry.generation)), entry))
-        .collect();
-    let pending = shared.pending_folders();
+    let stores: HashMap<String, Arc<Store>> =
+        shared.stores_in_use().into_iter().map(|store| (file_name(&store.folder), store)).collect();
+    let named = published.manifest.indexes.iter();
+    let entries: HashMap<String, &Entry> =
+        named.map(|entry| (file_name(&folder(&shared.dir, entry.name, entry.generation)), entry)).collect();
     for name in listed {
         let path = shared.dir.join(&name);
         match (stores.get(&name), entries.get(&name)) {
             _ if Manifest::is_at(&name) => {}
-            (None, None) if pending.contains(&path) => {}
             (None, None) => remove(&path),
             (store, entry) => remove_unneeded_of(&path, store.map(Arc::as_ref), entry.copied()),
         }
@@ -226,8 +219,8 @@ fn list(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-fn name_of(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn remove(path: &Path) {

@@ -69,7 +69,7 @@ impl Store {
     /// Loads an index as it was stored. Fails if anything is missing or does not fit together.
     pub(super) fn load(dir: &Path, entry: &Entry, options: Options, wake: Wake) -> Result<Store, Error> {
         let folder = folder(dir, entry.name, entry.generation);
-        let (rows, mut locations) = read_slots(&folder, entry)?;
+        let SlotFile { rows, parts: mut locations } = read_slots(&folder, entry)?;
         let mut stored = Vec::new();
         let mut written = HashSet::new();
         for (variant, numbers) in &entry.runs {
@@ -224,10 +224,10 @@ fn plan(part: &Part, fan_in: usize) -> Option<Plan> {
     })
 }
 
-fn read_slots(folder: &Path, entry: &Entry) -> Result<(Vec<Row>, Vec<(VariantNumber, Vec<Location>)>), Error> {
+/// The slots of all files as if they were one.
+fn read_slots(folder: &Path, entry: &Entry) -> Result<SlotFile, Error> {
     let mut rows = Vec::new();
-    let mut parts: Vec<(VariantNumber, Vec<Location>)> =
-        entry.runs.iter().map(|(variant, _)| (*variant, Vec::new())).collect();
+    let mut parts: Vec<_> = entry.runs.iter().map(|(variant, _)| (*variant, Vec::new())).collect();
     for name in &entry.slot_files {
         let path = folder.join(name);
         let mut file = SlotFile::read(&path)?;
@@ -244,7 +244,7 @@ fn read_slots(folder: &Path, entry: &Entry) -> Result<(Vec<Row>, Vec<(VariantNum
         }
     }
     match rows.len() == entry.slots as usize {
-        true => Ok((rows, parts)),
+        true => Ok(SlotFile { rows, parts }),
         false => Err(Error::corrupt(folder, "it has another number of slots than the manifest says")),
     }
 }

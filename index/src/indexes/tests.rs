@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::query::{Filter, Place, Predicate, Query, SortBy, SortKey};
+use crate::run::Run;
 use crate::schema::{Change, Column, Copy, Dates, Kind, Value, Variant};
 
 const TEXT: u32 = 1;
@@ -263,6 +264,44 @@ fn a_late_checkpoint_writes_what_was_and_one_that_is_too_late_nothing() {
     drop(indexes);
     let indexes = Indexes::open(folder.path(), options()).unwrap();
     assert_eq!((indexes.number(), find(&indexes.get(1).unwrap(), "early")), (3, ids(0, 25)));
+}
+
+#[test]
+fn what_a_waiting_checkpoint_holds_outlives_mergers_and_other_checkpoints() {
+    let folder = tempfile::tempdir().unwrap();
+    let indexes = Indexes::open(folder.path(), Options { merge_fan_in: 3, ..options() }).unwrap();
+    let index = indexes.create(1, schema());
+    let earlier = indexes.freeze(1);
+    let wait_until = |are: fn(&[(u32, Run)]) -> bool| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !are(&index.shared.current().parts[0].runs) {
+            assert!(Instant::now() < end, "{:?}", index.shared.current().parts[0].runs);
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    fill(&index, 0..21, "held");
+    wait_until(|runs| runs.iter().filter(|(_, run)| matches!(run, Run::Disk(_))).count() == 2);
+    let held = indexes.freeze(2);
+    // The third run is written then, and the three are merged.
+    wait_until(|runs| runs.len() == 1);
+    earlier.write().unwrap();
+    // Another one names the index, with other runs; then it is removed before the one that holds it is written.
+    let other = indexes.freeze(2);
+    index.apply((0..21).map(|id| Change::Delete { id }).collect());
+    fill(&index, 100..101, "new");
+    let last = indexes.freeze(3);
+    indexes.remove(1);
+    held.write().unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(folder.path(), copy.path());
+    let copied = Indexes::open(copy.path(), options()).unwrap();
+    assert_eq!((copied.number(), find(&copied.get(1).unwrap(), "held")), (2, ids(0, 21)));
+    other.write().unwrap();
+    last.write().unwrap();
+    drop(indexes);
+    let indexes = Indexes::open(folder.path(), options()).unwrap();
+    assert_eq!((indexes.number(), find(&indexes.get(1).unwrap(), "held")), (3, vec![]));
+    assert_eq!(find(&indexes.get(1).unwrap(), "new"), ids(100, 101));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The same histories with everything that disks do in between: runs are written and merged behind, checkpoints are
 //! made at once, late or never, and the indexes are opened anew, as after a crash, and brought up to date from a log.
 
+use std::collections::VecDeque;
+
 use super::*;
 use crate::index::Index;
 use crate::indexes::{Checkpoint, Indexes};
@@ -19,7 +21,8 @@ struct Server {
     first: Schema,
     log: Vec<Logged>,
     durable: u64,
-    late: Option<Checkpoint>,
+    /// Not written yet, oldest first.
+    late: VecDeque<Checkpoint>,
 }
 
 impl Server {
@@ -45,7 +48,7 @@ impl Server {
 
     /// As after a crash: what no checkpoint made durable is applied again.
     fn reopen(&mut self) {
-        self.late = None;
+        self.late.clear();
         drop(self.indexes.take());
         let indexes = Indexes::open(self.folder.path(), options()).unwrap();
         assert_eq!(indexes.number(), self.durable);
@@ -80,7 +83,7 @@ fn run((kinds, locale, history, queries, page): Case) {
     let first = schema(&kinds, columns, &locale, true);
     let mut oracle = Oracle::new(first.clone());
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Server { folder, indexes: None, first, log: Vec::new(), durable: 0, late: None };
+    let mut server = Server { folder, indexes: None, first, log: Vec::new(), durable: 0, late: VecDeque::new() };
     server.reopen();
     let mut held: Vec<(Snapshot, Oracle)> = Vec::new();
     for step in history {
@@ -95,14 +98,14 @@ fn run((kinds, locale, history, queries, page): Case) {
                 oracle.set_schema(next.clone());
                 server.log(Logged::Schema(next));
             }
-            Step::Merge(1) => match server.late.take() {
+            Step::Merge(1) => match server.late.pop_front() {
                 Some(checkpoint) => server.write(checkpoint),
                 None => {
                     let checkpoint = server.freeze();
                     server.write(checkpoint);
                 }
             },
-            Step::Merge(_) => server.late = Some(server.freeze()),
+            Step::Merge(_) => server.late.push_back(server.freeze()),
             Step::Hold => {
                 // Of the old one, whose files may go.
                 held.push((server.index().snapshot(), oracle.clone()));
