@@ -4,7 +4,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod bulk;
 mod fields;
+mod idempotency;
 mod oracle;
 mod recovery;
 mod support;
