@@ -28,21 +28,101 @@ fn rule_3_states_and_abilities() {
         ("patch publishes", &draft, "PATCH", &both, json!({ "published_at": DATE }), "200", &published),
         ("patch unpublishes", &published, "PATCH", &both, json!({ "published_at": null }), "200", &draft),
         ("patch moves the date", &draft, "PATCH", &both, json!({ "published_at": OTHER }), "200", &json!(OTHER)),
-        ("patch of a date without publish", &draft, "PATCH", &update, json!({ "published_at": DATE }), "403 FORBIDDEN", &draft),
-        ("patch of null without publish", &draft, "PATCH", &update, json!({ "published_at": null }), "403 FORBIDDEN", &draft),
-        ("patch of the same date without publish", &published, "PATCH", &update, json!({ "published_at": DATE }), "403 FORBIDDEN", &published),
+        (
+            "patch of a date without publish",
+            &draft,
+            "PATCH",
+            &update,
+            json!({ "published_at": DATE }),
+            "403 FORBIDDEN",
+            &draft,
+        ),
+        (
+            "patch of null without publish",
+            &draft,
+            "PATCH",
+            &update,
+            json!({ "published_at": null }),
+            "403 FORBIDDEN",
+            &draft,
+        ),
+        (
+            "patch of the same date without publish",
+            &published,
+            "PATCH",
+            &update,
+            json!({ "published_at": DATE }),
+            "403 FORBIDDEN",
+            &published,
+        ),
         ("patch without update", &draft, "PATCH", &publish, json!({ "published_at": DATE }), "403 FORBIDDEN", &draft),
         ("patch of attributes", &published, "PATCH", &update, json!({ "attributes": attributes }), "200", &published),
         ("patch of nothing", &published, "PATCH", &update, json!({}), "200", &published),
         ("put keeps the state", &published, "PUT", &update, json!({ "attributes": attributes }), "200", &published),
         ("put keeps the draft", &draft, "PUT", &update, json!({ "attributes": attributes }), "200", &draft),
-        ("put moves the date", &published, "PUT", &update, json!({ "attributes": attributes, "published_at": OTHER }), "200", &json!(OTHER)),
-        ("put publishes", &draft, "PUT", &update, json!({ "attributes": attributes, "published_at": DATE }), "403 FORBIDDEN", &draft),
-        ("put unpublishes", &published, "PUT", &update, json!({ "attributes": attributes, "published_at": null }), "403 FORBIDDEN", &published),
-        ("put publishes with publish", &draft, "PUT", &both, json!({ "attributes": attributes, "published_at": DATE }), "200", &published),
-        ("put unpublishes with publish", &published, "PUT", &both, json!({ "attributes": attributes, "published_at": null }), "200", &draft),
-        ("put of null to a draft", &draft, "PUT", &update, json!({ "attributes": attributes, "published_at": null }), "200", &draft),
-        ("put with faults tells them first", &draft, "PUT", &update, json!({ "attributes": { "title": 1 }, "published_at": DATE }), "422 VALIDATION_FAILED", &draft),
+        (
+            "put moves the date",
+            &published,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": OTHER }),
+            "200",
+            &json!(OTHER),
+        ),
+        (
+            "put publishes",
+            &draft,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": DATE }),
+            "403 FORBIDDEN",
+            &draft,
+        ),
+        (
+            "put unpublishes",
+            &published,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": null }),
+            "403 FORBIDDEN",
+            &published,
+        ),
+        (
+            "put publishes with publish",
+            &draft,
+            "PUT",
+            &both,
+            json!({ "attributes": attributes, "published_at": DATE }),
+            "200",
+            &published,
+        ),
+        (
+            "put unpublishes with publish",
+            &published,
+            "PUT",
+            &both,
+            json!({ "attributes": attributes, "published_at": null }),
+            "200",
+            &draft,
+        ),
+        (
+            "put of null to a draft",
+            &draft,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": null }),
+            "200",
+            &draft,
+        ),
+        (
+            "put with faults tells them first",
+            &draft,
+            "PUT",
+            &update,
+            json!({ "attributes": { "title": 1 }, "published_at": DATE }),
+            "422 VALIDATION_FAILED",
+            &draft,
+        ),
     ] {
         let body_before = json!({ "attributes": {}, "published_at": before });
         let id = server.post("/v2/resources/notes", &body_before).expect(201).data()["id"].as_str().unwrap().to_owned();
@@ -55,7 +135,11 @@ fn rule_3_states_and_abilities() {
         ("create without a date", json!({ "attributes": {} }), &draft),
         ("create with null", json!({ "attributes": {}, "published_at": null }), &draft),
         ("create with a date", json!({ "attributes": {}, "published_at": DATE }), &published),
-        ("create in the future", json!({ "attributes": {}, "published_at": "2999-01-01" }), &json!("2999-01-01T00:00:00.000+00:00")),
+        (
+            "create in the future",
+            json!({ "attributes": {}, "published_at": "2999-01-01" }),
+            &json!("2999-01-01T00:00:00.000+00:00"),
+        ),
     ] {
         let reply = server.as_token(&create).send("POST", "/v2/resources/notes", Some(&body));
         faults.same(name, reply.outcome(), "201".to_owned());
@@ -183,11 +267,18 @@ fn rule_5_3_and_5_4_put_patch_and_updated_at() {
             true,
         ),
         ("put", "PUT", json!({ "title": "b" }), full(json!("b"), Value::Null, Value::Null), true),
-        ("put of the same", "PUT", json!({ "title": "b", "count": null }), full(json!("b"), Value::Null, Value::Null), false),
+        (
+            "put of the same",
+            "PUT",
+            json!({ "title": "b", "count": null }),
+            full(json!("b"), Value::Null, Value::Null),
+            false,
+        ),
         ("put of none", "PUT", json!({}), full(Value::Null, Value::Null, Value::Null), true),
     ] {
         let before = server.get(&path).expect(200);
-        let reply = server.as_token(crate::support::ADMIN).send(method, &path, Some(&json!({ "attributes": attributes })));
+        let reply =
+            server.as_token(crate::support::ADMIN).send(method, &path, Some(&json!({ "attributes": attributes })));
         faults.same(name, reply.outcome(), "200".to_owned());
         faults.same(name, &reply.data()["attributes"], &after);
         let (was, is) = (before.data()["updated_at"].clone(), reply.data()["updated_at"].clone());
