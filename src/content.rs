@@ -43,7 +43,7 @@ mod state;
 mod working;
 mod writing;
 
-pub use administer::{BlueprintBody, Secret};
+pub use administer::{BlueprintBody, Replacing, Secret};
 pub use export::Export;
 pub use import::{Import, ImportLine};
 pub use read::Answer;

@@ -4,7 +4,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod access;
+mod blueprints;
 mod fields;
+mod frame;
+mod imports;
+mod order;
+mod reading;
 mod recovery;
 mod support;
+mod variants;
 mod writing;
