@@ -71,7 +71,7 @@ async fn import(content: &Content, access: &Access, lines: &[String]) {
         {"name": "Status", "type": "enum"}, {"name": "Price", "type": "number"},
         {"name": "Reviewed on", "type": "date"}]}"#;
     content.create_blueprint(access, blueprint.as_bytes(), None).await.unwrap();
-    let mut import = content.import(access, "articles").unwrap();
+    let mut import = content.import(access, "articles", "").unwrap();
     let mut answers = Vec::new();
     for line in lines {
         answers.extend(import.push(line.as_bytes()).await.unwrap());
@@ -149,9 +149,8 @@ impl Corpus {
             let sentence = self.sentence();
             let _ = write!(body, "<p>{sentence}.</p>");
         }
-        let published = (self.below(10) > 0).then(|| {
-            format!("{}-{:02}-{:02}T08:00:00Z", 2020 + self.below(6), 1 + self.below(12), 1 + self.below(28))
-        });
+        let published = (self.below(10) > 0)
+            .then(|| format!("{}-{:02}-{:02}T08:00:00Z", 2020 + self.below(6), 1 + self.below(12), 1 + self.below(28)));
         let line = serde_json::json!({
             "key": format!("article/{number}"),
             "published_at": published,

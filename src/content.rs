@@ -48,7 +48,7 @@ mod sweep;
 mod working;
 mod writing;
 
-pub use administer::{BlueprintBody, Secret};
+pub use administer::{BlueprintBody, Replacing, Secret};
 pub use bulk::{BulkAnswer, Operation};
 pub use export::Export;
 pub use idempotency::{Done, Fingerprint, Keep, Once, OnceKey};

@@ -4,11 +4,18 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod access;
+mod blueprints;
 mod bulk;
 mod fields;
+mod frame;
 mod idempotency;
+mod imports;
 mod oracle;
+mod order;
+mod reading;
 mod recovery;
 mod support;
 mod tidy;
+mod variants;
 mod writing;
