@@ -32,7 +32,7 @@ pub enum StartError {
         cause: String,
     },
     /// Another server has the folder open.
-    #[error("the data folder {0} is in use by another bindery process")]
+    #[error("the data folder {0} is in use by another bindery process; talk to that one with `--url`")]
     InUse(String),
     /// What is stored cannot be read.
     #[error("the stored content cannot be read: {0}")]

@@ -9,6 +9,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HO
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
+use bytes::BytesMut;
 use serde::de::DeserializeOwned;
 use tokio_stream::StreamExt;
 
@@ -147,14 +148,14 @@ impl JsonBody {
             Source::Unread(body) => body,
             Source::Held(read) => Body::from(read?),
         };
-        Ok(Lines { chunks: body.into_data_stream(), rest: Vec::new(), searched: 0, is_over: false, max_bytes })
+        Ok(Lines { chunks: body.into_data_stream(), rest: BytesMut::new(), searched: 0, is_over: false, max_bytes })
     }
 }
 
 /// The lines of a body that is still coming.
 pub struct Lines {
     chunks: BodyDataStream,
-    rest: Vec<u8>,
+    rest: BytesMut,
     /// How much of `rest` holds no line end.
     searched: usize,
     is_over: bool,
@@ -166,10 +167,10 @@ impl Lines {
     ///
     /// # Errors
     /// `PAYLOAD_TOO_LARGE` for a line that is too long, `MALFORMED_JSON` for a body that breaks off.
-    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    pub async fn next(&mut self) -> Result<Option<BytesMut>, Error> {
         loop {
             if let Some(end) = self.rest[self.searched..].iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=self.searched + end).collect();
+                let line = self.rest.split_to(self.searched + end + 1);
                 self.searched = 0;
                 return Ok(Some(line));
             }

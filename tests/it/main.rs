@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod backup;
 mod bulk;
 mod idempotency;
+mod oracle;
 mod recovery;
 mod support;
 mod tidy;
