@@ -171,10 +171,8 @@ impl Checkpointer {
     }
 
     fn wait(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            if thread.join().is_err() {
-                tracing::error!("a checkpoint panicked; the log is kept");
-            }
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("a checkpoint panicked; the log is kept");
         }
     }
 

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{ADMIN, Server, binary};
 
 fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(binary());
-    command.args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap()
+    Command::new(binary()).args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap()
 }
 
 #[track_caller]

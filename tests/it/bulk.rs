@@ -173,7 +173,8 @@ fn a_hundred_large_items_are_one_request() {
     let resources: Vec<Value> = (0..100).map(|_| json!({ "attributes": { "body": body } })).collect();
     let reply = server.post("/v2/resources/pages/bulk", &json!({ "resources": resources })).expect(201);
     assert_eq!(reply.json()["meta"]["created"], 100);
-    let found = server.get("/v2/resources/pages?search=large+text&filter[body][not_contains]=evil&fields=id").expect(200);
+    let found =
+        server.get("/v2/resources/pages?search=large+text&filter[body][not_contains]=evil&fields=id").expect(200);
     assert_eq!(found.json()["meta"]["total"], 100);
 }
 
@@ -327,7 +328,8 @@ fn a_variant_is_written_alone_and_an_unknown_one_refused_everywhere() {
     let body = json!({ "resources": [{ "attributes": { "title": "a" } }, { "attributes": { "title": "b" } }] });
     let reply = server.post("/v2/resources/posts/bulk?variant=de", &body).expect(201);
     let id = reply.data()["created"][0]["id"].as_str().unwrap().to_owned();
-    let title = |query: &str| server.get(&format!("/v2/resources/posts/{id}{query}")).data()["attributes"]["title"].take();
+    let title =
+        |query: &str| server.get(&format!("/v2/resources/posts/{id}{query}")).data()["attributes"]["title"].take();
     assert_eq!((title(""), title("?variant=de")), (Value::Null, json!("a")));
     // `a` is free in the other variant.
     let body = json!({ "updates": [{ "id": id, "attributes": { "title": "b" } }] });

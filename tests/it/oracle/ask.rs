@@ -54,8 +54,17 @@ const MOMENTS: &[&str] = &[
     "2026-01-01T00:00:00.123456789Z",
 ];
 
-/// A query as it is sent, without page.
+/// A query as it is sent, without page; not longer than the 64 KiB that a request's address may have.
 pub(crate) fn pairs(random: &mut Random, table: &Table) -> Pairs {
+    loop {
+        let pairs = any_pairs(random, table);
+        if encode(&pairs).len() < 60_000 {
+            return pairs;
+        }
+    }
+}
+
+fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
     let mut pairs = Pairs::new();
     let variants = table.variants();
     let variant = random.below(variants.len());

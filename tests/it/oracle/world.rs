@@ -29,7 +29,6 @@ pub(crate) struct World {
     next_field: usize,
     /// Writes that were refused, of those that were tried.
     pub(crate) refused: usize,
-    has_bulk: bool,
     pub(crate) tried: usize,
 }
 
@@ -78,9 +77,7 @@ impl World {
         let blueprint = values::blueprint(random, SLUG);
         let next_field = blueprint["fields"].as_array().unwrap().len();
         let blueprint = driver.send("POST", "/v2/blueprints", Some(&blueprint)).expect(201).data();
-        let probe = driver.send("POST", &format!("/v2/resources/{SLUG}/bulk"), Some(&json!({ "resources": [] })));
-        let has_bulk = probe.status == 422;
-        World { has_bulk, driver, blueprint, related, known: BTreeSet::new(), next_field, refused: 0, tried: 0 }
+        World { driver, blueprint, related, known: BTreeSet::new(), next_field, refused: 0, tried: 0 }
     }
 
     /// A batch of writes of every kind.
@@ -90,7 +87,6 @@ impl World {
         }
         for _ in 0..random.within(2, 14) {
             match random.below(16) {
-                10..=13 if !self.has_bulk => {}
                 0..=2 => self.create(random),
                 3..=6 => self.change(random, "PATCH"),
                 7 => self.change(random, "PUT"),
