@@ -13,7 +13,7 @@ mod verify;
 use std::io::{IsTerminal as _, Write as _};
 
 use crate::config::{Cli, Command, Config, ConfigError, FolderArgs, ServerArgs};
-use crate::content::{Content, ContentOptions, StartError};
+use crate::content::{Content, ContentOptions, IndexOptions, StartError};
 use crate::model::error::Error;
 
 /// Why a command failed: what the person at the terminal is told.
@@ -101,7 +101,7 @@ fn content_options(config: &Config) -> ContentOptions {
         admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
         video_hosts: config.video_hosts.clone(),
         store_cache_bytes: config.store_cache_bytes,
-        index: bindery_index::Options::default(),
+        index: IndexOptions::default(),
     }
 }
 

@@ -52,6 +52,8 @@ mod working;
 mod writing;
 
 pub use administer::{BlueprintBody, Secret};
+pub use bindery_index::Options as IndexOptions;
+
 pub use backup::{reindex, restore_backup, verify_backup};
 pub use bulk::{BulkAnswer, Operation};
 pub use export::Export;
