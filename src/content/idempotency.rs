@@ -136,10 +136,13 @@ impl Content {
     }
 }
 
+/// The same as [`Word`], from what the committer decided.
+type WordOutcome = dyn Fn(&Result<Outcome>, &Working<'_>) -> Option<Vec<u8>> + Send;
+
 /// A request as the committer keeps its answer.
 pub(crate) struct Keeping {
     once: Once,
-    word: Box<dyn Fn(&Result<Outcome>, &Working<'_>) -> Option<Vec<u8>> + Send>,
+    word: Box<WordOutcome>,
 }
 
 impl Keeping {

@@ -1,4 +1,4 @@
-//! Bulk create, update, delete, publish and unpublish (`API.md` 4.5, 5.5 to 5.7).
+//! Bulk create, update, delete, publish and unpublish (`API.md` 4.5).
 
 use serde_json::{Value, json};
 
@@ -295,25 +295,25 @@ fn each_operation_needs_its_ability_and_a_date_in_an_update_needs_publish() {
 fn a_singular_resource_is_neither_created_nor_deleted_but_changed() {
     let server = Server::start();
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
-    let body = json!({ "name": "Home", "slug": "home", "kind": "singular_resource", "fields": fields });
+    let body = json!({ "name": "Start", "slug": "start", "kind": "singular_resource", "fields": fields });
     server.post("/v2/blueprints", &body).expect(201);
-    let id = server.ids("home").remove(0);
+    let id = server.ids("start").remove(0);
     let client = server.as_token(crate::support::ADMIN);
     let reply = client
-        .send("POST", "/v2/resources/home/bulk", Some(&json!({ "resources": [{ "attributes": {} }, {}, 7] })))
+        .send("POST", "/v2/resources/start/bulk", Some(&json!({ "resources": [{ "attributes": {} }, {}, 7] })))
         .expect(207);
     assert_eq!(failures(&reply), [0, 1, 2].map(|index| (index, "SINGULAR_RESOURCE".to_owned())));
-    let reply = client.send("DELETE", "/v2/resources/home/bulk", Some(&json!({ "ids": [id, MISSING] }))).expect(207);
+    let reply = client.send("DELETE", "/v2/resources/start/bulk", Some(&json!({ "ids": [id, MISSING] }))).expect(207);
     assert_eq!(failures(&reply), [(0, "SINGULAR_RESOURCE".to_owned()), (1, "NOT_FOUND".to_owned())]);
     let body = json!({ "updates": [{ "id": id, "attributes": { "title": "t" } }] });
-    client.send("PATCH", "/v2/resources/home/bulk", Some(&body)).expect(200);
-    client.send("POST", "/v2/resources/home/bulk-unpublish", Some(&json!({ "ids": [id] }))).expect(200);
-    let home = server.get(&format!("/v2/resources/home/{id}")).data();
+    client.send("PATCH", "/v2/resources/start/bulk", Some(&body)).expect(200);
+    client.send("POST", "/v2/resources/start/bulk-unpublish", Some(&json!({ "ids": [id] }))).expect(200);
+    let home = server.get(&format!("/v2/resources/start/{id}")).data();
     assert_eq!((&home["attributes"]["title"], home["published_at"].is_null()), (&json!("t"), true));
     for body in [json!({ "attributes": {} }), json!([])] {
-        assert_eq!(server.post("/v2/resources/home", &body).expect(409).code(), "SINGULAR_RESOURCE");
+        assert_eq!(server.post("/v2/resources/start", &body).expect(409).code(), "SINGULAR_RESOURCE");
     }
-    assert_eq!(server.delete(&format!("/v2/resources/home/{id}")).expect(409).code(), "SINGULAR_RESOURCE");
+    assert_eq!(server.delete(&format!("/v2/resources/start/{id}")).expect(409).code(), "SINGULAR_RESOURCE");
 }
 
 #[test]
