@@ -72,6 +72,8 @@ pub struct ContentOptions {
     pub video_hosts: Vec<String>,
     /// How much memory the store may use as a cache.
     pub store_cache_bytes: u64,
+    /// When indexes write to disk and what they keep; the default is right but for tests.
+    pub index: bindery_index::Options,
 }
 
 /// The content of one data folder. Clones share it.
@@ -104,7 +106,7 @@ impl Content {
         let (log, store, recovered) =
             base::recover(folder, &options.recover_options()).map_err(|error| folder_error(folder, &error))?;
         let was_empty = log.last() == 0;
-        let indexes = bindery_index::Indexes::open(&folder.join("index"), bindery_index::Options::default())
+        let indexes = bindery_index::Indexes::open(&folder.join("index"), options.index.clone())
             .map_err(|error| folder_error(folder, &error))?;
         let blueprints = recovery::load_blueprints(&store)?;
         let checkpoint = indexes.number();

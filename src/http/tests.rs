@@ -34,6 +34,7 @@ fn app(settings: Settings) -> App {
         admin_token: None,
         video_hosts: Vec::new(),
         store_cache_bytes: 1 << 20,
+        index: Default::default(),
     };
     App { config: config(settings), content: Content::open(&options).unwrap() }
 }
