@@ -93,7 +93,7 @@ async fn open(config: &Config) -> Result<Content, CliError> {
         admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
         video_hosts: config.video_hosts.clone(),
         store_cache_bytes: config.store_cache_bytes,
-        index: bindery_index::Options::default(),
+        index: Default::default(),
     };
     let opened = tokio::task::spawn_blocking(move || Content::open(&options)).await;
     opened.map_err(|error| failed("opening the data folder", &error))?.map_err(CliError::from)

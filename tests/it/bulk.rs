@@ -1,4 +1,4 @@
-//! Bulk create, update, delete, publish and unpublish (`API.md` 4.5, 5.5 to 5.7).
+//! Bulk create, update, delete, publish and unpublish (`API.md` 4.5).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a request that is sent again is not done again (`API.md` 5.9).
+//! `Idempotency-Key`: a request that is sent again is not done again (`API.md` 4.13).
 
 use serde_json::{Value, json};
 
