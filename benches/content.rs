@@ -149,9 +149,8 @@ impl Corpus {
             let sentence = self.sentence();
             let _ = write!(body, "<p>{sentence}.</p>");
         }
-        let published = (self.below(10) > 0).then(|| {
-            format!("{}-{:02}-{:02}T08:00:00Z", 2020 + self.below(6), 1 + self.below(12), 1 + self.below(28))
-        });
+        let published = (self.below(10) > 0)
+            .then(|| format!("{}-{:02}-{:02}T08:00:00Z", 2020 + self.below(6), 1 + self.below(12), 1 + self.below(28)));
         let line = serde_json::json!({
             "key": format!("article/{number}"),
             "published_at": published,

@@ -40,9 +40,8 @@ const CRATES: &[(&str, &[&str])] = &[
 /// Beyond this a file is to be split; tables of cases may be longer. Files of more lines are listed with the reason.
 const MAX_LINES: usize = 400;
 const MAX_TEST_LINES: usize = 700;
-const LONG_FILES: &[(&str, &str)] = &[
-    ("src/content/decide.rs", "every rule that depends on the state, on the one thread that may decide it"),
-];
+const LONG_FILES: &[(&str, &str)] =
+    &[("src/content/decide.rs", "every rule that depends on the state, on the one thread that may decide it")];
 
 #[test]
 fn dependencies_point_one_way() {
