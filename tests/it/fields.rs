@@ -1,4 +1,4 @@
-//! The 21 field types (`API.md` 2.4 and 5.10): what each takes, how it is answered, and where its faults are told.
+//! The 21 field types (`API.md` 2.4): what each takes, how it is answered, and where its faults are told.
 
 use serde_json::{Value, json};
 

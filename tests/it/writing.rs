@@ -1,4 +1,4 @@
-//! Create, replace, change, delete, and the states (`API.md` 3, 4.4, 5).
+//! Create, replace, change, delete, and the states (`API.md` 3 and 4.4).
 
 use serde_json::{Value, json};
 
