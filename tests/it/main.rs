@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod export;
+mod filters;
 mod oracle;
 mod recovery;
 mod support;
