@@ -16,7 +16,10 @@ use url::Url;
 
 use crate::model::html::DEFAULT_VIDEO_HOSTS;
 
-pub use cli::{Cli, Command, ImportArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand};
+pub use cli::{
+    BackupArgs, Cli, Command, ExportArgs, FolderArgs, ImportArgs, RestoreArgs, ServeArgs, ServerArgs, TokenArgs,
+    TokenCommand,
+};
 pub use settings::Settings;
 
 /// The file that is read where no other is named; it may be missing.

@@ -3,6 +3,7 @@
 //! Handlers are a translation table: extract, one call, respond. Only this module names axum, statuses and headers.
 
 mod administration;
+mod backup;
 mod bulk;
 pub mod error;
 pub mod extract;
@@ -63,6 +64,7 @@ pub fn router(app: App) -> Router {
         .route("/v2/tokens/{id}", delete(admin::revoke_token))
         .route("/v2/members", get(admin::list_members).post(admin::create_member))
         .route("/v2/members/{id}", get(admin::find_member).patch(admin::change_member).delete(admin::delete_member))
+        .route("/v2/backup", get(backup::backup))
         .route("/healthz", get(is_alive))
         .route("/readyz", get(is_ready));
     frame::frame(routes, &app.config.cors_origins).with_state(app)

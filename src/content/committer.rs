@@ -74,6 +74,7 @@ impl Committer {
                 self.checkpointer.run_if_due(&mut self.log, &self.indexes);
             }
         }
+        self.sweep();
         if !self.broken.load(Ordering::SeqCst) {
             self.checkpointer.run_last(&mut self.log, &self.indexes);
         }

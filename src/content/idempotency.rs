@@ -1,4 +1,4 @@
-//! Requests that are done once, however often they are sent (`API.md` 5.9).
+//! Requests that are done once, however often they are sent (`API.md` 4.13).
 //!
 //! The committer decides: it finds a kept answer, or does what is asked and keeps the answer in the same log record. So
 //! of two requests with one key that race, the second is decided when the first one's answer is there. What an answer
@@ -136,10 +136,13 @@ impl Content {
     }
 }
 
+/// The same as [`Word`], from what the committer decided.
+type WordOutcome = dyn Fn(&Result<Outcome>, &Working<'_>) -> Option<Vec<u8>> + Send;
+
 /// A request as the committer keeps its answer.
 pub(crate) struct Keeping {
     once: Once,
-    word: Box<dyn Fn(&Result<Outcome>, &Working<'_>) -> Option<Vec<u8>> + Send>,
+    word: Box<WordOutcome>,
 }
 
 impl Keeping {
