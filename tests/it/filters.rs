@@ -420,7 +420,7 @@ fn sorting_is_by_the_language_of_the_variant() {
         ],
     });
     server.post("/v2/blueprints", &body).expect(201);
-    for (key, value) in ["zebra", "ähnlich", "apfel", "Apfel", "a b", "ab"].iter().enumerate().map(|(at, v)| (at, v)) {
+    for (key, value) in ["zebra", "ähnlich", "apfel", "Apfel", "a b", "ab"].iter().enumerate() {
         let key = char::from(b'a' + key as u8);
         let copy = |text: &str| json!({ "k": key, "v": text });
         let chinese = ["爸", "阿"].get(usize::from(key as u8 - b'a')).copied();
