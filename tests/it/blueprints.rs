@@ -1,4 +1,4 @@
-//! Blueprints: their bodies, and what a change of one means for what is stored (`API.md` 6.1, 6.2).
+//! Blueprints: their bodies, and what a change of one means for what is stored (`API.md` 4.9).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Lists, pages, links, entity tags, selection of fields, export (`API.md` 2, 4.2, 4.3, 4.12).
+//! Lists, pages, links, entity tags, selection of fields, export (`API.md` 4.2, 4.3 and 4.5.6).
 
 use serde_json::{Value, json};
 
