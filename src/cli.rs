@@ -2,15 +2,18 @@
 //!
 //! Standard output is theirs: what a command answers. What the server notes goes to standard error.
 
+mod analytics;
 mod import;
 mod remote;
 mod serve;
 mod token;
 
 use std::io::Write as _;
+use std::sync::Arc;
 
+use crate::analytics::{self as figures, Analytics, AnalyticsOptions, OpenError};
 use crate::config::{Cli, Command, Config, ConfigError, ServerArgs};
-use crate::content::{Content, ContentOptions, StartError};
+use crate::content::{Content, ContentOptions, StartError, now};
 use crate::model::error::Error;
 
 /// Why a command failed: what the person at the terminal is told.
@@ -22,6 +25,9 @@ pub enum CliError {
     /// The data folder cannot be opened.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The analytics cannot be opened.
+    #[error(transparent)]
+    Analytics(#[from] OpenError),
     /// Content refused.
     #[error("{0}")]
     Content(#[from] Error),
@@ -60,6 +66,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Serve(args) => serve::serve(*args).await,
             Command::Token(args) => token::token(args.command).await,
             Command::Import(args) => import::import(args).await,
+            Command::Analytics(args) => analytics::analytics(args.command).await,
         }
     })
 }
@@ -95,6 +102,23 @@ async fn open(config: &Config) -> Result<Content, CliError> {
     };
     let opened = tokio::task::spawn_blocking(move || Content::open(&options)).await;
     opened.map_err(|error| failed("opening the data folder", &error))?.map_err(CliError::from)
+}
+
+async fn open_analytics(config: &Config) -> Result<Analytics, CliError> {
+    let settings = &config.analytics;
+    let options = AnalyticsOptions {
+        folder: figures::folder_in(&config.data),
+        sites: settings.sites.clone(),
+        country_file: settings.country_file.clone(),
+        retention_days: settings.retention_days,
+        clock: Arc::new(now),
+    };
+    let opened = tokio::task::spawn_blocking(move || Analytics::open(&options)).await;
+    opened.map_err(|error| failed("opening the analytics", &error))?.map_err(CliError::from)
+}
+
+async fn close_analytics(analytics: Analytics) -> Result<(), CliError> {
+    tokio::task::spawn_blocking(move || analytics.close()).await.map_err(|error| failed("closing the analytics", &error))
 }
 
 async fn close(content: Content) -> Result<(), CliError> {

@@ -2,6 +2,7 @@
 //! that is ready to use. Every setting is a flag, an environment variable and a key of `bindery.toml`; the first of
 //! these that says something counts. Knows nothing of what the settings do.
 
+mod analytics;
 mod cli;
 mod settings;
 
@@ -16,8 +17,11 @@ use url::Url;
 
 use crate::model::html::DEFAULT_VIDEO_HOSTS;
 
-pub use cli::{Cli, Command, ImportArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand};
-pub use settings::Settings;
+pub use analytics::{AnalyticsConfig, Network};
+pub use cli::{
+    AnalyticsArgs, AnalyticsCommand, Cli, Command, ImportArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand,
+};
+pub use settings::{AnalyticsSettings, Settings};
 
 /// The file that is read where no other is named; it may be missing.
 const DEFAULT_FILE: &str = "bindery.toml";
@@ -47,6 +51,8 @@ pub struct Config {
     pub video_hosts: Vec<String>,
     /// The memory that the store's cache may take.
     pub store_cache_bytes: u64,
+    /// The settings of the analytics.
+    pub analytics: AnalyticsConfig,
 }
 
 /// The value of `BINDERY_ADMIN_TOKEN`. Never shown.
@@ -105,6 +111,7 @@ impl Config {
             log: log_filter(said.log.unwrap_or_else(|| "info".to_owned()))?,
             video_hosts: said.video_hosts.unwrap_or_else(|| DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_bytes: at_least_one("store_cache_mib", said.store_cache_mib.unwrap_or(256))? << 20,
+            analytics: AnalyticsConfig::resolve(said.analytics)?,
         })
     }
 }

@@ -39,7 +39,7 @@ fn routes(settings: Settings) -> Router {
         .route("/panic", get(panics))
         .route("/slow", get(async || tokio::time::sleep(Duration::from_millis(300)).await))
         .route("/stuck", get(async || std::future::pending::<()>().await));
-    frame::frame(routes, &app.config.cors_origins).with_state(app)
+    frame::frame(routes, Router::new(), &app.config.cors_origins).with_state(app)
 }
 
 async fn panics() -> StatusCode {
