@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
@@ -46,7 +46,7 @@ use rollup::Traffic;
 use salts::Salts;
 use worker::{Job, Worker};
 
-pub use event::{Event, Hit, site_host};
+pub use event::{Event, Hit};
 pub use import::{Import, ImportOutcome};
 pub use report::Report;
 
@@ -76,6 +76,20 @@ pub struct AnalyticsOptions {
     pub clock: Clock,
 }
 
+impl AnalyticsOptions {
+    /// The analytics of a data folder, which count no site, keep all days and go by the system's clock.
+    pub fn in_folder(data: &Path) -> AnalyticsOptions {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis);
+        AnalyticsOptions {
+            folder: data.join("analytics"),
+            sites: Vec::new(),
+            country_file: None,
+            retention_days: None,
+            clock: Arc::new(now),
+        }
+    }
+}
+
 /// Why analytics cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("the analytics in {folder} cannot be opened: {cause}")]
@@ -87,7 +101,14 @@ pub struct OpenError {
 /// The analytics of one data folder. Clones share it.
 #[derive(Clone)]
 pub struct Analytics {
+    handle: Arc<Handle>,
+}
+
+/// The way to the thread; it ends when nobody has this any more.
+struct Handle {
     shared: Arc<Shared>,
+    queue: Mutex<Option<SyncSender<Job>>>,
+    worker: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -96,8 +117,6 @@ struct Shared {
     state: RwLock<State>,
     countries: Countries,
     clock: Clock,
-    queue: Mutex<Option<SyncSender<Job>>>,
-    worker: Mutex<Option<JoinHandle<()>>>,
     /// One import at a time is put in place.
     importing: Mutex<()>,
     dropped: AtomicU64,
@@ -139,24 +158,24 @@ impl Analytics {
             state: RwLock::new(state),
             countries,
             clock: Arc::clone(&options.clock),
-            queue: Mutex::new(Some(queue)),
-            worker: Mutex::new(None),
             importing: Mutex::new(()),
             dropped: AtomicU64::new(0),
         });
         let worker = Worker::new(Arc::clone(&shared), log, salts, options);
         let thread = std::thread::Builder::new().name("analytics".to_owned()).spawn(move || worker.run(&jobs));
-        *shared.worker.lock() = Some(thread.map_err(|error| fail(&error))?);
-        Ok(Analytics { shared })
+        let thread = thread.map_err(|error| fail(&error))?;
+        let handle = Handle { shared, queue: Mutex::new(Some(queue)), worker: Mutex::new(Some(thread)) };
+        Ok(Analytics { handle: Arc::new(handle) })
     }
 
     /// Takes a pageview: it is counted before any report that is asked for afterwards, and on disk within a second. It
     /// never waits: if more come than can be counted, they are dropped, and how many is logged.
     pub fn take(&self, hit: Hit) {
-        let job = Job::Hit { at: (self.shared.clock)(), hit: Box::new(hit) };
-        let sent = self.shared.queue.lock().as_ref().map(|queue| queue.try_send(job));
+        let shared = &self.handle.shared;
+        let job = Job::Hit { at: (shared.clock)(), hit: Box::new(hit) };
+        let sent = self.handle.queue.lock().as_ref().map(|queue| queue.try_send(job));
         if !matches!(sent, Some(Ok(()))) {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -165,11 +184,12 @@ impl Analytics {
     /// # Errors
     /// `INVALID_PARAMETER`.
     pub fn report(&self, report: &Report, raw_query: &str) -> Result<Value> {
-        let now = (self.shared.clock)();
+        let shared = &self.handle.shared;
+        let now = (shared.clock)();
         let question = report.read(raw_query, now)?;
         self.settle()?;
-        let state = self.shared.state.read();
-        question.answer(&state, &self.shared.names, now).map_err(Error::internal)
+        let state = shared.state.read();
+        question.answer(&state, &shared.names, now).map_err(Error::internal)
     }
 
     /// Begins to import an access log of a site.
@@ -179,23 +199,18 @@ impl Analytics {
 
     /// Counts what is queued, and returns when all is on disk. Nothing is taken any more.
     pub fn close(&self) {
-        self.shared.queue.lock().take();
-        if let Some(worker) = self.shared.worker.lock().take()
-            && worker.join().is_err()
-        {
-            tracing::error!("the analytics thread ended with a panic; the next start counts its log again");
-        }
+        self.handle.close();
     }
 
     /// How many pageviews were dropped since the start because more came than could be counted.
     pub fn dropped(&self) -> u64 {
-        self.shared.dropped.load(Ordering::Relaxed)
+        self.handle.shared.dropped.load(Ordering::Relaxed)
     }
 
     /// Waits until everything that was taken is counted.
     fn settle(&self) -> Result<()> {
         let closed = || Error::new(Code::Overloaded, "the server is shutting down; try again in a moment");
-        let queue = self.shared.queue.lock().clone().ok_or_else(closed)?;
+        let queue = self.handle.queue.lock().clone().ok_or_else(closed)?;
         let (done, counted) = sync_channel(1);
         match queue.try_send(Job::Settle(done)) {
             Ok(()) => {
@@ -209,7 +224,19 @@ impl Analytics {
     }
 }
 
-/// The folder of analytics within a data folder.
-pub fn folder_in(data: &Path) -> PathBuf {
-    data.join("analytics")
+impl Handle {
+    fn close(&self) {
+        self.queue.lock().take();
+        if let Some(worker) = self.worker.lock().take()
+            && worker.join().is_err()
+        {
+            tracing::error!("the analytics thread ended with a panic; the next start counts its log again");
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.close();
+    }
 }

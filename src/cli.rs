@@ -8,12 +8,11 @@ mod remote;
 mod serve;
 mod token;
 
-use std::io::Write as _;
-use std::sync::Arc;
+use std::io::{IsTerminal as _, Write as _};
 
-use crate::analytics::{self as figures, Analytics, AnalyticsOptions, OpenError};
+use crate::analytics::{Analytics, AnalyticsOptions, OpenError};
 use crate::config::{Cli, Command, Config, ConfigError, ServerArgs};
-use crate::content::{Content, ContentOptions, StartError, now};
+use crate::content::{Content, ContentOptions, StartError};
 use crate::model::error::Error;
 
 /// Why a command failed: what the person at the terminal is told.
@@ -83,7 +82,8 @@ fn print(line: &str) {
 fn start_log(filter: &str) {
     let filter = tracing_subscriber::EnvFilter::new(filter);
     // A second start in one process keeps the first subscriber.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
 }
 
 /// Opens the data folder that the arguments name, for a command that works on it alone.
@@ -99,6 +99,7 @@ async fn open(config: &Config) -> Result<Content, CliError> {
         admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
         video_hosts: config.video_hosts.clone(),
         store_cache_bytes: config.store_cache_bytes,
+        index: bindery_index::Options::default(),
     };
     let opened = tokio::task::spawn_blocking(move || Content::open(&options)).await;
     opened.map_err(|error| failed("opening the data folder", &error))?.map_err(CliError::from)
@@ -107,11 +108,10 @@ async fn open(config: &Config) -> Result<Content, CliError> {
 async fn open_analytics(config: &Config) -> Result<Analytics, CliError> {
     let settings = &config.analytics;
     let options = AnalyticsOptions {
-        folder: figures::folder_in(&config.data),
         sites: settings.sites.clone(),
         country_file: settings.country_file.clone(),
         retention_days: settings.retention_days,
-        clock: Arc::new(now),
+        ..AnalyticsOptions::in_folder(&config.data)
     };
     let opened = tokio::task::spawn_blocking(move || Analytics::open(&options)).await;
     opened.map_err(|error| failed("opening the analytics", &error))?.map_err(CliError::from)
@@ -122,5 +122,7 @@ async fn close_analytics(analytics: Analytics) -> Result<(), CliError> {
 }
 
 async fn close(content: Content) -> Result<(), CliError> {
-    tokio::task::spawn_blocking(move || content.close()).await.map_err(|error| failed("closing the data folder", &error))
+    tokio::task::spawn_blocking(move || content.close())
+        .await
+        .map_err(|error| failed("closing the data folder", &error))
 }

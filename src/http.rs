@@ -4,9 +4,11 @@
 
 mod administration;
 mod analytics;
+mod bulk;
 pub mod error;
 pub mod extract;
 mod frame;
+mod idempotency;
 pub mod request_id;
 mod resources;
 pub mod respond;
@@ -47,6 +49,9 @@ pub struct App {
 pub fn router(app: App) -> Router {
     let routes = Router::new()
         .route("/v2/resources/{blueprint}", get(resources::list).post(resources::create))
+        .route("/v2/resources/{blueprint}/bulk", post(bulk::create).patch(bulk::update).delete(bulk::delete))
+        .route("/v2/resources/{blueprint}/bulk-publish", post(bulk::publish))
+        .route("/v2/resources/{blueprint}/bulk-unpublish", post(bulk::unpublish))
         .route("/v2/resources/{blueprint}/export", get(resources::export))
         .route("/v2/resources/{blueprint}/import", post(resources::import))
         .route(
@@ -61,10 +66,7 @@ pub fn router(app: App) -> Router {
         .route("/v2/tokens", get(admin::list_tokens).post(admin::create_token))
         .route("/v2/tokens/{id}", delete(admin::revoke_token))
         .route("/v2/members", get(admin::list_members).post(admin::create_member))
-        .route(
-            "/v2/members/{id}",
-            get(admin::find_member).patch(admin::change_member).delete(admin::delete_member),
-        )
+        .route("/v2/members/{id}", get(admin::find_member).patch(admin::change_member).delete(admin::delete_member))
         .route("/healthz", get(is_alive))
         .route("/readyz", get(is_ready))
         .merge(analytics::reports());

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
-use url::{Host, Url};
+use url::Url;
 
 use crate::model::error::{Code, Error};
 use crate::model::json;
@@ -104,16 +104,6 @@ impl Event {
 /// The address of a page on a host.
 pub(super) fn page_url(text: &str) -> Option<Url> {
     Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
-}
-
-/// A host as sites are named: lower case, names of other scripts in their ASCII form, without a port. Nothing if it is
-/// none.
-pub fn site_host(text: &str) -> Option<String> {
-    if text.is_empty() || text.contains(['/', '?', '#', '@', '\\']) || text.contains(char::is_whitespace) {
-        return None;
-    }
-    let url = page_url(&format!("http://{text}/"))?;
-    url.host().map(|host: Host<&str>| host.to_string())
 }
 
 /// A page's path: that of its address, decoded, with one slash at its beginning and none at its end.

@@ -148,7 +148,7 @@ impl Import {
         if !last.is_empty() {
             self.line(&last);
         }
-        let shared = std::sync::Arc::clone(&self.analytics.shared);
+        let shared = std::sync::Arc::clone(&self.analytics.handle.shared);
         let _one_at_a_time = shared.importing.lock();
         self.place(&shared).map_err(Error::internal)
     }
@@ -180,7 +180,7 @@ impl Import {
             self.outcome.robots += 1;
             return;
         };
-        let shared = &self.analytics.shared;
+        let shared = &self.analytics.handle.shared;
         let country = shared.countries.find(line.address.parse::<IpAddr>().ok(), None);
         let referrer = referrer_host(&line.referrer, &self.site);
         let traits = [referrer.as_str(), agent.device, agent.browser, &country].map(|text| shared.names.number(text));

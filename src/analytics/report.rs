@@ -6,11 +6,12 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::State;
-use super::event::{page_path, site_host};
+use super::event::page_path;
 use super::names::{Name, Names};
 use super::period::{Interval, Period};
 use super::rollup::{Day, Hour, Rollup, Trait};
 use crate::model::error::{Code, Error};
+use crate::model::site::site_host;
 use crate::model::time::Millis;
 use crate::query::{RawParams, quote};
 

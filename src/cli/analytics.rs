@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 use super::import::decompress;
 use super::remote::Remote;
 use super::{CliError, close_analytics, failed, open_analytics, print, start_log};
-use crate::analytics::{ImportOutcome, site_host};
+use crate::analytics::ImportOutcome;
 use crate::config::{AnalyticsCommand, Config, ServerArgs};
 use crate::model::error::Error;
+use crate::model::site::site_host;
 
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_IN_FLIGHT: usize = 4;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::ConfigError;
 use super::settings::AnalyticsSettings;
-use crate::analytics::site_host;
+use crate::model::site::site_host;
 
 /// The settings of the analytics.
 #[derive(Debug, Clone, PartialEq)]

@@ -47,8 +47,7 @@ pub(crate) fn plan(
     force: bool,
 ) -> Result<BlueprintPlan> {
     let survey = Survey::new(sanitizer, current, next);
-    let mut plan =
-        BlueprintPlan { changes, loses: Vec::new(), conflicts: Conflict { count: 0, ids: Vec::new() } };
+    let mut plan = BlueprintPlan { changes, loses: Vec::new(), conflicts: Conflict { count: 0, ids: Vec::new() } };
     if survey.is_empty() {
         return Ok(plan);
     }
@@ -112,8 +111,7 @@ pub(crate) fn claim_unique(working: &mut Working<'_>, current: &Blueprint, next:
     if turned.is_empty() {
         return Ok(());
     }
-    let resources: Vec<(ResourceId, Meta)> =
-        working.scan(Prefix::Resources(current.number))?.collect::<Result<_>>()?;
+    let resources: Vec<(ResourceId, Meta)> = working.scan(Prefix::Resources(current.number))?.collect::<Result<_>>()?;
     for (id, meta) in resources {
         for (variant, values) in load_copies(working, current, id, &meta)? {
             for (place, number, becomes_unique) in &turned {

@@ -1,4 +1,4 @@
-//! An export: the state of one moment, written a piece at a time at constant memory (`API.md` 4.12).
+//! An export: the state of one moment, written a piece at a time at constant memory (`API.md` 4.5.6).
 
 use std::fmt::Write as _;
 
@@ -159,16 +159,20 @@ impl Export {
     fn csv_record(&self, json: &str) -> Result<String> {
         let object: Map<String, Value> = serde_json::from_str(json).map_err(Error::internal)?;
         let attributes = object.get("attributes").and_then(Value::as_object);
-        let n_keys = self.params.selection.keys().iter().filter(|key| {
-            !matches!(key, Selected::Attributes | Selected::Relationships)
-        });
+        let n_keys = self
+            .params
+            .selection
+            .keys()
+            .iter()
+            .filter(|key| !matches!(key, Selected::Attributes | Selected::Relationships));
         let n_keys = n_keys.count();
         let cells: Vec<String> = self
             .csv_columns()
             .iter()
             .enumerate()
             .map(|(place, column)| {
-                let value = if place < n_keys { object.get(column) } else { attributes.and_then(|all| all.get(column)) };
+                let value =
+                    if place < n_keys { object.get(column) } else { attributes.and_then(|all| all.get(column)) };
                 csv_cell(value.unwrap_or(&Value::Null))
             })
             .collect();

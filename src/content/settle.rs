@@ -39,6 +39,14 @@ pub(crate) enum StateEffect {
 }
 
 impl StateEffect {
+    /// The number of the blueprint that it takes away.
+    pub(crate) fn lost_blueprint(&self) -> Option<u32> {
+        match self {
+            StateEffect::NoBlueprint { number, .. } => Some(*number),
+            _ => None,
+        }
+    }
+
     /// Makes it visible.
     pub(crate) fn apply(self, indexes: &bindery_index::Indexes, cell: &StateCell, version: u64) {
         match self {
@@ -86,6 +94,7 @@ pub(crate) fn settle(
         Command::CreateMember(draft) => create_member(state, working, draft),
         Command::ChangeMember(id, patch) => change_member(state, working, id, patch),
         Command::DeleteMember(id) => delete_member(state, working, id),
+        Command::Wait => Ok(Settled { outcome: Outcome::Done, effect: StateEffect::Nothing }),
         Command::Write(_) | Command::Checkpoint => Err(Error::internal("a command that is decided elsewhere")),
     }
 }
@@ -108,7 +117,7 @@ fn create_blueprint(state: &State, working: &mut Working<'_>, draft: Draft) -> R
     Ok(Settled { outcome, effect: StateEffect::NewBlueprint(blueprint, changes) })
 }
 
-/// The one resource of a singular blueprint, made with it, published (`API.md` 5.7).
+/// The one resource of a singular blueprint, made with it, published (`API.md` 2.3).
 fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_index::Change> {
     let id = working.new_id()?;
     let now = working.now;

@@ -3,12 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use axum::Router;
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Extension, RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, USER_AGENT};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get, post};
-use axum::Router;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -17,10 +18,11 @@ use super::App;
 use super::error::Answer;
 use super::extract::{Bearer, JsonBody};
 use super::respond::{is_unmodified, json};
-use crate::analytics::{Event, Hit, Report, site_host};
+use crate::analytics::{Event, Hit, Report};
 use crate::config::{AnalyticsConfig, Config};
 use crate::model::ability::Ability;
 use crate::model::error::{Code, Error};
+use crate::model::site::site_host;
 use crate::query::{RawParams, quote};
 use rate::RateLimit;
 
@@ -164,7 +166,7 @@ fn parse_address(text: &str) -> Option<IpAddr> {
     address.map(|address| address.to_canonical())
 }
 
-async fn import(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery, body: JsonBody) -> Answer {
+async fn import(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery, body: Body) -> Answer {
     access.require(&[Ability::Manage])?;
     let params = RawParams::parse(raw.as_deref().unwrap_or_default());
     let sent = params.single("site")?.unwrap_or_default();
@@ -172,7 +174,7 @@ async fn import(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): R
         let message = format!("`site` is {}; it takes the host that the log is of, such as `www.example.com`", quote(sent));
         Error::new(Code::InvalidParameter, message)
     })?;
-    let (pieces, mut received) = mpsc::channel::<axum::body::Bytes>(PIECES_IN_FLIGHT);
+    let (pieces, mut received) = mpsc::channel::<Bytes>(PIECES_IN_FLIGHT);
     let mut import = app.analytics.import(&site);
     let counting = tokio::task::spawn_blocking(move || {
         while let Some(piece) = received.blocking_recv() {
@@ -180,7 +182,7 @@ async fn import(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): R
         }
         import
     });
-    let mut body = body.pieces();
+    let mut body = body.into_data_stream();
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;
         if pieces.send(piece).await.is_err() {

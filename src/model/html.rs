@@ -1,4 +1,4 @@
-//! HTML that people send: sanitised on its way in, and its text form (`API.md` 5.4 and 4.1).
+//! HTML that people send: sanitised on its way in, and its text form (`API.md` 2.4.7 and 4.6).
 //!
 //! Owns the rules of what stays; the tables are in [`allowed`]. Knows nothing of fields. ammonia parses and cleans;
 //! around it stand a guard against markup that is expensive to parse ([`cost`]), what ammonia cannot express

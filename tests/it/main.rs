@@ -1,2 +1,8 @@
-//! Everything that is driven from outside.
+//! Everything that is driven from outside: one binary, so that it links once and its tests run in parallel.
 
+#![allow(clippy::unwrap_used)]
+
+mod oracle;
+mod recovery;
+mod support;
+mod tidy;
