@@ -1,4 +1,4 @@
-//! Tokens and members: who may do what (`API.md` 5 and 6). Knows no HTTP; the store keeps what `encode` gives.
+//! Tokens and members: who may do what (`API.md` 5 and 4.10). Knows no HTTP; the store keeps what `encode` gives.
 
 use std::collections::HashMap;
 
@@ -61,8 +61,7 @@ impl Access {
 
     /// Whether the ability is there; `preview` includes `view`.
     pub fn may(&self, ability: Ability) -> bool {
-        self.abilities.contains(&ability)
-            || (ability == Ability::View && self.abilities.contains(&Ability::Preview))
+        self.abilities.contains(&ability) || (ability == Ability::View && self.abilities.contains(&Ability::Preview))
     }
 
     /// `FORBIDDEN` unless one of the abilities is there.
@@ -126,11 +125,7 @@ impl Tokens {
         if token.expires_at.is_some_and(|expires_at| expires_at <= now) {
             return Err(unauthenticated("this token has expired"));
         }
-        Ok(Access {
-            token: token.id.clone(),
-            abilities: token.abilities.clone(),
-            blueprints: token.blueprints.clone(),
-        })
+        Ok(Access { token: token.id.clone(), abilities: token.abilities.clone(), blueprints: token.blueprints.clone() })
     }
 }
 

@@ -7,7 +7,7 @@ mod remote;
 mod serve;
 mod token;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use crate::config::{Cli, Command, Config, ConfigError, ServerArgs};
 use crate::content::{Content, ContentOptions, StartError};
@@ -76,7 +76,8 @@ fn print(line: &str) {
 fn start_log(filter: &str) {
     let filter = tracing_subscriber::EnvFilter::new(filter);
     // A second start in one process keeps the first subscriber.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
 }
 
 /// Opens the data folder that the arguments name, for a command that works on it alone.
@@ -92,11 +93,14 @@ async fn open(config: &Config) -> Result<Content, CliError> {
         admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
         video_hosts: config.video_hosts.clone(),
         store_cache_bytes: config.store_cache_bytes,
+        index: bindery_index::Options::default(),
     };
     let opened = tokio::task::spawn_blocking(move || Content::open(&options)).await;
     opened.map_err(|error| failed("opening the data folder", &error))?.map_err(CliError::from)
 }
 
 async fn close(content: Content) -> Result<(), CliError> {
-    tokio::task::spawn_blocking(move || content.close()).await.map_err(|error| failed("closing the data folder", &error))
+    tokio::task::spawn_blocking(move || content.close())
+        .await
+        .map_err(|error| failed("closing the data folder", &error))
 }

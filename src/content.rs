@@ -19,19 +19,23 @@ use crate::base;
 use crate::content::checkpoint::Checkpointer;
 use crate::content::command::{Command, Outcome};
 use crate::content::committer::{Committer, Job};
+use crate::content::idempotency::Keeping;
 use crate::content::state::{State, StateCell};
+use crate::content::sweep::Sweeper;
 use crate::model::error::{Code, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::time::Millis;
 use crate::store::Store;
 
 mod administer;
+mod bulk;
 mod checkpoint;
 mod command;
 mod committer;
 mod decide;
 mod evolve;
 mod export;
+mod idempotency;
 mod import;
 mod prepare;
 mod read;
@@ -40,16 +44,19 @@ mod record;
 mod recovery;
 mod settle;
 mod state;
+mod sweep;
 mod working;
 mod writing;
 
 pub use administer::{BlueprintBody, Replacing, Secret};
+pub use bulk::{BulkAnswer, Operation};
 pub use export::Export;
+pub use idempotency::{Done, Fingerprint, Keep, Once, OnceKey};
 pub use import::{Import, ImportLine};
 pub use read::Answer;
 pub use reading::{ListAnswer, Reading};
 pub use recovery::StartError;
-pub use writing::{Etags, Writing};
+pub use writing::{Created, Etags, Writing};
 
 /// How many commands may wait for the committer; more are refused with `OVERLOADED`.
 const QUEUE_COMMANDS: usize = 1024;
@@ -65,6 +72,8 @@ pub struct ContentOptions {
     pub video_hosts: Vec<String>,
     /// How much memory the store may use as a cache.
     pub store_cache_bytes: u64,
+    /// When indexes write to disk and what they keep; the default is right but for tests.
+    pub index: bindery_index::Options,
 }
 
 /// The content of one data folder. Clones share it.
@@ -97,7 +106,7 @@ impl Content {
         let (log, store, recovered) =
             base::recover(folder, &options.recover_options()).map_err(|error| folder_error(folder, &error))?;
         let was_empty = log.last() == 0;
-        let indexes = bindery_index::Indexes::open(&folder.join("index"), bindery_index::Options::default())
+        let indexes = bindery_index::Indexes::open(&folder.join("index"), options.index.clone())
             .map_err(|error| folder_error(folder, &error))?;
         let blueprints = recovery::load_blueprints(&store)?;
         let checkpoint = indexes.number();
@@ -110,6 +119,7 @@ impl Content {
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
+        let sweeper = Sweeper::new(recovery::lost_blueprints(&store, &blueprints)?);
         let committer = Committer {
             checkpointer: Checkpointer::new(folder.clone(), store.clone(), checkpoint.min(log.last()), base),
             log,
@@ -119,7 +129,7 @@ impl Content {
             sanitizer: Arc::clone(&sanitizer),
             last_id,
             last_time,
-            superseded: std::collections::VecDeque::new(),
+            sweeper,
             broken: Arc::clone(&broken),
         };
         let (queue, jobs) = sync_channel(QUEUE_COMMANDS);
@@ -189,9 +199,14 @@ impl Content {
 
     /// Hands a command to the committer. The answer comes when it is durable and visible.
     async fn submit(&self, command: Command) -> Result<Outcome> {
+        self.submit_keeping(command, None).await
+    }
+
+    /// The same for a command whose answer may be kept: then that is the outcome.
+    async fn submit_keeping(&self, command: Command, keeping: Option<Keeping>) -> Result<Outcome> {
         let (reply, answer) = oneshot::channel();
         let sent = match &*self.shared.queue.lock() {
-            Some(queue) => queue.try_send(Job { command, reply }),
+            Some(queue) => queue.try_send(Job { command, keeping, reply }),
             None => return Err(overloaded("the server is shutting down")),
         };
         match sent {

@@ -24,7 +24,7 @@ const CONTACT_MESSAGES: &[u8] = include_bytes!("demo/contact-messages.ndjson");
 /// `INTERNAL` if the demonstration does not fit this version of the server; those of any write.
 pub async fn fill(content: &Content, access: &Access) -> Result<()> {
     for blueprint in BLUEPRINTS {
-        content.create_blueprint(access, blueprint.as_bytes()).await?;
+        content.create_blueprint(access, blueprint.as_bytes(), None).await?;
     }
     let articles = zstd::decode_all(ARTICLES).map_err(Error::internal)?;
     for (slug, lines) in [

@@ -3,9 +3,12 @@
 //! Handlers are a translation table: extract, one call, respond. Only this module names axum, statuses and headers.
 
 mod administration;
+mod bulk;
+mod drain;
 pub mod error;
 pub mod extract;
 mod frame;
+mod idempotency;
 pub mod request_id;
 mod resources;
 pub mod respond;
@@ -43,6 +46,9 @@ pub struct App {
 pub fn router(app: App) -> Router {
     let routes = Router::new()
         .route("/v2/resources/{blueprint}", get(resources::list).post(resources::create))
+        .route("/v2/resources/{blueprint}/bulk", post(bulk::create).patch(bulk::update).delete(bulk::delete))
+        .route("/v2/resources/{blueprint}/bulk-publish", post(bulk::publish))
+        .route("/v2/resources/{blueprint}/bulk-unpublish", post(bulk::unpublish))
         .route("/v2/resources/{blueprint}/export", get(resources::export))
         .route("/v2/resources/{blueprint}/import", post(resources::import))
         .route(
@@ -57,10 +63,7 @@ pub fn router(app: App) -> Router {
         .route("/v2/tokens", get(admin::list_tokens).post(admin::create_token))
         .route("/v2/tokens/{id}", delete(admin::revoke_token))
         .route("/v2/members", get(admin::list_members).post(admin::create_member))
-        .route(
-            "/v2/members/{id}",
-            get(admin::find_member).patch(admin::change_member).delete(admin::delete_member),
-        )
+        .route("/v2/members/{id}", get(admin::find_member).patch(admin::change_member).delete(admin::delete_member))
         .route("/healthz", get(is_alive))
         .route("/readyz", get(is_ready));
     frame::frame(routes, &app.config.cors_origins).with_state(app)

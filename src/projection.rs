@@ -74,7 +74,10 @@ pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
 }
 
 /// The column values of checked values, each with its field's place in the blueprint. Nulls give none.
-pub fn project<'a>(blueprint: &Blueprint, values: impl IntoIterator<Item = (usize, &'a Json)>) -> Vec<(ColumnId, Value)> {
+pub fn project<'a>(
+    blueprint: &Blueprint,
+    values: impl IntoIterator<Item = (usize, &'a Json)>,
+) -> Vec<(ColumnId, Value)> {
     let mut projected = Vec::new();
     for (place, value) in values {
         project_field(&blueprint.fields[place], value, &mut projected);

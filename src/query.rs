@@ -1,4 +1,4 @@
-//! What a query string asks for: raw string → raw parameters → typed query (`API.md` 3 and 4).
+//! What a query string asks for: raw string → raw parameters → typed query (`API.md` 2.5 and 4.2 to 4.7).
 //!
 //! Owns every rule of reading parameters and every message about them. It must not know HTTP, tokens or stored data:
 //! who may see drafts is the caller's to add, with [`published_only`].

@@ -20,8 +20,6 @@ pub(crate) use write::write;
 
 mod bits;
 mod strings;
-#[cfg(test)]
-mod tests;
 mod write;
 
 /// What a column's values are stored as. Part of the file format.

@@ -12,9 +12,6 @@ use crate::state::{Part, State};
 use crate::text::fold;
 use crate::value::{Prepared, rank_of_number};
 
-/// If so few are left, the rest of a conjunction is asked of each of them. (Tests want to see both ways.)
-const FEW: usize = if cfg!(test) { 4 } else { 2_000 };
-
 /// Evaluates filters in one state and one variant.
 pub(crate) struct Evaluator<'a> {
     shared: &'a Shared,
@@ -126,7 +123,7 @@ impl<'a> Evaluator<'a> {
             return Some(bits);
         }
         let changed = self.shared.changes.lock().between(version, self.state.version)?;
-        if changed.len() > FEW.max(self.state.total / 32) {
+        if changed.len() > self.shared.options.asked_alone.max(self.state.total / 32) {
             return None;
         }
         let mut bits = Bitmap::clone(&bits);
@@ -180,7 +177,7 @@ impl<'a> Evaluator<'a> {
         nodes.sort_by_key(|node| node.cost());
         let mut left = Arc::clone(&self.state.live);
         for (place, node) in nodes.iter().enumerate() {
-            if node.cost() > 0 && left.count() <= FEW {
+            if node.cost() > 0 && left.count() <= self.shared.options.asked_alone {
                 let rest = &nodes[place..];
                 let holds = |&slot: &u32| rest.iter().all(|node| self.holds(node, slot));
                 return Ok(Arc::new(left.iter().filter(holds).collect()));

@@ -12,12 +12,6 @@ use crate::query::{Hit, Hits, Query};
 use crate::schema::VariantNumber;
 use crate::state::State;
 
-/// Results up to this size are sorted by themselves where no order of all is known.
-const SORTED_ALONE: usize = if cfg!(test) { 8 } else { 5_000 };
-
-/// Results up to this size are sorted by themselves in any case.
-const ALWAYS_ALONE: usize = if cfg!(test) { 2 } else { 64 };
-
 /// One version of an index, unchanging as long as it is held. Cheap to clone.
 #[derive(Clone)]
 pub struct Snapshot {
@@ -95,12 +89,13 @@ impl Snapshot {
 
     /// Chooses between sorting the result alone and picking it from an order of all slots.
     fn sorted(&self, query: &Query, bits: Arc<Bitmap>, total: usize, page: Option<(usize, usize)>) -> Answer {
+        let options = &self.shared.options;
         let sorter = Sorter::new(&self.shared, &self.state, query.variant, &query.sort);
         let alone = || Answer::Slots(Arc::new(sorter.sort(bits.iter().collect())));
-        if total <= ALWAYS_ALONE {
+        if total <= options.always_alone {
             return alone();
         }
-        let order = match total <= SORTED_ALONE {
+        let order = match total <= options.sorted_alone {
             false => sorter.order(),
             true => match sorter.known() {
                 Some(order) if steps(order.len(), total, page) <= total * 256 => order,

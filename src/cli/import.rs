@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
-use super::remote::Remote;
+use super::remote::{Remote, root_cause};
 use super::{CliError, close, failed, open_folder, print};
 use crate::access::Access;
 use crate::config::ImportArgs;
@@ -111,7 +111,12 @@ async fn import_to_folder(
     Ok(())
 }
 
-async fn import_to_server(remote: &Remote, blueprint: &str, mut lines: Lines, tally: &mut Tally) -> Result<(), CliError> {
+async fn import_to_server(
+    remote: &Remote,
+    blueprint: &str,
+    mut lines: Lines,
+    tally: &mut Tally,
+) -> Result<(), CliError> {
     let (body, stream) = mpsc::channel(BATCHES_IN_FLIGHT);
     let path = format!("/v2/resources/{blueprint}/import");
     let answers = read_answers(remote, &path, stream);
@@ -148,7 +153,7 @@ fn read_answers(remote: &Remote, path: &str, body: Lines) -> impl tokio_stream::
         let outcome = async {
             let mut response = remote.post_stream(&path, body).await?;
             let mut rest = Vec::new();
-            while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the answer", &error))? {
+            while let Some(piece) = response.chunk().await.map_err(|error| cut_off(&error))? {
                 rest.extend_from_slice(&piece);
                 while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = rest.drain(..=end).collect();
@@ -165,6 +170,12 @@ fn read_answers(remote: &Remote, path: &str, body: Lines) -> impl tokio_stream::
         }
     });
     tokio_stream::wrappers::ReceiverStream::new(received)
+}
+
+fn cut_off(cause: &dyn std::error::Error) -> CliError {
+    let what =
+        "the server went away before the import ended; start it and import the file again, which doubles nothing";
+    failed(what, &root_cause(cause))
 }
 
 /// What became of the lines.

@@ -79,7 +79,7 @@ impl Remote {
 }
 
 /// The innermost cause: the outer ones only repeat the address.
-fn root_cause(error: &dyn std::error::Error) -> String {
+pub(super) fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -1,14 +1,15 @@
-//! Blueprints, tokens and members as the API defines them (`API.md` 6): bodies read, commands handed on, answers made.
+//! Blueprints, members and tokens as the API defines them (`API.md` 4.9, 4.10 and 5.5): bodies read, commands handed on,
+//! answers made.
 
 use serde_json::{Map, Value, json};
 
 use crate::access::{Access, Member, MemberDraft, MemberPatch, NewToken, Token};
+use crate::content::Content;
 use crate::content::command::{BlueprintPlan, Command, Outcome, ReplaceMode};
-use crate::content::prepare::{self, quoted, unknown_keys};
+use crate::content::idempotency::{Done, Keep};
+use crate::content::prepare::{self, into_object, quoted, unknown_keys};
 use crate::content::reading::visible;
 use crate::content::settle::find_member;
-use crate::content::writing::object;
-use crate::content::Content;
 use crate::model::ability::Ability;
 use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::render;
@@ -83,10 +84,15 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
-    pub async fn create_blueprint(&self, access: &Access, body: &[u8]) -> Result<BlueprintBody> {
+    pub async fn create_blueprint(
+        &self,
+        access: &Access,
+        body: &[u8],
+        keep: Option<Keep<BlueprintBody>>,
+    ) -> Result<Done<BlueprintBody>> {
         access.require(&[Ability::Manage])?;
         let draft = Draft::parse(json::parse(body)?)?;
-        self.submit_blueprint(Command::CreateBlueprint(draft)).await
+        self.submit_answered(Command::CreateBlueprint(draft), keep, blueprint_answer).await
     }
 
     /// A replacement of the blueprint of that slug, or with `?dry_run=true` the telling of what it would change.
@@ -126,7 +132,7 @@ impl Content {
     /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
     pub async fn create_token(&self, access: &Access, body: &[u8]) -> Result<Value> {
         access.require(&[Ability::Manage])?;
-        let new = read_token(&object(json::parse(body)?)?)?;
+        let new = read_token(&into_object(json::parse(body)?)?)?;
         let (token, secret) = self.issue_token(new).await?;
         let mut answer = token_json(&token);
         if let Some(object) = answer.as_object_mut() {
@@ -177,14 +183,14 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
-    pub async fn create_member(&self, access: &Access, body: &[u8]) -> Result<Value> {
+    pub async fn create_member(&self, access: &Access, body: &[u8], keep: Option<Keep<Value>>) -> Result<Done<Value>> {
         access.require(&[Ability::Manage])?;
-        let patch = read_member(&object(json::parse(body)?)?, &["name", "email"])?;
+        let patch = read_member(&into_object(json::parse(body)?)?, &["name", "email"])?;
         let (Some(name), Some(email)) = (patch.name, patch.email) else {
             return Err(Error::internal("a member without what was required"));
         };
         let draft = MemberDraft { name, email, role: patch.role.flatten() };
-        self.submit_member(Command::CreateMember(draft)).await
+        self.submit_answered(Command::CreateMember(draft), keep, member_answer).await
     }
 
     /// Changes a member.
@@ -194,7 +200,7 @@ impl Content {
     pub async fn change_member(&self, access: &Access, id: &str, body: &[u8]) -> Result<Value> {
         access.require(&[Ability::Manage])?;
         let id = find_member(&self.state(), id)?.id;
-        let patch = read_member(&object(json::parse(body)?)?, &[])?;
+        let patch = read_member(&into_object(json::parse(body)?)?, &[])?;
         self.submit_member(Command::ChangeMember(id, patch)).await
     }
 
@@ -208,19 +214,26 @@ impl Content {
         self.submit(Command::DeleteMember(id)).await.map(|_| ())
     }
 
-    async fn submit_blueprint(&self, command: Command) -> Result<BlueprintBody> {
-        match self.submit(command).await? {
-            Outcome::Blueprint(blueprint) => Ok(render::to_json(&blueprint)),
-            Outcome::DryRun(plan) => Ok(plan_json(&plan)),
-            _ => Err(Error::internal("a blueprint with another command's outcome")),
+    /// Submits a command whose answer may be kept.
+    async fn submit_answered(
+        &self,
+        command: Command,
+        keep: Option<Keep<Value>>,
+        read: fn(&Outcome) -> Result<Value>,
+    ) -> Result<Done<Value>> {
+        let keeping = keep.map(|keep| keep.for_command(move |outcome, _| read(outcome)));
+        match self.submit_keeping(command, keeping).await? {
+            Outcome::Kept(answer) => Ok(Done::Kept(answer)),
+            outcome => Ok(Done::Now(read(&outcome)?)),
         }
     }
 
+    async fn submit_blueprint(&self, command: Command) -> Result<BlueprintBody> {
+        blueprint_answer(&self.submit(command).await?)
+    }
+
     async fn submit_member(&self, command: Command) -> Result<Value> {
-        match self.submit(command).await? {
-            Outcome::Member(member) => Ok(member_json(&member)),
-            _ => Err(Error::internal("a member with another command's outcome")),
-        }
+        member_answer(&self.submit(command).await?)
     }
 }
 
@@ -304,9 +317,8 @@ fn is_word(text: &str) -> bool {
 }
 
 fn required_text(body: &Map<String, Value>, key: &str, faults: &mut Faults) -> Option<String> {
-    let text = body.get(key).and_then(Value::as_str).filter(|text| {
-        !text.trim().is_empty() && text.chars().count() <= 255
-    });
+    let text =
+        body.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty() && text.chars().count() <= 255);
     if text.is_none() {
         faults.push((key.to_owned(), vec!["is required: a string of 1 to 255 characters".to_owned()]));
     }
@@ -323,6 +335,21 @@ fn token_json(token: &Token) -> Value {
         "created_at": format_millis(token.created_at),
         "expires_at": token.expires_at.map(format_millis),
     })
+}
+
+fn blueprint_answer(outcome: &Outcome) -> Result<BlueprintBody> {
+    match outcome {
+        Outcome::Blueprint(blueprint) => Ok(render::to_json(blueprint)),
+        Outcome::DryRun(plan) => Ok(plan_json(plan)),
+        _ => Err(Error::internal("a blueprint with another command's outcome")),
+    }
+}
+
+fn member_answer(outcome: &Outcome) -> Result<Value> {
+    match outcome {
+        Outcome::Member(member) => Ok(member_json(member)),
+        _ => Err(Error::internal("a member with another command's outcome")),
+    }
 }
 
 fn member_json(member: &Member) -> Value {

@@ -3,6 +3,7 @@
 //! A checkpoint shortens the next start; it is never what an acknowledgement waits for. The log is cut behind the least
 //! of three numbers: the store's checkpoint, the index's manifest, and the newest verified base.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -94,7 +95,11 @@ impl Checkpointer {
         self.wait();
         if log.last() > self.progress.checkpoint.load(Ordering::SeqCst) {
             let number = log.last();
-            self.begin(log, indexes).run();
+            let work = self.begin(log, indexes);
+            // Its panic must not end the committer: what it did not report is not done.
+            if catch_unwind(AssertUnwindSafe(move || work.run())).is_err() {
+                tracing::error!("a checkpoint panicked; the log is kept");
+            }
             if self.progress.checkpoint.load(Ordering::SeqCst) < number {
                 return Err(Error::internal("the checkpoint was not written"));
             }
@@ -129,8 +134,9 @@ impl Checkpointer {
 
     fn wait(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic there has been logged by the thread's own guard; nothing was reported as done.
-            let _ = thread.join();
+            if thread.join().is_err() {
+                tracing::error!("a checkpoint panicked; the log is kept");
+            }
         }
     }
 
@@ -149,6 +155,7 @@ impl Checkpointer {
 impl Work {
     fn run(self) {
         let Work { folder, store, log, number, index, is_base_due, progress } = self;
+        let _running = Running(Arc::clone(&progress));
         let started = Instant::now();
         let result = store.checkpoint().map_err(|error| error.to_string()).and_then(|_| {
             index.write().map_err(|error| error.to_string())?;
@@ -169,6 +176,14 @@ impl Work {
                 Err(error) => tracing::error!(%error, "a base could not be written; the log is kept"),
             }
         }
-        progress.is_running.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Says that a checkpoint runs until it is dropped, also by a panic: the next one is not kept from running.
+struct Running(Arc<Progress>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.is_running.store(false, Ordering::SeqCst);
     }
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::access::{NewToken, Token};
 use crate::content::record::Meta;
+use crate::model::blueprint::Blueprint;
 use crate::model::blueprint::draft::Draft;
 use crate::model::error::Error;
-use crate::model::blueprint::Blueprint;
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 
@@ -50,6 +50,8 @@ pub(crate) enum Command {
     ChangeMember(u64, crate::access::MemberPatch),
     /// A member's end.
     DeleteMember(u64),
+    /// Changes nothing: its answer says that what was decided before it is visible.
+    Wait,
     /// Writes a checkpoint of store and index; answered when the index is frozen.
     Checkpoint,
 }
@@ -94,6 +96,8 @@ pub(crate) enum Item {
         may_publish: bool,
         /// The versions of which the resource must have one.
         if_match: Option<IfMatch>,
+        /// What stands against the item as a whole, told where the resource is there.
+        refusal: Option<Error>,
         /// Faults of the body beside those of `copy`.
         faults: Faults,
     },
@@ -178,6 +182,7 @@ pub(crate) enum Publication {
     /// It is this.
     At(Millis),
     /// It is the moment of the change, if there is none.
+    #[allow(dead_code)] // Bulk publishing.
     Now,
 }
 
@@ -198,6 +203,8 @@ impl Publication {
 pub(crate) enum Outcome {
     /// For [`Command::Write`]: one result an item.
     Written(Vec<ItemOutcome>),
+    /// The answer that was worded and kept for a request with a key, now or before.
+    Kept(Vec<u8>),
     /// The command was prepared against a revision that is no longer in force: prepare it again.
     Stale,
     /// The blueprint as it is now.

@@ -7,18 +7,20 @@
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::oneshot;
 
 use crate::content::checkpoint::Checkpointer;
-use crate::content::command::{Command, Outcome, Write};
+use crate::content::command::{Command, Outcome};
 use crate::content::decide::{Scene, decide_write};
-use crate::content::settle;
-use crate::content::state::{State, StateCell};
+use crate::content::idempotency::Keeping;
+use crate::content::settle::{self, Settled, StateEffect};
+use crate::content::state::StateCell;
+use crate::content::sweep::{Left, STEP_PAUSE, Sweeper};
 use crate::content::working::{Decided, Working};
 use crate::log::Log;
 use crate::model::blueprint::Blueprint;
@@ -37,6 +39,8 @@ const IDLE_TICK: Duration = Duration::from_secs(1);
 /// A command with the way back to its caller.
 pub(crate) struct Job {
     pub(crate) command: Command,
+    /// Set where the answer may be kept.
+    pub(crate) keeping: Option<Keeping>,
     pub(crate) reply: oneshot::Sender<Result<Outcome>>,
 }
 
@@ -50,8 +54,7 @@ pub(crate) struct Committer {
     pub(crate) sanitizer: Arc<Sanitizer>,
     pub(crate) last_id: Option<ResourceId>,
     pub(crate) last_time: Millis,
-    /// Superseded versions with the last state that names them, in order.
-    pub(crate) superseded: VecDeque<(Weak<State>, Vec<Key>)>,
+    pub(crate) sweeper: Sweeper,
     /// Set when a fault of the disk ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
 }
@@ -60,7 +63,8 @@ impl Committer {
     /// Runs until every sender is gone, then writes a last checkpoint.
     pub(crate) fn run(mut self, queue: &Receiver<Job>) {
         loop {
-            match queue.recv_timeout(IDLE_TICK) {
+            let tick = if self.sweeper.is_busy() { STEP_PAUSE } else { IDLE_TICK };
+            match queue.recv_timeout(tick) {
                 Ok(first) => self.run_queued(first, queue),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -111,18 +115,23 @@ impl Committer {
         let blueprints = state.by_slug();
         let scene = Scene { blueprints: &blueprints, members: &state.members };
         while matches!(jobs.front(), Some(job) if matches!(job.command, Command::Write(_))) {
-            let Some(Job { command: Command::Write(write), reply }) = jobs.pop_front() else { break };
-            if let Err(answer_now) = check_revision(&blueprints, &write) {
-                answer(reply, answer_now);
+            let Some(Job { command: Command::Write(write), keeping, reply }) = jobs.pop_front() else { break };
+            if let Some(kept) = kept(keeping.as_ref(), &working) {
+                group.replies.push((reply, kept));
+                continue;
+            }
+            if !is_current(&blueprints, &write.blueprint) {
+                answer(reply, Ok(Outcome::Stale));
                 continue;
             }
             let number = write.blueprint.number;
             let (outcomes, changes) = decide_write(&scene, &mut working, write);
-            if let Some(decided) = working.finish() {
-                group.records.push(decided);
+            let outcome = keep(keeping.as_ref(), Ok(Outcome::Written(outcomes)), &mut working);
+            group.records.extend(working.finish());
+            if !changes.is_empty() {
                 group.index.entry(number).or_default().extend(changes);
             }
-            group.replies.push((reply, Outcome::Written(outcomes)));
+            group.replies.push((reply, outcome));
         }
         self.last_id = working.last_id();
         let outcome = self.make_durable(group.records).map(|superseded| {
@@ -135,19 +144,19 @@ impl Committer {
             }
             if !numbers.is_empty() {
                 self.cell.update(|state| numbers.iter().for_each(|number| state.refresh(*number, log_number)));
+                self.sweeper.replaced(&state, Left { superseded, blueprint: None });
             }
-            self.note_superseded(&state, superseded);
         });
         drop(state);
-        for (reply, answer_text) in group.replies {
-            answer(reply, outcome.clone().map(|()| answer_text));
+        for (reply, result) in group.replies {
+            answer(reply, outcome.clone().and(result));
         }
     }
 
     /// A command that changes blueprints, tokens or members stands alone in its group: it may change what the next is
     /// decided against.
     fn run_other(&mut self, job: Job, now: Millis) {
-        let Job { command, reply } = job;
+        let Job { command, keeping, reply } = job;
         if matches!(command, Command::Checkpoint) {
             let result = self.checkpointer.run_now(&mut self.log, &self.indexes);
             answer(reply, result.map(|()| Outcome::Done));
@@ -156,14 +165,28 @@ impl Committer {
         let state = self.cell.load();
         let store = self.store.clone();
         let mut working = Working::new(&store, self.log.last() + 1, now, self.last_id);
-        let settled = settle::settle(&state, &self.sanitizer, &mut working, command);
+        if let Some(kept) = kept(keeping.as_ref(), &working) {
+            answer(reply, kept);
+            return;
+        }
+        let (result, effect) = match settle::settle(&state, &self.sanitizer, &mut working, command) {
+            Ok(Settled { outcome, effect }) => (Ok(outcome), effect),
+            Err(error) => {
+                working.abandon();
+                (Err(error), StateEffect::Nothing)
+            }
+        };
+        let result = keep(keeping.as_ref(), result, &mut working);
         self.last_id = working.last_id();
-        let result = settled.and_then(|settled| {
-            let superseded = self.make_durable(working.finish().into_iter().collect())?;
-            let log_number = self.log.last();
-            settled.effect.apply(&self.indexes, &self.cell, log_number);
-            self.note_superseded(&state, superseded);
-            Ok(settled.outcome)
+        let durable = self.make_durable(working.finish().into_iter().collect());
+        let result = durable.and_then(|superseded| {
+            if !matches!(effect, StateEffect::Nothing) {
+                let blueprint = effect.lost_blueprint();
+                let applied = effect.apply(&self.store, &self.indexes, &self.cell, self.log.last());
+                applied.map_err(|error| self.stop(&error))?;
+                self.sweeper.replaced(&state, Left { superseded, blueprint });
+            }
+            result
         });
         drop(state);
         answer(reply, result);
@@ -199,24 +222,27 @@ impl Committer {
         Error::internal(format!("no more writes until a restart: {cause}"))
     }
 
-    fn note_superseded(&mut self, last_state: &Arc<State>, keys: Vec<Key>) {
-        if !keys.is_empty() {
-            self.superseded.push_back((Arc::downgrade(last_state), keys));
-        }
-    }
-
-    /// Removes the superseded versions that no reader's state names any more.
+    /// Removes what nobody needs any more, as much of it as one step may.
     fn sweep(&mut self) {
-        while let Some((state, _)) = self.superseded.front() {
-            if state.strong_count() > 0 {
-                return;
+        if self.broken.load(Ordering::SeqCst) {
+            return;
+        }
+        let removals: Vec<Change> = self.sweeper.unseen().into_iter().map(Change::delete).collect();
+        if !removals.is_empty()
+            && let Err(error) = self.store.apply(self.log.last(), &removals)
+        {
+            tracing::warn!(%error, "superseded versions could not be removed; the next start does it");
+            return;
+        }
+        let now = self.now();
+        let step = self.sweeper.next_step(&self.store, now).and_then(|changes| {
+            if changes.is_empty() {
+                return Ok(());
             }
-            let Some((_, keys)) = self.superseded.pop_front() else { return };
-            let removals: Vec<Change> = keys.into_iter().map(|key| Change { key, value: None }).collect();
-            if let Err(error) = self.store.apply(self.log.last(), &removals) {
-                tracing::warn!(%error, "superseded versions could not be removed; the next start does it");
-                return;
-            }
+            self.make_durable(vec![Decided { changes, superseded: Vec::new() }]).map(|_| ())
+        });
+        if let Err(error) = step {
+            tracing::warn!(%error, "what is no longer needed could not be removed");
         }
     }
 
@@ -233,20 +259,26 @@ impl Committer {
 struct Group {
     records: Vec<Decided>,
     index: BTreeMap<u32, Vec<bindery_index::Change>>,
-    replies: Vec<(oneshot::Sender<Result<Outcome>>, Outcome)>,
+    replies: Vec<(oneshot::Sender<Result<Outcome>>, Result<Outcome>)>,
 }
 
-/// An error is the answer to a command that was prepared against another blueprint than the one in force.
-fn check_revision(
-    blueprints: &BTreeMap<String, Arc<Blueprint>>,
-    write: &Write,
-) -> std::result::Result<(), Result<Outcome>> {
-    match blueprints.get(&write.blueprint.slug) {
-        Some(current) if current.number == write.blueprint.number && current.revision == write.blueprint.revision => {
-            Ok(())
-        }
-        _ => Err(Ok(Outcome::Stale)),
+/// The answer to a request that was done before.
+fn kept(keeping: Option<&Keeping>, working: &Working<'_>) -> Option<Result<Outcome>> {
+    keeping?.kept(working).transpose()
+}
+
+/// Makes the answer a part of the command's record where it is to be kept.
+fn keep(keeping: Option<&Keeping>, result: Result<Outcome>, working: &mut Working<'_>) -> Result<Outcome> {
+    match keeping {
+        Some(keeping) => keeping.keep(result, working),
+        None => result,
     }
+}
+
+/// Whether a blueprint that a command was prepared against is still in force.
+fn is_current(blueprints: &BTreeMap<String, Arc<Blueprint>>, prepared: &Blueprint) -> bool {
+    let current = blueprints.get(&prepared.slug);
+    current.is_some_and(|current| current.number == prepared.number && current.revision == prepared.revision)
 }
 
 fn answer(reply: oneshot::Sender<Result<Outcome>>, outcome: Result<Outcome>) {

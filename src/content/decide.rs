@@ -142,12 +142,13 @@ impl Decider<'_, '_> {
         let result = match item {
             Item::Refused(error) => Err(error),
             Item::Create { copy, published } => self.create(copy, published),
-            Item::Update { id, copy, published, may_publish, if_match, faults } => self
-                .load(id)
-                .and_then(|before| {
+            Item::Update { id, copy, published, may_publish, if_match, refusal, faults } => {
+                self.load(id).and_then(|before| {
                     check_match(self.blueprint, &before, if_match.as_ref())?;
+                    refusal.map_or(Ok(()), Err)?;
                     self.update(id, before, copy, published, may_publish, faults)
-                }),
+                })
+            }
             Item::Delete { id, if_match } => self.delete(id, if_match.as_ref()),
             Item::Import(item) => match self.import(item) {
                 Ok(Imported::Done(written)) => Ok(written),
@@ -162,9 +163,6 @@ impl Decider<'_, '_> {
     }
 
     fn create(&mut self, copy: CopyDraft, published: Option<i64>) -> Result<Written> {
-        if self.blueprint.kind == Kind::Singular {
-            return Err(singular(self.blueprint, "a second one cannot be created: change the one that is there"));
-        }
         let after = self.new_meta(published);
         self.write_new(after, vec![copy], Faults::new())
     }
@@ -196,8 +194,7 @@ impl Decider<'_, '_> {
         let mut edit = Edit::new(id, Some(before), after);
         self.write_copies(&mut edit, copy.into_iter().collect(), faults, Requires::Values)?;
         if changes_state && !may_publish {
-            let text = "publishing or unpublishing needs the ability `publish`, which this token lacks";
-            return Err(Error::new(Code::Forbidden, text));
+            return Err(needs_publish());
         }
         Ok(self.commit(edit))
     }
@@ -339,8 +336,7 @@ impl Decider<'_, '_> {
             index_copies.push((variant, Some(bindery_index::Copy { number, values: entry })));
         }
         self.working.put(Key::Resource { blueprint, id }, after.encode());
-        let dates =
-            bindery_index::Dates { created: after.created, updated: after.updated, published: after.published };
+        let dates = bindery_index::Dates { created: after.created, updated: after.updated, published: after.published };
         self.index.push(bindery_index::Change::Put { id: id.as_u128(), dates, copies: index_copies });
         Written { id, effect: if is_new { Effect::Created } else { Effect::Updated }, meta: after }
     }
@@ -474,6 +470,17 @@ pub(crate) fn check_match(blueprint: &Blueprint, meta: &Meta, if_match: Option<&
     }
 }
 
+/// `FORBIDDEN` for a change between draft and published.
+pub(crate) fn needs_publish() -> Error {
+    let text = "publishing or unpublishing needs the ability `publish`, which this token lacks";
+    Error::new(Code::Forbidden, text)
+}
+
+/// `SINGULAR_RESOURCE` for a create. What a blueprint is never changes, so this is known before the state is.
+pub(crate) fn no_second(blueprint: &Blueprint) -> Error {
+    singular(blueprint, "a second one cannot be created: change the one that is there")
+}
+
 /// `NOT_FOUND` for a resource.
 pub(crate) fn no_resource(blueprint: &Blueprint, id: &str) -> Error {
     let id: String = id.chars().take(100).collect();
@@ -511,7 +518,7 @@ fn merge_faults(blueprint: &Blueprint, faults: Faults) -> Faults {
 }
 
 /// Whether a field's values relate to other resources.
-fn related_blueprint(field: &Field) -> Option<&str> {
+pub(crate) fn related_blueprint(field: &Field) -> Option<&str> {
     match &field.kind {
         FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
         _ => None,

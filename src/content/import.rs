@@ -1,4 +1,4 @@
-//! Imports (`API.md` 6): lines in, one answer a line, through the same write path in large groups.
+//! Imports (`API.md` 4.11): lines in, one answer a line, through the same write path in large groups.
 //!
 //! Lines are prepared on several threads and submitted in their order, so a later line of a key or id wins. A line that
 //! relates to what a later line brings waits until the end of the file.
@@ -14,9 +14,8 @@ use crate::content::Content;
 use crate::content::command::{
     Command, CopyDraft, Effect, Extent, Faults, ImportItem, Item, ItemOutcome, Missing, Outcome, Write,
 };
-use crate::content::prepare::{self, Workbench, kind_of, unknown_keys};
+use crate::content::prepare::{self, Workbench, into_object, kind_of, unknown_keys};
 use crate::content::reading::visible;
-use crate::content::writing::object;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
@@ -192,7 +191,7 @@ impl Import {
 
 /// Reads one line into an item.
 fn prepare_line(bench: Workbench<'_>, line: &[u8]) -> Item {
-    let read = json::parse(line).and_then(object).and_then(|body| read_item(bench, &body));
+    let read = json::parse(line).and_then(into_object).and_then(|body| read_item(bench, &body));
     match read {
         Ok(item) => Item::Import(item),
         Err(error) => Item::Refused(error),

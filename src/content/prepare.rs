@@ -5,8 +5,9 @@
 use serde_json::{Map, Value};
 
 use crate::content::command::{CopyDraft, Extent, Faults, IfMatch, Item, Publication};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::Error;
+use crate::content::decide;
+use crate::model::blueprint::{Blueprint, Kind};
+use crate::model::error::{Code, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, parse_system_date};
@@ -28,7 +29,14 @@ pub(crate) struct Workbench<'a> {
 }
 
 /// The body of a create: `attributes`, and a `published_at` that may be left out.
-pub(crate) fn create(bench: Workbench<'_>, body: &Map<String, Value>) -> Item {
+pub(crate) fn create(bench: Workbench<'_>, body: &Value) -> Item {
+    if bench.blueprint.kind == Kind::Singular {
+        return Item::Refused(decide::no_second(bench.blueprint));
+    }
+    let body = match object(body) {
+        Ok(body) => body,
+        Err(error) => return Item::Refused(error),
+    };
     let mut faults = unknown_keys(body, &["attributes", "published_at"], &ANSWERED_KEYS);
     let published = publication(body, &mut faults);
     match copy(bench, body, Extent::Whole, value::Relations::Ids, &mut faults) {
@@ -61,7 +69,10 @@ pub(crate) struct UpdateTerms {
 }
 
 /// The body of a `PUT` (all attributes) or a `PATCH` (some, or none).
-pub(crate) fn update(bench: Workbench<'_>, terms: UpdateTerms, body: &Map<String, Value>) -> Item {
+pub(crate) fn update(bench: Workbench<'_>, terms: UpdateTerms, body: &Value) -> Item {
+    let refusal = check_publication(&terms, body).and_then(|()| object(body).map(|_| ())).err();
+    let nothing = Map::new();
+    let body = body.as_object().unwrap_or(&nothing);
     let mut faults = unknown_keys(body, &["attributes", "published_at"], &ANSWERED_KEYS);
     let published = publication(body, &mut faults);
     let copy = copy(bench, body, terms.extent, value::Relations::Ids, &mut faults);
@@ -69,7 +80,32 @@ pub(crate) fn update(bench: Workbench<'_>, terms: UpdateTerms, body: &Map<String
         faults.push(missing_attributes());
     }
     let UpdateTerms { id, if_match, may_publish, .. } = terms;
-    Item::Update { id, copy, published, may_publish, if_match, faults }
+    Item::Update { id, copy, published, may_publish, if_match, refusal, faults }
+}
+
+/// `FORBIDDEN` for a `published_at` in a `PATCH`, whatever its value, without `publish` (`API.md` 4.4.3).
+pub(crate) fn check_publication(terms: &UpdateTerms, body: &Value) -> Result<()> {
+    if terms.extent == Extent::Partial && !terms.may_publish && body.get("published_at").is_some() {
+        return Err(decide::needs_publish());
+    }
+    Ok(())
+}
+
+/// A body, or what stands for one in a list, as an object.
+pub(crate) fn object(body: &Value) -> Result<&Map<String, Value>> {
+    body.as_object().ok_or_else(|| no_object(body))
+}
+
+/// The same, for whoever takes it apart.
+pub(crate) fn into_object(body: Value) -> Result<Map<String, Value>> {
+    match body {
+        Value::Object(object) => Ok(object),
+        other => Err(no_object(&other)),
+    }
+}
+
+fn no_object(value: &Value) -> Error {
+    Error::new(Code::ValidationFailed, format!("a JSON object is expected here; it is {}", kind_of(value)))
 }
 
 /// The `published_at` of a body: absent keeps, null is a draft.

@@ -48,18 +48,24 @@ pub(crate) fn meta(store: &Store, blueprint: &Blueprint, id: ResourceId) -> Resu
 }
 
 /// The resource that a meta record describes, in one view. The versions that it names must be held by a state.
-pub(crate) fn answer(
-    store: &Store,
-    blueprint: &Blueprint,
-    id: ResourceId,
-    meta: &Meta,
-    view: &View,
-) -> Result<Answer> {
+pub(crate) fn answer(store: &Store, blueprint: &Blueprint, id: ResourceId, meta: &Meta, view: &View) -> Result<Answer> {
     let reader = Reader { store, blueprint };
     let attributes = reader.attributes(id, view, |variant| meta.copy(variant))?;
     let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
     let mut json = String::with_capacity(attributes.len() + 300);
     write_resource(&mut json, blueprint, id, dates, &attributes, &view.selection);
+    Ok(Answer { json, version: (meta.version, blueprint.revision) })
+}
+
+/// The whole resource with this copy, which is read already; without one every attribute is null.
+pub(crate) fn whole(blueprint: &Blueprint, id: ResourceId, meta: &Meta, copy: Option<Copy>) -> Result<Answer> {
+    let attributes = match copy {
+        Some(copy) => copy.served(blueprint).map_err(Error::internal)?,
+        None => empty_attributes(blueprint),
+    };
+    let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
+    let mut json = String::with_capacity(attributes.len() + 300);
+    write_resource(&mut json, blueprint, id, dates, &attributes, &Selection::all());
     Ok(Answer { json, version: (meta.version, blueprint.revision) })
 }
 

@@ -20,8 +20,8 @@ use crate::store::Store;
 
 /// One blueprint at one moment, as one token sees it.
 pub struct Reading {
-    /// Keeps the versions that the snapshot names.
-    pub(super) state: Arc<State>,
+    /// Held so that the versions that the snapshot names stay in the store.
+    _state: Arc<State>,
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
     sees_drafts: bool,
@@ -43,9 +43,9 @@ impl Content {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(visible(&state, access, slug)?);
-        // A singular resource is served to every reader, also as a draft (`API.md` 5.7).
+        // A singular resource is served to every reader, also as a draft (`API.md` 2.3).
         let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == Kind::Singular;
-        Ok(Reading { state, collection, store: self.shared.store.clone(), sees_drafts })
+        Ok(Reading { _state: state, collection, store: self.shared.store.clone(), sees_drafts })
     }
 }
 
@@ -87,8 +87,7 @@ impl Reading {
         let page = params.page;
         let limit = usize::try_from(page.per_page).map_err(Error::internal)?;
         let hits = self.collection.snapshot.search(&params.query, page.offset(), limit).map_err(Error::internal)?;
-        let view =
-            View { variant: params.query.variant, fallback: params.fallback, selection: params.selection };
+        let view = View { variant: params.query.variant, fallback: params.fallback, selection: params.selection };
         let mut json = String::with_capacity(4096);
         json.push_str("{\"data\":[");
         for (place, hit) in hits.hits.iter().enumerate() {

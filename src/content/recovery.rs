@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::access::{Member, Token, Tokens};
 use crate::content::record::{Copy, Meta};
 use crate::content::state::State;
+use crate::content::sweep;
 use crate::log::Log;
 use crate::model::blueprint::{Blueprint, render};
 use crate::model::id::ResourceId;
@@ -31,7 +32,7 @@ pub enum StartError {
         cause: String,
     },
     /// Another server has the folder open.
-    #[error("the data folder {0} is in use by another bindery process")]
+    #[error("the data folder {0} is in use by another bindery process; talk to that one with `--url`")]
     InUse(String),
     /// What is stored cannot be read.
     #[error("the stored content cannot be read: {0}")]
@@ -70,8 +71,7 @@ pub(crate) fn load_state(
         let member = Member::decode(&bytes).map_err(content)?;
         members.insert(member.id, member);
     }
-    let mut state =
-        State { blueprints: BTreeMap::new(), tokens: Arc::new(tokens), members: Arc::new(members) };
+    let mut state = State { blueprints: BTreeMap::new(), tokens: Arc::new(tokens), members: Arc::new(members) };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, version);
@@ -86,6 +86,20 @@ pub(crate) fn load_clock(store: &Store) -> Result<(Option<ResourceId>, i64), Sta
     let time = store.get(&Key::Counter(Counter::Time)).map_err(content)?;
     let time = time.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_le_bytes);
     Ok((id, time))
+}
+
+/// The numbers of deleted blueprints of which the store still holds something.
+pub(crate) fn lost_blueprints(store: &Store, blueprints: &[Arc<Blueprint>]) -> Result<Vec<u32>, StartError> {
+    let highest = store.get(&Key::Counter(Counter::Blueprint)).map_err(content)?;
+    let highest = highest.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+    let highest = u32::try_from(highest).map_err(content)?;
+    let mut lost = Vec::new();
+    for number in (1..=highest).filter(|number| blueprints.iter().all(|known| known.number != *number)) {
+        if sweep::holds_any_of(store, number).map_err(content)? {
+            lost.push(number);
+        }
+    }
+    Ok(lost)
 }
 
 /// Brings every blueprint's index to the end of the log. Returns how many resources were indexed for it.
@@ -123,11 +137,7 @@ pub(crate) fn bring_up_indexes(
 }
 
 /// Fills an empty index from the store. Returns the number of resources.
-pub(crate) fn rebuild(
-    store: &Store,
-    index: &bindery_index::Index,
-    blueprint: &Blueprint,
-) -> Result<u64, StartError> {
+pub(crate) fn rebuild(store: &Store, index: &bindery_index::Index, blueprint: &Blueprint) -> Result<u64, StartError> {
     let mut count = 0;
     let ids = store.scan(Prefix::Resources(blueprint.number)).filter_map(|entry| match entry {
         Ok((Key::Resource { id, .. }, _)) => Some(Ok(id)),
@@ -157,7 +167,7 @@ fn touched_since(log: &Log, number: u64) -> Result<BTreeMap<u32, BTreeSet<Resour
 }
 
 /// Puts resources as they are in the store into the index.
-fn index_resources(
+pub(crate) fn index_resources(
     store: &Store,
     index: &bindery_index::Index,
     blueprint: &Blueprint,

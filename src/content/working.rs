@@ -62,7 +62,13 @@ impl<'a> Working<'a> {
     }
 
     /// The current version of a copy, if it was ever written.
-    pub(crate) fn copy(&self, blueprint: u32, id: ResourceId, meta: &Meta, variant: u16) -> Result<Option<Copy>, Error> {
+    pub(crate) fn copy(
+        &self,
+        blueprint: u32,
+        id: ResourceId,
+        meta: &Meta,
+        variant: u16,
+    ) -> Result<Option<Copy>, Error> {
         let Some(number) = meta.copy(variant) else { return Ok(None) };
         let bytes = self.get(&Key::Copy { blueprint, id, variant, number })?;
         let bytes = bytes.ok_or_else(|| Error::internal(format!("the copy {variant}/{number} of {id} is missing")))?;
@@ -70,7 +76,10 @@ impl<'a> Working<'a> {
     }
 
     /// The resources of a table of the store, by id. Sees nothing of the command that is being decided.
-    pub(crate) fn scan(&self, prefix: Prefix) -> Result<impl Iterator<Item = Result<(ResourceId, Meta), Error>>, Error> {
+    pub(crate) fn scan(
+        &self,
+        prefix: Prefix,
+    ) -> Result<impl Iterator<Item = Result<(ResourceId, Meta), Error>>, Error> {
         Ok(self.store.scan(prefix).filter_map(|entry| match entry {
             Ok((Key::Resource { id, .. }, bytes)) => {
                 Some(Meta::decode(&bytes).map(|meta| (id, meta)).map_err(Error::internal))
@@ -107,6 +116,13 @@ impl<'a> Working<'a> {
         let id = ResourceId::next(self.last_id, self.now, random);
         self.last_id = Some(id);
         Ok(id)
+    }
+
+    /// Takes back what the command that is being decided changed. Only where it is the first of its group.
+    pub(crate) fn abandon(&mut self) {
+        self.overlay.clear();
+        self.changes.clear();
+        self.superseded.clear();
     }
 
     /// Ends the command. The id and the time that were given last are part of its record, so that they never go back.

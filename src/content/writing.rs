@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::access::Access;
+use crate::content::Content;
 use crate::content::command::{Command, Extent, IfMatch, Item, ItemOutcome, Outcome, Write, Written};
 use crate::content::decide::no_resource;
+use crate::content::idempotency::{Done, Keep, Keeping};
 use crate::content::prepare::{self, UpdateTerms, Workbench};
 use crate::content::read::{self, Answer, View};
 use crate::content::reading::visible;
 use crate::content::state::{Collection, State};
-use crate::content::Content;
+use crate::content::working::Working;
 use crate::model::ability::Ability;
-use crate::model::blueprint::{Blueprint, Kind};
-use crate::model::error::{Code, Error, Result};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
 use crate::query::WriteParams;
@@ -30,6 +32,9 @@ pub enum Etags {
     /// One of these versions.
     Versions(Vec<(u64, u64)>),
 }
+
+/// A new resource: its id, and what is answered.
+pub type Created = (ResourceId, Answer);
 
 /// A write to one blueprint, as one token may do it.
 pub struct Writing {
@@ -75,17 +80,21 @@ impl Writing {
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `SINGULAR_RESOURCE`, `VALIDATION_FAILED`, `OVERLOADED`.
-    pub async fn create(mut self, body: &[u8]) -> Result<(ResourceId, Answer)> {
-        let body = parse(body)?;
-        if self.collection.blueprint.kind == Kind::Singular {
-            let slug = &self.collection.blueprint.slug;
-            let text = format!("`{slug}` is a singular blueprint and has its one resource already: change that one");
-            return Err(Error::new(Code::SingularResource, text));
+    pub async fn create(mut self, body: &[u8], keep: Option<Keep<Created>>) -> Result<Done<Created>> {
+        let body = json::parse(body)?;
+        let keeping = |writing: &Writing| {
+            let (blueprint, variant) = (Arc::clone(&writing.collection.blueprint), writing.variant);
+            let read = move |outcome: &Outcome, working: &Working<'_>| created(&blueprint, variant, outcome, working);
+            keep.as_ref().map(|keep| keep.for_command(read))
+        };
+        match self.run(body, |bench, body| vec![prepare::create(bench, body)], keeping).await? {
+            Done::Now(outcomes) => {
+                let written = only(outcomes)?;
+                let answer = self.answer(&written)?;
+                Ok(Done::Now((written.id, answer)))
+            }
+            Done::Kept(answer) => Ok(Done::Kept(answer)),
         }
-        let body = Arc::new(object(body)?);
-        let written = self.run(body, |bench, body| prepare::create(bench, body)).await?;
-        let answer = self.answer(&written)?;
-        Ok((written.id, answer))
     }
 
     /// Replaces a resource's copy (`Extent::Whole`) or changes parts of it. Durable and visible on return.
@@ -93,16 +102,12 @@ impl Writing {
     /// # Errors
     /// `MALFORMED_JSON`, `FORBIDDEN`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `OVERLOADED`.
     async fn update(mut self, id: ResourceId, extent: Extent, etags: Etags, body: &[u8]) -> Result<Answer> {
-        let body = parse(body)?;
-        let may_publish = self.access.may(Ability::Publish);
-        if extent == Extent::Partial && body.get("published_at").is_some() {
-            self.access.require(&[Ability::Publish])?;
-        }
-        let if_match = etags.into_if_match();
-        self.check_match(id, if_match.as_ref())?;
-        let body = Arc::new(object(body)?);
-        let terms = UpdateTerms { id, if_match, may_publish, extent };
-        let written = self.run(body, move |bench, body| prepare::update(bench, terms.clone(), body)).await?;
+        let body = json::parse(body)?;
+        let terms = UpdateTerms { id, if_match: etags.into_if_match(), may_publish: self.may_publish(), extent };
+        prepare::check_publication(&terms, &body)?;
+        self.check_match(id, terms.if_match.as_ref())?;
+        let prepare = move |bench: Workbench<'_>, body: &Value| vec![prepare::update(bench, terms.clone(), body)];
+        let written = self.run_one(body, prepare).await?;
         self.answer(&written)
     }
 
@@ -128,8 +133,8 @@ impl Writing {
     /// `NOT_FOUND`, `PRECONDITION_FAILED`, `SINGULAR_RESOURCE`, `OVERLOADED`.
     pub async fn delete(mut self, id: ResourceId, etags: Etags) -> Result<()> {
         let if_match = etags.into_if_match();
-        let nothing = Arc::new(Map::new());
-        self.run(nothing, move |_, _| Item::Delete { id, if_match: if_match.clone() }).await.map(|_| ())
+        let prepare = move |_: Workbench<'_>, _: &Value| vec![Item::Delete { id, if_match: if_match.clone() }];
+        self.run_one(Value::Null, prepare).await.map(|_| ())
     }
 
     /// The early answer to a stale `If-Match`; the committer decides again.
@@ -140,24 +145,37 @@ impl Writing {
         crate::content::decide::check_match(blueprint, &meta, if_match)
     }
 
-    /// Prepares one item and has it written; again, if the blueprint changed meanwhile.
-    async fn run(
+    /// Whether the token may change between draft and published.
+    pub(super) fn may_publish(&self) -> bool {
+        self.access.may(Ability::Publish)
+    }
+
+    async fn run_one(
         &mut self,
-        body: Arc<Map<String, Value>>,
-        prepare: impl Fn(Workbench<'_>, &Map<String, Value>) -> Item + Clone + Send + 'static,
+        body: Value,
+        prepare: impl Fn(Workbench<'_>, &Value) -> Vec<Item> + Clone + Send + 'static,
     ) -> Result<Written> {
+        match self.run(body, prepare, |_| None).await? {
+            Done::Now(outcomes) => only(outcomes),
+            Done::Kept(_) => Err(Error::internal("a kept answer that nobody asked for")),
+        }
+    }
+
+    /// Prepares the items of a body and has them written in one transaction; again, if the blueprint changed meanwhile.
+    pub(super) async fn run(
+        &mut self,
+        body: Value,
+        prepare: impl Fn(Workbench<'_>, &Value) -> Vec<Item> + Clone + Send + 'static,
+        keeping: impl Fn(&Writing) -> Option<Keeping>,
+    ) -> Result<Done<Vec<ItemOutcome>>> {
+        let body = Arc::new(body);
         loop {
-            let item = self.prepare(Arc::clone(&body), prepare.clone()).await?;
+            let items = self.prepare(Arc::clone(&body), prepare.clone()).await?;
             let blueprint = Arc::clone(&self.collection.blueprint);
-            let command = Command::Write(Write { blueprint, items: vec![item] });
-            match self.content.submit(command).await? {
-                Outcome::Written(outcomes) => {
-                    return match outcomes.into_iter().next() {
-                        Some(ItemOutcome::Done(written)) => Ok(written),
-                        Some(ItemOutcome::Failed(error)) => Err(error),
-                        Some(ItemOutcome::Waiting(_)) | None => Err(Error::internal("a write without an outcome")),
-                    };
-                }
+            let command = Command::Write(Write { blueprint, items });
+            match self.content.submit_keeping(command, keeping(self)).await? {
+                Outcome::Written(outcomes) => return Ok(Done::Now(outcomes)),
+                Outcome::Kept(answer) => return Ok(Done::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
                 _ => return Err(Error::internal("a write with another command's outcome")),
             }
@@ -166,13 +184,13 @@ impl Writing {
 
     async fn prepare(
         &self,
-        body: Arc<Map<String, Value>>,
-        prepare: impl FnOnce(Workbench<'_>, &Map<String, Value>) -> Item + Send + 'static,
-    ) -> Result<Item> {
+        body: Arc<Value>,
+        prepare: impl FnOnce(Workbench<'_>, &Value) -> Vec<Item> + Send + 'static,
+    ) -> Result<Vec<Item>> {
         let shared = Arc::clone(&self.content.shared);
         let blueprint = Arc::clone(&self.collection.blueprint);
         let variant = self.variant;
-        let is_large = body.values().map(text_bytes).sum::<usize>() > LARGE_BODY_BYTES;
+        let is_large = text_bytes(&body) > LARGE_BODY_BYTES;
         let work = move || {
             let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
             prepare(bench, &body)
@@ -205,19 +223,27 @@ impl Etags {
     }
 }
 
-fn parse(body: &[u8]) -> Result<Value> {
-    json::parse(body)
+/// The outcome of a write of one item.
+fn only(outcomes: Vec<ItemOutcome>) -> Result<Written> {
+    match outcomes.into_iter().next() {
+        Some(ItemOutcome::Done(written)) => Ok(written),
+        Some(ItemOutcome::Failed(error)) => Err(error),
+        Some(ItemOutcome::Waiting(_)) | None => Err(Error::internal("a write without an outcome")),
+    }
 }
 
-/// The body as an object.
-pub(super) fn object(body: Value) -> Result<Map<String, Value>> {
-    match body {
-        Value::Object(object) => Ok(object),
-        other => {
-            let text = format!("the body must be a JSON object; it is {}", prepare::kind_of(&other));
-            Err(Error::new(Code::ValidationFailed, text))
-        }
-    }
+/// What a create is answered with, while it is not durable yet.
+fn created(blueprint: &Blueprint, variant: u16, outcome: &Outcome, working: &Working<'_>) -> Result<Created> {
+    let written = match outcome {
+        Outcome::Written(outcomes) => match outcomes.first() {
+            Some(ItemOutcome::Done(written)) => written,
+            Some(ItemOutcome::Failed(error)) => return Err(error.clone()),
+            Some(ItemOutcome::Waiting(_)) | None => return Err(Error::internal("a write without an outcome")),
+        },
+        _ => return Err(Error::internal("a write with another command's outcome")),
+    };
+    let copy = working.copy(blueprint.number, written.id, &written.meta, variant)?;
+    Ok((written.id, read::whole(blueprint, written.id, &written.meta, copy)?))
 }
 
 /// About how much text a value holds.

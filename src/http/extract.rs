@@ -9,6 +9,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HO
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
+use bytes::BytesMut;
 use serde::de::DeserializeOwned;
 use tokio_stream::StreamExt;
 
@@ -66,9 +67,9 @@ impl FromRequestParts<App> for Bearer {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
         let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let secret = header.and_then(|value| value.split_once(' ')).and_then(|(scheme, secret)| {
-            scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
-        });
+        let secret = header
+            .and_then(|value| value.split_once(' '))
+            .and_then(|(scheme, secret)| scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()));
         Ok(Bearer(app.content.authenticate(secret)?))
     }
 }
@@ -78,7 +79,14 @@ impl FromRequestParts<App> for Bearer {
 #[derive(Debug)]
 pub struct JsonBody {
     headers: HeaderMap,
-    body: Body,
+    body: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Unread(Body),
+    /// Read ahead; what is wrong with it is told when it is asked for.
+    Held(Result<Bytes, Failure>),
 }
 
 impl<S: Send + Sync> FromRequest<S> for JsonBody {
@@ -86,7 +94,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 
     async fn from_request(request: Request, _: &S) -> Result<JsonBody, Infallible> {
         let (parts, body) = request.into_parts();
-        Ok(JsonBody { headers: parts.headers, body })
+        Ok(JsonBody { headers: parts.headers, body: Source::Unread(body) })
     }
 }
 
@@ -95,15 +103,33 @@ impl JsonBody {
     ///
     /// Errors, in this order: `PAYLOAD_TOO_LARGE`, `UNSUPPORTED_MEDIA_TYPE`; `MALFORMED_JSON` for a body that breaks off.
     pub async fn read(self, max_bytes: usize) -> Result<Bytes, Failure> {
-        let bytes = read_body(&self.headers, self.body, max_bytes).await?;
+        let bytes = match self.body {
+            Source::Unread(body) => read_body(&self.headers, body, max_bytes).await,
+            Source::Held(read) => read,
+        }?;
         if !bytes.is_empty() {
             check_json(&self.headers)?;
         }
         Ok(bytes)
     }
-}
 
-impl JsonBody {
+    /// The same body, read ahead of its turn. What is wrong with it is told by [`JsonBody::read`].
+    pub async fn hold(self, max_bytes: usize) -> JsonBody {
+        let body = match self.body {
+            Source::Unread(body) => Source::Held(read_body(&self.headers, body, max_bytes).await),
+            held => held,
+        };
+        JsonBody { headers: self.headers, body }
+    }
+
+    /// The bytes that were read ahead, if nothing is wrong with them.
+    pub fn held(&self) -> Option<&[u8]> {
+        match &self.body {
+            Source::Held(Ok(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// The body as lines that are read while they come; each may be as long as `max_bytes`.
     ///
     /// Errors: `UNSUPPORTED_MEDIA_TYPE`.
@@ -118,14 +144,18 @@ impl JsonBody {
             );
             return Err(Error::new(Code::UnsupportedMediaType, message).into());
         }
-        Ok(Lines { chunks: self.body.into_data_stream(), rest: Vec::new(), searched: 0, is_over: false, max_bytes })
+        let body = match self.body {
+            Source::Unread(body) => body,
+            Source::Held(read) => Body::from(read?),
+        };
+        Ok(Lines { chunks: body.into_data_stream(), rest: BytesMut::new(), searched: 0, is_over: false, max_bytes })
     }
 }
 
 /// The lines of a body that is still coming.
 pub struct Lines {
     chunks: BodyDataStream,
-    rest: Vec<u8>,
+    rest: BytesMut,
     /// How much of `rest` holds no line end.
     searched: usize,
     is_over: bool,
@@ -137,10 +167,10 @@ impl Lines {
     ///
     /// # Errors
     /// `PAYLOAD_TOO_LARGE` for a line that is too long, `MALFORMED_JSON` for a body that breaks off.
-    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    pub async fn next(&mut self) -> Result<Option<BytesMut>, Error> {
         loop {
             if let Some(end) = self.rest[self.searched..].iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.rest.drain(..=self.searched + end).collect();
+                let line = self.rest.split_to(self.searched + end + 1);
                 self.searched = 0;
                 return if line.len() > self.max_bytes { Err(self.line_too_long()) } else { Ok(Some(line)) };
             }

@@ -7,18 +7,19 @@ use axum::Router;
 use axum::http::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
 };
-use axum::http::{HeaderName, HeaderValue, Method, Uri};
+use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 
+use super::drain::drain;
 use super::error::Failure;
+use super::idempotency::IDEMPOTENCY_KEY;
 use super::request_id::{self, X_REQUEST_ID};
 use crate::model::error::{Code, Error};
 use crate::query::quote;
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// How long a browser may keep what it was told about an origin.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
 
@@ -29,7 +30,7 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(routes: Router<S>, cors_or
     if let Some(cors) = cors(cors_origins) {
         framed = framed.layer(cors);
     }
-    framed.layer(middleware::from_fn(request_id::carry))
+    framed.layer(middleware::from_fn(drain)).layer(middleware::from_fn(request_id::carry))
 }
 
 async fn no_route(method: Method, uri: Uri) -> Failure {

@@ -1,4 +1,6 @@
-//! Resources: get, list, create, update, delete, export, import (`API.md` 4 and 6).
+//! Resources: get, list, create, update, delete, export, import (`API.md` 4.2 to 4.5 and 4.11).
+
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -10,8 +12,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::App;
 use super::error::{Answer, error_object};
 use super::extract::{BaseUrl, Bearer, JsonBody, Lines, Path};
+use super::idempotency::{self, Begun, Plain, Post, Wording, keep};
 use super::respond::{data, is_unmodified, json};
-use crate::content::{self, Etags, Export, ImportLine};
+use crate::content::{self, Created, Etags, Export, ImportLine};
 use crate::model::ability::Ability;
 use crate::model::error::Error;
 
@@ -61,14 +64,21 @@ pub(super) async fn create(
     Path(blueprint): Path<String>,
     RawQuery(raw): RawQuery,
     BaseUrl(base): BaseUrl,
-    body: JsonBody,
+    request: Post,
 ) -> Answer {
+    let (body, once) = match request.begin(&app, &access, Ability::Create).await? {
+        Begun::New { body, once } => (body, once),
+        Begun::Kept(kept) => return Ok(kept),
+    };
     let writing = app.content.write(&access, Ability::Create, &blueprint, &raw.unwrap_or_default())?;
     let body = body.read(app.config.max_body_bytes).await?;
-    let (id, answer) = writing.create(&body).await?;
-    let location = format!("{base}/v2/resources/{blueprint}/{id}");
-    let head = [(header::ETAG, etag(&answer)), (header::LOCATION, location)];
-    Ok((head, data(StatusCode::CREATED, &answer.json)).into_response())
+    let wording: Wording<Created> = Arc::new(move |(id, answer)| {
+        let location = format!("{base}/v2/resources/{blueprint}/{id}");
+        let text = format!("{{\"data\":{}}}", answer.json);
+        Plain::new(StatusCode::CREATED, text).with(header::ETAG, &etag(answer)).with(header::LOCATION, &location)
+    });
+    let done = writing.create(&body, keep(once, &wording)).await?;
+    idempotency::answer(done, &wording)
 }
 
 pub(super) async fn replace(

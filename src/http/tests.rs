@@ -15,6 +15,7 @@ use super::error::{Answer, Failure, error_object, wire};
 use super::extract::{BaseUrl, JsonBody, Path};
 use super::*;
 use crate::config::Settings;
+use crate::content::ContentOptions;
 use crate::model::error::{Code, Conflict, Error};
 
 /// A code, its status, its name, and the header that comes with it.
@@ -26,9 +27,21 @@ fn config(settings: Settings) -> Arc<Config> {
     Arc::new(Config::resolve(settings, |_| None, None).unwrap())
 }
 
+/// A server on a data folder that goes with the process.
+fn app(settings: Settings) -> App {
+    let options = ContentOptions {
+        folder: tempfile::tempdir().unwrap().keep(),
+        admin_token: None,
+        video_hosts: Vec::new(),
+        store_cache_bytes: 1 << 20,
+        index: Default::default(),
+    };
+    App { config: config(settings), content: Content::open(&options).unwrap() }
+}
+
 /// Routes that use every part of the frame.
 fn routes(settings: Settings) -> Router {
-    let app = App { config: config(settings) };
+    let app = app(settings);
     let routes = Router::new()
         .route("/items/{id}", get(async |Path(id): Path<String>| id).delete(async || StatusCode::NO_CONTENT))
         .route(
@@ -190,13 +203,14 @@ async fn request_ids_are_kept_where_they_are_plain() {
 
 #[tokio::test]
 async fn a_request_leaves_one_line_in_the_log() {
+    let router = routes(Settings::default());
     let lines = Lines::default();
     let sink = lines.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || sink.clone()).finish();
     let guard = tracing::subscriber::set_default(subscriber);
     let mut request = request(Method::GET, "/items/a?secret=b");
     request.headers_mut().insert("x-request-id", "id-7".parse().unwrap());
-    send(request).await;
+    send_to(router, request).await;
     drop(guard);
     let logged = String::from_utf8(lines.0.lock().clone()).unwrap();
     assert_eq!(logged.lines().count(), 1, "{logged}");
@@ -315,7 +329,7 @@ async fn other_origins_are_let_in_where_they_are_configured() {
 
 #[tokio::test]
 async fn the_server_is_alive() {
-    let router = router(App { config: config(Settings::default()) });
+    let router = router(app(Settings::default()));
     let (status, _, _) = send_to(router, request(Method::GET, "/healthz")).await;
     assert_eq!(status.as_u16(), 200);
 }

@@ -1,4 +1,4 @@
-//! Blueprints: what a resource has, and how it behaves (`API.md` 2.2 to 2.5 and 6).
+//! Blueprints: what a resource has, and how it behaves (`API.md` 2.2 to 2.5).
 //!
 //! Owns the types. Reading one from a request body is in `blueprint/draft.rs`, the next revision in
 //! `blueprint/revise.rs`, rendering in `blueprint/render.rs`.

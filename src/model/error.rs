@@ -5,9 +5,9 @@
 
 use std::fmt;
 
-/// The codes of the error object (`API.md` 1.8). The table from code to status is in `http::error`.
+/// The codes of the error object (`API.md` 7). The table from code to status is in `http::error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // The names are the documentation: each is documented in API.md.
+#[allow(missing_docs)] // The names are the documentation: each is documented in API.md 7.
 pub enum Code {
     MalformedJson,
     Unauthenticated,

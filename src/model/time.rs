@@ -9,6 +9,8 @@
 //! - A system date takes any number of fractional digits, of which those beyond milliseconds are cut. It is answered in
 //!   UTC with a year of four digits, so one whose offset pushes it out of the years 0001 to 9999 is refused.
 
+use chrono::{Datelike, NaiveDate};
+
 /// Milliseconds since 1970-01-01T00:00:00Z: the three system dates.
 pub type Millis = i64;
 
@@ -56,17 +58,16 @@ pub fn parse_date(text: &str) -> Option<i64> {
 
 /// Writes the instant as it is answered: `2026-11-20T20:42:31.123+00:00`.
 pub fn format_millis(millis: Millis) -> String {
-    let (year, month, day) = civil(millis.div_euclid(DAY_MILLIS));
     let rest = millis.rem_euclid(DAY_MILLIS);
     let (seconds, fraction) = (rest / 1000, rest % 1000);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}+00:00")
+    format!("{}T{hour:02}:{minute:02}:{second:02}.{fraction:03}+00:00", format_date(day_number(millis)))
 }
 
 /// Writes days since 1970-01-01 as `YYYY-MM-DD`.
 pub fn format_date(days: i64) -> String {
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02}")
+    let date = i32::try_from(days).ok().and_then(NaiveDate::from_epoch_days).unwrap_or_default();
+    format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day())
 }
 
 /// The first millisecond of the instant's day.
@@ -142,9 +143,9 @@ fn take_date(rest: &mut &[u8]) -> Option<i64> {
     let month = take_number(rest, 2, 1..=12)?;
     take(rest, b'-').then_some(())?;
     let day = take_number(rest, 2, 1..=31)?;
-    let days = days_from_civil(year, month, day);
-    // A day that the month does not have comes back as another date.
-    (civil(days) == (year, month, day)).then_some(days)
+    // The ranges above leave numbers that fit; a day that the month does not have is none.
+    let date = NaiveDate::from_ymd_opt(year as i32, month as u32, day as u32)?;
+    Some(i64::from(date.to_epoch_days()))
 }
 
 fn take(rest: &mut &[u8], byte: u8) -> bool {
@@ -170,31 +171,6 @@ fn take_number(rest: &mut &[u8], digits: usize, range: std::ops::RangeInclusive<
 /// The number that the first `count` digits make; missing ones are zeros.
 fn first_digits(digits: &[u8], count: usize) -> i64 {
     (0..count).fold(0, |number, place| number * 10 + digits.get(place).map_or(0, |digit| i64::from(digit - b'0')))
-}
-
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar. Years begin in March here, so that the leap day
-/// is a year's last.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-/// Year, month and day: the inverse of [`days_from_civil`].
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Values of attributes: what each field type takes, and the one form in which a value is kept (`API.md` 5.2).
+//! Values of attributes: what each field type takes, and the one form in which a value is kept (`API.md` 2.4.3).
 //!
 //! Owns the table from field type to rule. Whether a relation's target or a member exists, and whether a unique value is
 //! taken, is decided against the state, elsewhere.
@@ -116,7 +116,7 @@ pub fn check_attributes(blueprint: &Blueprint, attributes: &Map<String, Value>, 
     checked
 }
 
-/// Whether a stored value fits a field whose settings changed, as it is (`API.md` 6).
+/// Whether a stored value fits a field whose settings changed, as it is (`API.md` 4.9.5).
 pub fn is_valid_as_stored(field: &Field, stored: &Value, sanitizer: &Sanitizer) -> bool {
     let options = Options { sanitizer, relations: Relations::Ids };
     check(field, stored.clone(), options).is_ok_and(|value| value == *stored)

@@ -1,4 +1,4 @@
-//! `filter[…]` and `search` as a predicate of the index (`API.md` 4): every operator on every type.
+//! `filter[…]` and `search` as a predicate of the index (`API.md` 4.6): every operator on every type.
 //!
 //! Knows what an operator means; not which columns a blueprint has (`name`), nor how they are evaluated (the index).
 

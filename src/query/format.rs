@@ -1,4 +1,4 @@
-//! The form of an export (`API.md` 4.12).
+//! The form of an export (`API.md` 4.5.7).
 
 use super::quote;
 use super::raw::RawParams;

@@ -1,4 +1,4 @@
-//! The links of a list (`API.md` 2.4): every other parameter as it was sent, and `page` last.
+//! The links of a list (`API.md` 4.2.2): every other parameter as it was sent, and `page` last.
 
 use super::page::Page;
 use super::raw::decode_name;

@@ -1,4 +1,4 @@
-//! `page` and `per_page` (`API.md` 2.3).
+//! `page` and `per_page` (`API.md` 4.2.1).
 
 use super::quote;
 use super::raw::RawParams;

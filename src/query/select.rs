@@ -1,4 +1,4 @@
-//! `fields` and `exclude`: what of a resource is answered (`API.md` 2.5).
+//! `fields` and `exclude`: what of a resource is answered (`API.md` 4.2.3).
 
 use super::raw::RawParams;
 use super::{list, quote};

@@ -1,4 +1,4 @@
-//! `sort` (`API.md` 4.7 and 4.11).
+//! `sort` (`API.md` 4.7).
 
 use bindery_index::{DateColumn, SortBy, SortKey};
 

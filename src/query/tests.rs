@@ -61,6 +61,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
     Blueprint {
         number: 1,
         revision: 1,
+        shape: 1,
         next_field: 100,
         next_variant: 3,
         plain_variant: 0,

@@ -1,4 +1,4 @@
-//! `variant` and `fallback` (`API.md` 2.5 and 3). A blueprint without variants ignores both.
+//! `variant` and `fallback` (`API.md` 2.5). A blueprint without variants ignores both.
 
 use super::raw::RawParams;
 use super::{list, quote};

@@ -1,4 +1,4 @@
-//! Tokens and members (`API.md` 5 and 6.3, 6.4).
+//! Tokens and members (`API.md` 5 and 4.10).
 
 use std::time::Duration;
 
@@ -23,7 +23,12 @@ fn rule_5_3_abilities_of_every_endpoint() {
         ("GET", "/v2/resources/notes/export".to_owned(), None, "view preview"),
         ("GET", item.clone(), None, "view preview"),
         ("POST", "/v2/resources/notes".to_owned(), Some(note.clone()), "create"),
-        ("POST", "/v2/resources/notes".to_owned(), Some(json!({ "attributes": {}, "published_at": "2026-01-01" })), "create"),
+        (
+            "POST",
+            "/v2/resources/notes".to_owned(),
+            Some(json!({ "attributes": {}, "published_at": "2026-01-01" })),
+            "create",
+        ),
         ("PUT", item.clone(), Some(note.clone()), "update"),
         ("PATCH", item.clone(), Some(note.clone()), "update"),
         ("PATCH", item.clone(), Some(json!({ "published_at": "2026-01-01" })), ""),
@@ -49,16 +54,26 @@ fn rule_5_3_abilities_of_every_endpoint() {
             let reply = server.as_token(&token).send(method, &path, body.as_ref());
             let is_able = able.split(' ').any(|one| one == ability);
             let case = format!("{method} {path} {body:?} with {ability}");
-            faults.check((reply.status != 403) == is_able && reply.status != 401, || format!("{case}: {}", reply.outcome()));
+            faults.check((reply.status != 403) == is_able && reply.status != 401, || {
+                format!("{case}: {}", reply.outcome())
+            });
             let names_one = able.is_empty() || able.split(' ').any(|one| reply.message().contains(&format!("`{one}`")));
             faults.check(reply.status != 403 || names_one, || format!("{case}: {}", reply.message()));
         }
-        faults.same(&format!("{method} {path} without a token"), server.as_token("").send(method, &path, body.as_ref()).status, 401);
+        faults.same(
+            &format!("{method} {path} without a token"),
+            server.as_token("").send(method, &path, body.as_ref()).status,
+            401,
+        );
     }
     // A write of a token that may not read still shows what it wrote.
     let update = server.token(&["update"]);
     let body = json!({ "attributes": { "t": "seen" } });
-    faults.same("seen", server.as_token(&update).send("PATCH", &item, Some(&body)).data()["attributes"]["t"].clone(), json!("seen"));
+    faults.same(
+        "seen",
+        server.as_token(&update).send("PATCH", &item, Some(&body)).data()["attributes"]["t"].clone(),
+        json!("seen"),
+    );
     faults.none();
 }
 
@@ -71,7 +86,10 @@ fn rule_6_tokens() {
     let secret = made["secret"].as_str().unwrap();
     assert!(secret.starts_with("bnd_") && secret.len() >= 4 + 43, "{secret}");
     assert_eq!(made["abilities"], json!(["view", "update"]));
-    assert_eq!((&made["blueprints"], &made["expires_at"]), (&json!(["notes"]), &json!("2999-01-01T00:00:00.000+00:00")));
+    assert_eq!(
+        (&made["blueprints"], &made["expires_at"]),
+        (&json!(["notes"]), &json!("2999-01-01T00:00:00.000+00:00"))
+    );
     let second = server.post("/v2/tokens", &json!({ "name": "m", "abilities": ["manage"] })).expect(201).data();
     assert_eq!((&second["blueprints"], &second["expires_at"]), (&Value::Null, &Value::Null));
     assert_ne!(second["secret"], made["secret"]);
@@ -108,7 +126,11 @@ fn rule_6_tokens() {
     faults.same("before", server.as_token(secret).get("/v2/resources/notes").status, 200);
     let path = format!("/v2/tokens/{}", made["id"].as_str().unwrap());
     server.delete(&path).expect(204);
-    faults.same("after", server.as_token(secret).get("/v2/resources/notes").outcome(), "401 UNAUTHENTICATED".to_owned());
+    faults.same(
+        "after",
+        server.as_token(secret).get("/v2/resources/notes").outcome(),
+        "401 UNAUTHENTICATED".to_owned(),
+    );
     faults.same("again", server.delete(&path).status, 404);
     faults.none();
 }
@@ -125,9 +147,15 @@ fn rule_6_tokens_expire() {
     let seconds = of_day / 1000;
     let date = format!(
         "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
-        seconds / 3600, seconds / 60 % 60, seconds % 60, of_day % 1000
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60,
+        of_day % 1000
     );
-    let made = server.post("/v2/tokens", &json!({ "name": "x", "abilities": ["view"], "expires_at": date })).expect(201).data();
+    let made = server
+        .post("/v2/tokens", &json!({ "name": "x", "abilities": ["view"], "expires_at": date }))
+        .expect(201)
+        .data();
     let secret = made["secret"].as_str().unwrap();
     server.as_token(secret).get("/v2/resources/notes").expect(200);
     std::thread::sleep(Duration::from_millis(700));

@@ -88,8 +88,15 @@ fn rule_1_8_request_ids() {
     let (longest, too_long) = ("x".repeat(128), "x".repeat(129));
     let mut faults = Faults::default();
     for (sent, kept) in [
-        ("a", true), ("abc-1.2_Z", true), (longest.as_str(), true), (too_long.as_str(), false), ("a b", false),
-        ("a/b", false), ("é", false), ("", false), ("a\"b", false),
+        ("a", true),
+        ("abc-1.2_Z", true),
+        (longest.as_str(), true),
+        (too_long.as_str(), false),
+        ("a b", false),
+        ("a/b", false),
+        ("é", false),
+        ("", false),
+        ("a\"b", false),
     ] {
         for path in ["/v2/resources/notes", "/nowhere", "/healthz"] {
             let reply = server.raw("GET", path, &[("x-request-id", sent)], b"");
@@ -197,7 +204,12 @@ fn cors_answers_by_configuration() {
     let exposed = exposed.header("access-control-expose-headers").unwrap_or_default().to_lowercase();
     assert!(exposed.contains("etag") && exposed.contains("x-request-id"), "{exposed}");
     // Errors before any handler can be read by a page, too.
-    assert!(with.as_token("").raw("GET", "/nowhere", &[("origin", "https://a.example")], b"").header("access-control-allow-origin").is_some());
+    assert!(
+        with.as_token("")
+            .raw("GET", "/nowhere", &[("origin", "https://a.example")], b"")
+            .header("access-control-allow-origin")
+            .is_some()
+    );
     without.as_token("").raw("OPTIONS", "/v2/resources/notes/x", &preflight, b"").expect(405);
 }
 

@@ -1,4 +1,4 @@
-//! Imports over HTTP (`API.md` 6.5).
+//! Imports over HTTP (`API.md` 4.11).
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,10 @@ fn rule_6_faults_of_lines_do_not_stop_an_import() {
         (r#"{"key":"","attributes":{}}"#, "VALIDATION_FAILED key"),
         (r#"{"key":5,"attributes":{}}"#, "VALIDATION_FAILED key"),
         (r#"{"id":"x","attributes":{}}"#, "VALIDATION_FAILED id"),
-        (r#"{"key":"k1","attributes":{"t":1,"nothing":2},"published_at":"x","more":1}"#, "VALIDATION_FAILED more nothing published_at t"),
+        (
+            r#"{"key":"k1","attributes":{"t":1,"nothing":2},"published_at":"x","more":1}"#,
+            "VALIDATION_FAILED more nothing published_at t",
+        ),
         (r#"{"key":"k2","attributes":[]}"#, "VALIDATION_FAILED attributes"),
         (r#"{"key":"k3","attributes":{},"variants":{}}"#, "VALIDATION_FAILED variants"),
         (r#"{"key":"k4","variants":{"de":{}}}"#, "VALIDATION_FAILED variants"),
@@ -175,19 +178,26 @@ fn rule_6_variants_and_exports_round_trip() {
     });
     server.post("/v2/blueprints", &blueprint).expect(201);
     let path = "/v2/resources/pages/import";
-    let made = import(&server, path, &[
-        json!({ "key": "a", "variants": { "en": { "t": "one", "r": ["b"] }, "de": { "t": "eins" } }, "published_at": "2026-01-01" }),
-        json!({ "key": "b", "attributes": { "t": "two", "b": "<p onclick=1>x</p>" } }),
-        json!({ "key": "c", "variants": { "de": { "t": "drei" } } }),
-        json!({ "key": "d", "variants": {} }),
-    ]);
+    let made = import(
+        &server,
+        path,
+        &[
+            json!({ "key": "a", "variants": { "en": { "t": "one", "r": ["b"] }, "de": { "t": "eins" } }, "published_at": "2026-01-01" }),
+            json!({ "key": "b", "attributes": { "t": "two", "b": "<p onclick=1>x</p>" } }),
+            json!({ "key": "c", "variants": { "de": { "t": "drei" } } }),
+            json!({ "key": "d", "variants": {} }),
+        ],
+    );
     assert!(made.iter().all(|line| line["op"] == "created"), "{made:?}");
     let a = made[0]["id"].as_str().unwrap();
     assert_eq!(server.find(&format!("pages/{a}?variant=de"))["attributes"]["t"], "eins");
     assert_eq!(server.find(&format!("pages/{a}"))["attributes"]["r"], json!([made[1]["id"]]));
     // A given copy is replaced whole, others stay.
     import(&server, path, &[json!({ "key": "a", "variants": { "de": { "b": "neu" } } })]);
-    assert_eq!(server.find(&format!("pages/{a}?variant=de"))["attributes"], json!({ "t": null, "b": "neu", "r": null }));
+    assert_eq!(
+        server.find(&format!("pages/{a}?variant=de"))["attributes"],
+        json!({ "t": null, "b": "neu", "r": null })
+    );
     assert_eq!(server.find(&format!("pages/{a}"))["attributes"]["t"], "one");
     // `attributes` are the requested variant's.
     import(&server, &format!("{path}?variant=de"), &[json!({ "key": "b", "attributes": { "t": "zwei" } })]);
@@ -240,7 +250,8 @@ fn rule_6_lines_that_are_cut_or_too_long() {
     let lines = answers(&cut);
     assert_eq!((&lines[0]["op"], &lines[1]["errors"]["code"]), (&json!("created"), &json!("MALFORMED_JSON")));
     // The limit is one line's, not the whole import's.
-    let many: Vec<String> = (0..200).map(|n| format!("{{\"key\":\"k{n}\",\"attributes\":{{\"t\":\"{n}\"}}}}")).collect();
+    let many: Vec<String> =
+        (0..200).map(|n| format!("{{\"key\":\"k{n}\",\"attributes\":{{\"t\":\"{n}\"}}}}")).collect();
     let lines = answers(&send(&server, NOTES, many.join("\n").as_bytes()));
     assert_eq!(lines.iter().filter(|line| line["op"] == "created").count(), 200);
     let long = format!("{{\"key\":\"z\",\"attributes\":{{\"t\":\"{}\"}}}}\n", "x".repeat(3000));

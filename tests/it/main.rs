@@ -6,12 +6,16 @@
 
 mod access;
 mod blueprints;
+mod bulk;
 mod fields;
 mod frame;
+mod idempotency;
 mod imports;
+mod oracle;
 mod order;
 mod reading;
 mod recovery;
 mod support;
+mod tidy;
 mod variants;
 mod writing;

@@ -82,7 +82,9 @@ const ENDPOINTS: [Endpoint; 6] = [
         wrong_method: "PUT",
         is_item: false,
         ability: "create",
-        faults: &[Route, Method, Token, Ability, Blueprint, Parameter, TooLarge, MediaType, Malformed, Singular, Invalid],
+        faults: &[
+            Route, Method, Token, Ability, Blueprint, Parameter, TooLarge, MediaType, Malformed, Singular, Invalid,
+        ],
     },
     Endpoint {
         method: "PUT",
@@ -100,8 +102,19 @@ const ENDPOINTS: [Endpoint; 6] = [
         is_item: true,
         ability: "update",
         faults: &[
-            Route, Method, Token, Ability, Blueprint, Parameter, Resource, TooLarge, MediaType, Malformed, PublishedAt,
-            Match, Invalid,
+            Route,
+            Method,
+            Token,
+            Ability,
+            Blueprint,
+            Parameter,
+            Resource,
+            TooLarge,
+            MediaType,
+            Malformed,
+            PublishedAt,
+            Match,
+            Invalid,
         ],
     },
     Endpoint {
@@ -253,7 +266,12 @@ fn rule_1_7_bodies_that_are_no_json() {
         ("a leading zero", json, b"{\"attributes\":{\"page\":01}}", "400 MALFORMED_JSON"),
         ("a huge number", json, b"{\"attributes\":{\"page\":1e999}}", "400 MALFORMED_JSON"),
         ("a key twice", json, b"{\"attributes\":{},\"attributes\":{}}", "400 MALFORMED_JSON"),
-        ("an inner key twice", json, b"{\"attributes\":{\"page\":{\"blocks\":[{\"a\":1,\"a\":1}]}}}", "400 MALFORMED_JSON"),
+        (
+            "an inner key twice",
+            json,
+            b"{\"attributes\":{\"page\":{\"blocks\":[{\"a\":1,\"a\":1}]}}}",
+            "400 MALFORMED_JSON",
+        ),
         ("an escaped key twice", json, b"{\"attributes\":{},\"\\u0061ttributes\":{}}", "400 MALFORMED_JSON"),
         ("byte order mark", json, b"\xef\xbb\xbf{\"attributes\":{}}", "400 MALFORMED_JSON"),
         ("utf-16", json, b"{\x00}\x00", "400 MALFORMED_JSON"),
@@ -273,12 +291,9 @@ fn rule_1_7_bodies_that_are_no_json() {
         }
     }
     // What is not right in 4.4 is wrong everywhere.
-    for (method, path) in [
-        ("POST", "/v2/blueprints"),
-        ("PUT", "/v2/blueprints/notes"),
-        ("POST", "/v2/tokens"),
-        ("POST", "/v2/members"),
-    ] {
+    for (method, path) in
+        [("POST", "/v2/blueprints"), ("PUT", "/v2/blueprints/notes"), ("POST", "/v2/tokens"), ("POST", "/v2/members")]
+    {
         for (headers, body, outcome) in [
             (vec![("content-type", "application/json")], "{", "400 MALFORMED_JSON"),
             (vec![("content-type", "text/plain")], "{}", "415 UNSUPPORTED_MEDIA_TYPE"),
@@ -311,7 +326,15 @@ fn rule_1_7_the_order_holds_for_administration() {
         ("ability, token", &view, "DELETE", "/v2/tokens/x", json, "", "403 FORBIDDEN"),
         ("blueprint, parameter", "", "PUT", "/v2/blueprints/nothing?dry_run=x", json, "x", "404 NOT_FOUND"),
         ("parameter, too large", "", "PUT", "/v2/blueprints/notes?dry_run=x", json, &large, "422 INVALID_PARAMETER"),
-        ("parameter, media type", "", "PUT", "/v2/blueprints/notes?force=x", "text/plain", "x", "422 INVALID_PARAMETER"),
+        (
+            "parameter, media type",
+            "",
+            "PUT",
+            "/v2/blueprints/notes?force=x",
+            "text/plain",
+            "x",
+            "422 INVALID_PARAMETER",
+        ),
         ("parameter twice", "", "PUT", "/v2/blueprints/notes?force=1&force=1", json, "{}", "422 INVALID_PARAMETER"),
         ("too large, media type", "", "PUT", "/v2/blueprints/notes", "text/plain", &large, "413 PAYLOAD_TOO_LARGE"),
         ("media type, malformed", "", "PUT", "/v2/blueprints/notes", "text/plain", "x", "415 UNSUPPORTED_MEDIA_TYPE"),
@@ -321,8 +344,24 @@ fn rule_1_7_the_order_holds_for_administration() {
         ("too large for members", "", "PATCH", &format!("/v2/members/{member}"), json, &large, "413 PAYLOAD_TOO_LARGE"),
         ("delete with parameter", "", "DELETE", "/v2/blueprints/notes?force=maybe", json, "", "422 INVALID_PARAMETER"),
         ("import: ability, blueprint", &view, "POST", "/v2/resources/nothing/import", json, "x", "403 FORBIDDEN"),
-        ("import: blueprint, media type", "", "POST", "/v2/resources/nothing/import", "text/plain", "x", "404 NOT_FOUND"),
-        ("import: media type", "", "POST", "/v2/resources/notes/import", "text/plain", "x", "415 UNSUPPORTED_MEDIA_TYPE"),
+        (
+            "import: blueprint, media type",
+            "",
+            "POST",
+            "/v2/resources/nothing/import",
+            "text/plain",
+            "x",
+            "404 NOT_FOUND",
+        ),
+        (
+            "import: media type",
+            "",
+            "POST",
+            "/v2/resources/notes/import",
+            "text/plain",
+            "x",
+            "415 UNSUPPORTED_MEDIA_TYPE",
+        ),
     ] {
         let token = if token.is_empty() { crate::support::ADMIN } else { token };
         let reply = server.as_token(token).raw(method, path, &[("content-type", content_type)], body.as_bytes());

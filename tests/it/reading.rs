@@ -1,4 +1,6 @@
-//! Lists, pages, links, entity tags, selection of fields, export (`API.md` 2, 4.2, 4.3, 4.12).
+//! Lists, pages, links, entity tags, selection of fields, export (`API.md` 4.2, 4.3, 4.5).
+
+mod tags;
 
 use serde_json::{Value, json};
 
@@ -35,17 +37,37 @@ fn rule_2_3_pages() {
         faults.same(query, got, ids[range].iter().map(String::as_str).collect());
         let meta = json!({ "current_page": current, "last_page": last, "per_page": per_page, "total": 30 });
         faults.same(query, &body["meta"], &meta);
-        let page_of = |link: &Value| link.as_str().map(|link| link.rsplit_once("page=").unwrap().1.parse::<u64>().unwrap());
+        let page_of =
+            |link: &Value| link.as_str().map(|link| link.rsplit_once("page=").unwrap().1.parse::<u64>().unwrap());
         faults.same(query, page_of(&body["links"]["first"]), Some(1));
         faults.same(query, page_of(&body["links"]["last"]), Some(last));
         faults.same(query, page_of(&body["links"]["prev"]), prev);
         faults.same(query, page_of(&body["links"]["next"]), next);
     }
     for query in [
-        "page=0", "page=-1", "page=+1", "page=1.0", "page=", "page=x", "page=1e2", "page=%201", "page=１", "per_page=0",
-        "per_page=101", "per_page=-5", "per_page=", "per_page=all", "page=1&page=1", "per_page=5&per_page=6", "page",
+        "page=0",
+        "page=-1",
+        "page=+1",
+        "page=1.0",
+        "page=",
+        "page=x",
+        "page=1e2",
+        "page=%201",
+        "page=１",
+        "per_page=0",
+        "per_page=101",
+        "per_page=-5",
+        "per_page=",
+        "per_page=all",
+        "page=1&page=1",
+        "per_page=5&per_page=6",
+        "page",
     ] {
-        faults.same(query, server.get(&format!("/v2/resources/notes?{query}")).outcome(), "422 INVALID_PARAMETER".to_owned());
+        faults.same(
+            query,
+            server.get(&format!("/v2/resources/notes?{query}")).outcome(),
+            "422 INVALID_PARAMETER".to_owned(),
+        );
     }
     let far = server.get("/v2/resources/notes?page=99999999999999999999999999");
     faults.check(far.status == 200 || far.code() == "INVALID_PARAMETER", || far.text.clone());
@@ -75,7 +97,8 @@ fn rule_2_4_links_keep_the_query() {
     }
     let host = [("host", "cms.example.org:81")];
     let reply = raw_host(&server, "/v2/resources/notes", "cms.example.org:81");
-    faults.check(reply.contains("http://cms.example.org:81/v2/resources/notes?page=1"), || format!("{host:?}: {reply}"));
+    faults
+        .check(reply.contains("http://cms.example.org:81/v2/resources/notes?page=1"), || format!("{host:?}: {reply}"));
     faults.none();
 }
 
@@ -84,7 +107,8 @@ fn raw_host(server: &Server, path: &str, host: &str) -> String {
     use std::io::{Read, Write};
     let address = server.address().trim_start_matches("http://");
     let mut stream = std::net::TcpStream::connect(address).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {ADMIN}\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {ADMIN}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -107,7 +131,11 @@ fn rule_2_5_fields_and_exclude() {
         ("fields=attributes.count", "attributes", "count"),
         ("fields=attributes.place,attributes.title,id", "id attributes", "title place"),
         ("fields=attributes,attributes.title", "attributes", "title count place"),
-        ("exclude=attributes.title", "id type published_at created_at updated_at attributes relationships", "count place"),
+        (
+            "exclude=attributes.title",
+            "id type published_at created_at updated_at attributes relationships",
+            "count place",
+        ),
         ("fields=attributes.title,attributes.count&exclude=attributes.title", "attributes", "count"),
         ("fields=attributes.title&exclude=attributes.title", "attributes", ""),
     ] {
@@ -124,9 +152,20 @@ fn rule_2_5_fields_and_exclude() {
         faults.same(query, &exported[0], &got);
     }
     for query in [
-        "fields=", "fields=id,", "fields=,id", "fields=id,,type", "fields=title", "fields=ID", "fields=id,%20type",
-        "fields=attributes.nothing", "fields=attributes.", "exclude=", "exclude=nothing", "fields=id&fields=type",
-        "exclude=attributes.x", "fields=relationships.blueprint",
+        "fields=",
+        "fields=id,",
+        "fields=,id",
+        "fields=id,,type",
+        "fields=title",
+        "fields=ID",
+        "fields=id,%20type",
+        "fields=attributes.nothing",
+        "fields=attributes.",
+        "exclude=",
+        "exclude=nothing",
+        "fields=id&fields=type",
+        "exclude=attributes.x",
+        "fields=relationships.blueprint",
     ] {
         for path in [one.as_str(), "/v2/resources/notes", "/v2/resources/notes/export"] {
             let case = format!("{path}?{query}");
@@ -169,7 +208,11 @@ fn rule_2_6_parameters() {
     ] {
         let brackets = query.replace('[', "%5B").replace(']', "%5D");
         for path in ["/v2/resources/notes", "/v2/resources/notes/export"] {
-            faults.same(&format!("{path}?{query}"), server.get(&format!("{path}?{brackets}")).outcome(), outcome.to_owned());
+            faults.same(
+                &format!("{path}?{query}"),
+                server.get(&format!("{path}?{brackets}")).outcome(),
+                outcome.to_owned(),
+            );
         }
     }
     // A get knows neither pages nor filters.
@@ -177,97 +220,6 @@ fn rule_2_6_parameters() {
         faults.same(query, server.get(&format!("/v2/resources/notes/{}?{query}", ids[0])).status, 200);
     }
     faults.none();
-}
-
-#[test]
-fn rule_2_2_entity_tags_and_if_match() {
-    let server = Server::start();
-    let ids = notes(&server, 2);
-    let path = format!("/v2/resources/notes/{}", ids[0]);
-    let reply = server.get(&path).expect(200);
-    let tag = reply.header("etag").unwrap().to_owned();
-    assert_eq!(reply.header("vary").map(str::to_lowercase).as_deref(), Some("authorization"));
-    let weak = format!("W/{tag}");
-    let (two, spaced) = (format!("\"x\", {tag}"), format!(" {tag} "));
-    let bare = tag.trim_matches('"').to_owned();
-    let mut faults = Faults::default();
-    for (sent, status) in [
-        (tag.as_str(), 304), (weak.as_str(), 304), (two.as_str(), 304), ("*", 304), (spaced.as_str(), 304),
-        ("\"x\"", 200), (bare.as_str(), 200), ("", 200),
-    ] {
-        let reply = server.raw("GET", &path, &[("if-none-match", sent)], b"");
-        faults.same(sent, reply.status, status);
-        faults.same(sent, reply.header("etag"), Some(tag.as_str()));
-        faults.same(sent, reply.text.is_empty(), status == 304);
-    }
-    let json_type = ("content-type", "application/json");
-    for (sent, status) in [
-        (tag.as_str(), 200), ("*", 200), (two.as_str(), 200), (weak.as_str(), 412), ("\"x\"", 412), (bare.as_str(), 412),
-        ("x", 412),
-    ] {
-        for method in ["PATCH", "PUT"] {
-            let body = server.get(&path).data().to_string();
-            let reply = server.raw(method, &path, &[("if-match", sent), json_type], body.as_bytes());
-            faults.same(&format!("{method} {sent}"), reply.status, status);
-        }
-    }
-    // A write moves the tag; the old one is refused for every kind of write.
-    let changed = server.patch(&path, &json!({ "attributes": { "count": 7 } })).expect(200);
-    let new = changed.header("etag").unwrap().to_owned();
-    faults.check(new != tag, || "a change keeps the tag".to_owned());
-    for (method, body) in [("PATCH", "{\"attributes\":{\"count\":8}}"), ("PUT", "{\"attributes\":{}}"), ("DELETE", "")] {
-        let headers = if body.is_empty() { vec![("if-match", tag.as_str())] } else { vec![("if-match", tag.as_str()), json_type] };
-        faults.same(method, server.raw(method, &path, &headers, body.as_bytes()).outcome(), "412 PRECONDITION_FAILED".to_owned());
-    }
-    faults.same("the old tag", server.raw("GET", &path, &[("if-none-match", &tag)], b"").status, 200);
-    faults.same("the new tag", server.raw("GET", &path, &[("if-none-match", &new)], b"").status, 304);
-    // The tag stands for the blueprint's version too.
-    let mut blueprint = server.get("/v2/blueprints/notes").data();
-    blueprint["fields"].as_array_mut().unwrap().push(json!({ "name": "More", "slug": "more", "type": "text" }));
-    server.put("/v2/blueprints/notes", &blueprint).expect(200);
-    let after = server.raw("GET", &path, &[("if-none-match", &new)], b"");
-    faults.same("after the blueprint's change", after.status, 200);
-    faults.same("before the blueprint's change", server.raw("DELETE", &path, &[("if-match", &new)], b"").status, 412);
-    let newest = after.header("etag").unwrap().to_owned();
-    faults.same("delete", server.raw("DELETE", &path, &[("if-match", &newest)], b"").status, 204);
-    faults.none();
-}
-
-#[test]
-fn rule_2_2_list_tags_change_with_what_could_change_the_answer() {
-    let server = Server::start();
-    let ids = notes(&server, 2);
-    server.blueprint("others", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
-    let view = server.token(&["view"]);
-    let path = "/v2/resources/notes?filter[count][gte]=0";
-    let tag = |token: &str| server.as_token(token).get(path).expect(200).header("etag").unwrap().to_owned();
-    let mut last = tag(ADMIN);
-    assert_eq!(tag(ADMIN), last);
-    assert_ne!(tag(&view), last, "another sight");
-    let unchanged = server.raw("GET", path, &[("if-none-match", &last)], b"").expect(304);
-    assert_eq!((unchanged.text.as_str(), unchanged.header("etag")), ("", Some(last.as_str())));
-    assert!(unchanged.header("vary").is_some());
-    let one = format!("/v2/resources/notes/{}", ids[0]);
-    let steps: [(&str, &dyn Fn()); 5] = [
-        ("create", &|| drop(server.create("notes", json!({ "count": 3 })))),
-        ("change", &|| drop(server.patch(&one, &json!({ "attributes": { "count": 5 } })).expect(200))),
-        ("unpublish", &|| drop(server.patch(&one, &json!({ "published_at": null })).expect(200))),
-        ("delete", &|| drop(server.delete(&one).expect(204))),
-        ("blueprint", &|| {
-            let mut blueprint = server.get("/v2/blueprints/notes").data();
-            blueprint["fields"].as_array_mut().unwrap().pop();
-            server.put("/v2/blueprints/notes", &blueprint).expect(200);
-        }),
-    ];
-    for (name, step) in steps {
-        step();
-        let now = tag(ADMIN);
-        assert_ne!(now, last, "{name}");
-        server.raw("GET", path, &[("if-none-match", &last)], b"").expect(200);
-        last = now;
-    }
-    // A wrong parameter is never answered with 304.
-    server.raw("GET", "/v2/resources/notes?page=0", &[("if-none-match", &last)], b"").expect(422);
 }
 
 #[test]
@@ -335,12 +287,20 @@ fn rule_4_12_export_formats() {
     assert!(lines.next().unwrap().ends_with(",resource,note 0,0,"));
     assert!(csv.contains(r#","a ""quoted"", comma"#), "{csv}");
     assert!(csv.contains(r#""{""street"":null"#), "{csv}");
-    for query in ["format=xml", "format=", "format=csv&format=csv", "format=csv&all_variants=true", "all_variants=maybe"] {
+    for query in
+        ["format=xml", "format=", "format=csv&format=csv", "format=csv&all_variants=true", "all_variants=maybe"]
+    {
         let reply = server.get(&format!("/v2/resources/notes/export?{query}"));
         assert_eq!(reply.outcome(), "422 INVALID_PARAMETER", "{query}");
     }
     let part = server.get("/v2/resources/notes/export?filter[count][gte]=1&search=note&sort=-count&page=9&per_page=1");
-    let counts: Vec<i64> =
-        part.expect(200).data().as_array().unwrap().iter().map(|item| item["attributes"]["count"].as_i64().unwrap()).collect();
+    let counts: Vec<i64> = part
+        .expect(200)
+        .data()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["attributes"]["count"].as_i64().unwrap())
+        .collect();
     assert_eq!(counts, [2, 1], "filters, search and sort; no pages");
 }

@@ -22,8 +22,11 @@ struct Known {
 #[test]
 fn every_acknowledged_write_survives_kills_at_random_moments() {
     let mut server = Server::start();
-    server.blueprint("notes", json!([{ "name": "Value", "slug": "value", "type": "number" },
-        { "name": "Text", "slug": "text", "type": "text" }]));
+    server.blueprint(
+        "notes",
+        json!([{ "name": "Value", "slug": "value", "type": "number" },
+        { "name": "Text", "slug": "text", "type": "text" }]),
+    );
     let known: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
     let counter = AtomicU64::new(0);
     for kill in 0..KILLS {

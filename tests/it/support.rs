@@ -11,6 +11,11 @@ use tempfile::TempDir;
 /// A token with every ability.
 pub(crate) const ADMIN: &str = "an-admin-token-for-tests-of-32-characters";
 
+/// The server under test; `BINDERY_TEST_BINARY` names another one than the one that was built with the tests.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("BINDERY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_bindery").into(), PathBuf::from)
+}
+
 /// A running server. Killed when dropped.
 pub(crate) struct Server {
     child: Child,
@@ -119,7 +124,7 @@ impl Server {
 
     /// A server on that folder.
     pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_bindery"))
+        let mut child = Command::new(binary())
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--log", "warn", "--data"])
             .arg(folder)
@@ -305,7 +310,8 @@ impl Client<'_> {
         };
         let mut response = sent.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
         let headers = response.headers().iter();
-        let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or("").to_owned())).collect();
+        let headers =
+            headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or("").to_owned())).collect();
         let mut bytes = Vec::new();
         response.body_mut().as_reader().read_to_end(&mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();

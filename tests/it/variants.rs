@@ -1,4 +1,4 @@
-//! Variants (`API.md` 2.5 and 3).
+//! Variants (`API.md` 2.5).
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,8 @@ fn rule_3_writes_touch_one_copy() {
     pages(&server);
     let id = server.create("pages", json!({ "title": "hello", "count": 1 }));
     let path = format!("/v2/resources/pages/{id}");
-    let read = |variant: &str| server.get(&format!("{path}?variant={variant}")).expect(200).data()["attributes"].clone();
+    let read =
+        |variant: &str| server.get(&format!("{path}?variant={variant}")).expect(200).data()["attributes"].clone();
     let empty = json!({ "title": null, "count": null });
     assert_eq!(read("de"), empty, "no silent fallback");
     let mut faults = Faults::default();
@@ -36,7 +37,8 @@ fn rule_3_writes_touch_one_copy() {
         let reply = server.as_token(ADMIN).send(method, &format!("{path}?variant={variant}"), Some(&body));
         faults.same(name, reply.status, outcome);
         faults.same(name, read(variant), expected.clone());
-        faults.check(reply.status != 200 || reply.data()["attributes"] == expected, || format!("{name}: {}", reply.text));
+        faults
+            .check(reply.status != 200 || reply.data()["attributes"] == expected, || format!("{name}: {}", reply.text));
         faults.same(name, read("en"), json!({ "title": "hello", "count": 1 }));
         faults.same(name, read("zh-CN"), empty.clone());
     }
@@ -78,16 +80,26 @@ fn rule_3_1_unknown_variants() {
             let reply = server.as_token(ADMIN).send(method, &format!("{path}?variant={slug}"), sent);
             let case = format!("{method} {slug}");
             faults.same(&case, reply.outcome(), "422 INVALID_VARIANT".to_owned());
-            faults.check(["`en`", "`de`", "`zh-CN`"].iter().all(|part| reply.message().contains(part)), || reply.text.clone());
+            faults.check(["`en`", "`de`", "`zh-CN`"].iter().all(|part| reply.message().contains(part)), || {
+                reply.text.clone()
+            });
         }
-        faults.same("fallback", server.get(&format!("/v2/resources/pages?fallback={slug}")).code(), "INVALID_VARIANT".to_owned());
+        faults.same(
+            "fallback",
+            server.get(&format!("/v2/resources/pages?fallback={slug}")).code(),
+            "INVALID_VARIANT".to_owned(),
+        );
     }
     for path in ["/v2/resources/plain".to_owned(), format!("/v2/resources/plain/{plain}")] {
         faults.same(&path, server.get(&format!("{path}?variant=fr&fallback=xx")).status, 200);
     }
     let path = format!("/v2/resources/plain/{plain}?variant=fr");
     faults.same("plain write", server.patch(&path, &body).data()["attributes"]["title"].clone(), json!("y"));
-    faults.same("a delete checks the slug and nothing else", server.delete(&format!("/v2/resources/pages/{id}?variant=de")).status, 204);
+    faults.same(
+        "a delete checks the slug and nothing else",
+        server.delete(&format!("/v2/resources/pages/{id}?variant=de")).status,
+        204,
+    );
     faults.none();
 }
 
@@ -118,7 +130,11 @@ fn rule_3_3_lists_and_fallback() {
         ("variant=de", json!({ "title": null, "count": null }), json!({ "title": "hallo", "count": null })),
         ("variant=de&fallback=en", json!({ "title": "only", "count": 2 }), json!({ "title": "hallo", "count": 1 })),
         ("fallback=de", json!({ "title": "only", "count": 2 }), json!({ "title": "hello", "count": 1 })),
-        ("variant=zh-CN&fallback=de", json!({ "title": null, "count": null }), json!({ "title": "hallo", "count": null })),
+        (
+            "variant=zh-CN&fallback=de",
+            json!({ "title": null, "count": null }),
+            json!({ "title": "hallo", "count": null }),
+        ),
         ("variant=de&fallback=de", json!({ "title": null, "count": null }), json!({ "title": "hallo", "count": null })),
     ] {
         let listed = server.get(&format!("/v2/resources/pages?{query}")).expect(200).data();
@@ -137,7 +153,8 @@ fn rule_3_3_lists_and_fallback() {
 fn rule_3_3_variants_that_come_and_go() {
     let server = Server::start();
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
-    let blueprint = |variants: Value| json!({ "name": "Pages", "slug": "pages", "variants": variants, "fields": fields });
+    let blueprint =
+        |variants: Value| json!({ "name": "Pages", "slug": "pages", "variants": variants, "fields": fields });
     let english = json!({ "name": "English", "slug": "en", "default": true });
     let german = json!({ "name": "Deutsch", "slug": "de" });
     server.post("/v2/blueprints", &blueprint(json!([]))).expect(201);
@@ -147,7 +164,9 @@ fn rule_3_3_variants_that_come_and_go() {
 
     put(json!([german, english]), "").expect(200);
     assert_eq!((title(""), title("?variant=en"), title("?variant=de")), (json!("first"), json!("first"), Value::Null));
-    server.patch(&format!("/v2/resources/pages/{id}?variant=de"), &json!({ "attributes": { "title": "erst" } })).expect(200);
+    server
+        .patch(&format!("/v2/resources/pages/{id}?variant=de"), &json!({ "attributes": { "title": "erst" } }))
+        .expect(200);
 
     let refused = put(json!([english]), "").expect(409);
     assert_eq!(refused.json()["errors"]["count"], 1);
@@ -160,7 +179,9 @@ fn rule_3_3_variants_that_come_and_go() {
     assert_eq!((title(""), title("?variant=de")), (json!("first"), Value::Null), "a variant that comes again is empty");
     assert_eq!(server.ids("pages?variant=de&filter[title][null]=true"), [id.as_str()]);
 
-    server.patch(&format!("/v2/resources/pages/{id}?variant=de"), &json!({ "attributes": { "title": "zweit" } })).expect(200);
+    server
+        .patch(&format!("/v2/resources/pages/{id}?variant=de"), &json!({ "attributes": { "title": "zweit" } }))
+        .expect(200);
     put(json!([]), "").expect(409);
     put(json!([]), "?force=true").expect(200);
     assert_eq!(title(""), "first", "when the last ones go, the default's copy stays");

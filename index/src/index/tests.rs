@@ -94,7 +94,7 @@ fn a_new_schema_hides_columns_and_drops_variants_at_once() {
 
 #[test]
 fn apply_waits_while_too_many_frozen_runs_wait() {
-    let options = Options { memory_run_entries: 1, frozen_runs: 2, ..Options::default() };
+    let options = Options { memory_run_entries: 1, frozen_runs: 2, ..Options::tiny() };
     let woken = Arc::new(AtomicUsize::new(0));
     let wake = Arc::clone(&woken);
     let index = Index::new(schema(), options, Some(Arc::new(move || _ = wake.fetch_add(1, Ordering::SeqCst))));
@@ -138,7 +138,7 @@ fn what_dies_while_a_run_is_written_stays_dead() {
 
 #[test]
 fn readers_see_whole_changes_while_a_writer_writes() {
-    let index = Index::in_memory(schema(), Options { memory_run_entries: 64, ..Options::default() });
+    let index = Index::in_memory(schema(), Options { memory_run_entries: 64, ..Options::tiny() });
     index.apply((0..32).map(|id| put(id, "0")).collect());
     thread::scope(|scope| {
         let writer = scope.spawn(|| {

@@ -21,7 +21,7 @@ fn schema() -> Schema {
 
 /// Without mergers, so that files are those of the checkpoint alone.
 fn options() -> Options {
-    Options { memory_run_entries: 10, merge_fan_in: 1_000, ..Options::default() }
+    Options { memory_run_entries: 10, merge_fan_in: 1_000, ..Options::tiny() }
 }
 
 fn put(id: u128, text: &str) -> Change {

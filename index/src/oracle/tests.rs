@@ -290,7 +290,7 @@ fn schema(kinds: &[Kind], columns: usize, locale: &Option<String>, second: bool)
 }
 
 fn options() -> Options {
-    Options { memory_run_entries: 7, bitmap_cache_bytes: 4_000, order_cache_bytes: 4_000, ..Options::default() }
+    Options { merge_fan_in: 8, ..Options::tiny() }
 }
 
 /// Makes one memory run of all runs of a variant, as a merge on disk would.

@@ -1,4 +1,4 @@
-//! Reading a blueprint from a request body (`API.md` 6.1).
+//! Reading a blueprint from a request body (`API.md` 4.9.1).
 //!
 //! A [`Draft`] is a body that is right in itself; what it means for the blueprint in force and for stored resources is
 //! decided elsewhere. All faults are told at once, each at its path in the body (`fields.2.slug`).

@@ -1,4 +1,4 @@
-//! Blueprints as they are answered (`API.md` 6.1), and as they are stored.
+//! Blueprints as they are answered (`API.md` 4.9.1), and as they are stored.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Making a blueprint from a draft, and the next revision of one in force (`API.md` 6.2).
+//! Making a blueprint from a draft, and the next revision of one in force (`API.md` 4.9.3).
 //!
 //! Owns the numbers: a field keeps its number as long as it keeps slug and type, a variant as long as it keeps its slug.
 

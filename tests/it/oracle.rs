@@ -1,0 +1,301 @@
+//! Random queries over random data, each compared with the answer that a naive reading of the contract gives.
+//!
+//! `BINDERY_ORACLE_QUERIES=200000` asks for a long run, `BINDERY_ORACLE_SEED=7` for another one.
+
+mod answer;
+mod app;
+mod ask;
+mod forms;
+mod random;
+mod real;
+mod values;
+mod world;
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use self::answer::Table;
+use self::app::InProcess;
+use self::ask::{Pairs, encode};
+use self::random::Random;
+use self::world::{Driver, SLUG, World};
+use crate::support::Server;
+
+/// How many queries are asked of one state of the data.
+const QUERIES_PER_STATE: usize = 600;
+
+/// How many states a world lives through.
+const STATES_PER_WORLD: usize = 8;
+
+#[derive(Debug, Default)]
+struct Figures {
+    queries: usize,
+    states: usize,
+    walks: usize,
+    exports: usize,
+    faults: usize,
+    /// Resources of all answers.
+    matches: usize,
+}
+
+#[test]
+fn random_queries_are_answered_as_the_contract_reads() {
+    let wanted = number("BINDERY_ORACLE_QUERIES").unwrap_or(4_000) as usize;
+    let first_seed = number("BINDERY_ORACLE_SEED").unwrap_or(1);
+    let per_state = if wanted < 10_000 { 250 } else { QUERIES_PER_STATE };
+    let started = Instant::now();
+    let mut figures = Figures::default();
+    for seed in first_seed.. {
+        if figures.queries >= wanted {
+            break;
+        }
+        let mut random = Random::new(seed);
+        let world = World::new(&mut random, Driver::InProcess(InProcess::start()));
+        live(seed, world, &mut random, STATES_PER_WORLD, per_state, &mut figures);
+        if wanted > 10_000 {
+            eprintln!("seed {seed}: {figures:?} after {:?}", started.elapsed());
+        }
+    }
+    assert!(figures.matches > figures.queries, "the queries match something: {figures:?}");
+}
+
+#[test]
+fn random_queries_over_http_are_answered_the_same_after_kills() {
+    let wanted = number("BINDERY_ORACLE_HTTP_QUERIES").unwrap_or(600) as usize;
+    let mut figures = Figures::default();
+    for seed in number("BINDERY_ORACLE_SEED").unwrap_or(1_001).. {
+        if figures.queries >= wanted {
+            break;
+        }
+        let mut random = Random::new(seed);
+        let server = Server::start();
+        let viewer = server.token(&["view"]);
+        let world = World::new(&mut random, Driver::Binary(server, viewer));
+        live(seed, world, &mut random, 3, 200, &mut figures);
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap())
+}
+
+fn live(seed: u64, mut world: World, random: &mut Random, states: usize, queries: usize, figures: &mut Figures) {
+    for state in 0..states {
+        world.write(random);
+        match &mut world.driver {
+            Driver::InProcess(server) if random.chance(40) => server.checkpoint(),
+            Driver::InProcess(server) if random.chance(25) => server.restart(),
+            Driver::Binary(server, _) if random.chance(50) => server.kill_and_restart(),
+            _ => {}
+        }
+        let table = world.table(random);
+        figures.states += 1;
+        for _ in 0..queries {
+            let pairs = ask::pairs(random, &table);
+            let is_whole = random.chance(2);
+            let look = Look { world: &world, table: &table, sees_drafts: random.chance(70) };
+            if let Err(difference) = look.compare(random, &pairs, figures, is_whole) {
+                let smallest = look.smallest(&pairs);
+                let again = look.list(&smallest, 1, 100).expect_err("it differs still");
+                panic!("seed {seed}, state {state}: {difference}\nsmaller: {smallest:?}\n{again}");
+            }
+            figures.queries += 1;
+        }
+    }
+    assert!(world.refused * 4 < world.tried, "{} of {} writes were refused", world.refused, world.tried);
+}
+
+/// One data state with one sight of it.
+struct Look<'a> {
+    world: &'a World,
+    table: &'a Table,
+    sees_drafts: bool,
+}
+
+impl Look<'_> {
+    fn compare(&self, random: &mut Random, pairs: &Pairs, figures: &mut Figures, is_whole: bool) -> Result<(), String> {
+        let per_page = *random.pick(&[1, 2, 3, 7, 25, 100]);
+        let total = match self.answer(pairs) {
+            Ok(ids) => ids.len(),
+            Err(_) => {
+                figures.faults += 1;
+                0
+            }
+        };
+        figures.matches += total;
+        let page = random.within(1, total / per_page + 2);
+        self.list(pairs, page, per_page)?;
+        if random.chance(2) {
+            figures.walks += 1;
+            self.walk(pairs, *random.pick(&[1, 5, 10]))?;
+        }
+        if random.chance(4) {
+            figures.exports += 1;
+            self.export(random, pairs)?;
+        }
+        if is_whole { self.whole(pairs) } else { Ok(()) }
+    }
+
+    fn answer(&self, pairs: &Pairs) -> Result<Vec<&str>, &'static str> {
+        let today = chrono::Utc::now().timestamp_millis().div_euclid(86_400_000);
+        let places = self.table.answer(pairs, self.sees_drafts, today)?;
+        Ok(places.into_iter().map(|place| self.table.rows[place].id.as_str()).collect())
+    }
+
+    /// Compares one page.
+    fn list(&self, pairs: &Pairs, page: usize, per_page: usize) -> Result<(), String> {
+        let path = format!("/v2/resources/{SLUG}?{}&fields=id&page={page}&per_page={per_page}", encode(pairs));
+        let reply = self.world.driver.read(&path, self.sees_drafts);
+        let expected = match self.answer(pairs) {
+            Err(code) if reply.status == 422 && reply.code() == code => return Ok(()),
+            Err(code) => return Err(format!("{path}\n{pairs:?}\nnot {code} but {} {}", reply.status, reply.text)),
+            Ok(ids) => ids,
+        };
+        if reply.status != 200 {
+            return Err(format!("{path}\n{pairs:?}\n{} {}", reply.status, reply.text));
+        }
+        let body = reply.json();
+        let found = ids(&body["data"]);
+        let start = ((page - 1) * per_page).min(expected.len());
+        let end = (start + per_page).min(expected.len());
+        let last = expected.len().div_ceil(per_page).max(1);
+        let meta = &body["meta"];
+        if found != expected[start..end] || meta["total"] != expected.len() || meta["last_page"] != last {
+            let (missing, extra) = difference(&expected[start..end], &found);
+            return Err(format!(
+                "{path}\n{pairs:?}\ntotal {} but expected {}\nmissing {missing:#?}\nextra {extra:#?}\nfound {found:?}\nexpected {:?}\n{}",
+                meta["total"],
+                expected.len(),
+                &expected[start..end],
+                self.describe(&missing, &extra),
+            ));
+        }
+        Ok(())
+    }
+
+    fn describe(&self, missing: &[&str], extra: &[String]) -> String {
+        let is_named = |id: &str| missing.contains(&id) || extra.iter().any(|other| other == id);
+        let rows = self.table.rows.iter().filter(|row| is_named(&row.id)).take(3);
+        rows.map(|row| format!("{} {:?}", row.id, row.copies))
+            .collect::<Vec<_>>()
+            .join("\n")
+            .chars()
+            .take(5_000)
+            .collect()
+    }
+
+    /// `links.next` leads to each match exactly once.
+    fn walk(&self, pairs: &Pairs, per_page: usize) -> Result<(), String> {
+        let Ok(expected) = self.answer(pairs) else { return Ok(()) };
+        let mut path = format!("/v2/resources/{SLUG}?{}&fields=id&per_page={per_page}", encode(pairs));
+        let mut found = Vec::new();
+        loop {
+            let body = self.world.driver.read(&path, self.sees_drafts).expect(200).json();
+            found.extend(ids(&body["data"]));
+            let Some(next) = body["links"]["next"].as_str() else { break };
+            path = next[next.find("/v2/").unwrap()..].to_owned();
+        }
+        if found == expected { Ok(()) } else { Err(format!("walking {path}\nfound {found:?}\nexpected {expected:?}")) }
+    }
+
+    fn export(&self, random: &mut Random, pairs: &Pairs) -> Result<(), String> {
+        let format = *random.pick(&["json", "ndjson", "csv"]);
+        let fields = if format == "csv" { "" } else { "&fields=id" };
+        let path = format!("/v2/resources/{SLUG}/export?{}{fields}&format={format}", encode(pairs));
+        let reply = self.world.driver.read(&path, self.sees_drafts);
+        let expected = match self.answer(pairs) {
+            Ok(ids) => ids,
+            Err(code) if reply.status == 422 && reply.code() == code => return Ok(()),
+            Err(code) => return Err(format!("{path}\nnot {code} but {}", reply.text)),
+        };
+        let text = reply.expect(200).text;
+        let found: Vec<String> = match format {
+            "json" => ids(&serde_json::from_str::<Value>(&text).unwrap()["data"]),
+            "ndjson" => {
+                let lines: Vec<Value> =
+                    text.split_terminator('\n').map(|line| serde_json::from_str(line).unwrap()).collect();
+                ids(&lines.into())
+            }
+            _ => self.csv(&text, pairs),
+        };
+        if found == expected { Ok(()) } else { Err(format!("{path}\nfound {found:?}\nexpected {expected:?}")) }
+    }
+
+    /// The ids of a CSV export, whose other cells are compared with what they show.
+    fn csv(&self, text: &str, pairs: &Pairs) -> Vec<String> {
+        assert!(text.ends_with("\r\n"));
+        let variant = self.table.variant(pairs).unwrap();
+        let slugs =
+            self.table.blueprint["fields"].as_array().unwrap().iter().map(|field| field["slug"].as_str().unwrap());
+        let header: Vec<&str> =
+            ["id", "type", "published_at", "created_at", "updated_at"].into_iter().chain(slugs).collect();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        assert_eq!(reader.headers().unwrap(), header);
+        let mut ids = Vec::new();
+        for record in reader.records() {
+            let record = record.unwrap();
+            let row = self.table.rows.iter().find(|row| row.id == record[0]).unwrap();
+            for (slug, cell) in header.iter().zip(&record).skip(5) {
+                let shown = match &row.copies[&variant][slug] {
+                    Value::Null => String::new(),
+                    Value::String(text) => text.clone(),
+                    Value::Number(number) => forms::number_text(number.as_f64().unwrap()),
+                    other => other.to_string(),
+                };
+                assert_eq!(cell, shown, "{slug}");
+            }
+            ids.push(record[0].to_owned());
+        }
+        ids
+    }
+
+    /// The first page whole: what is shown is what is stored, with the fallback's values for nulls.
+    fn whole(&self, pairs: &Pairs) -> Result<(), String> {
+        let Ok(expected) = self.answer(pairs) else { return Ok(()) };
+        let variant = self.table.variant(pairs).unwrap();
+        for fallback in self.table.variants() {
+            let path = format!("/v2/resources/{SLUG}?{}&fallback={fallback}", encode(pairs));
+            let data = self.world.driver.read(&path, self.sees_drafts).expect(200).data();
+            if ids(&data) != expected[..expected.len().min(25)] {
+                return Err(format!("{path} differs"));
+            }
+            for item in data.as_array().unwrap() {
+                let row = self.table.rows.iter().find(|row| row.id == item["id"].as_str().unwrap()).unwrap();
+                for (slug, value) in item["attributes"].as_object().unwrap() {
+                    let own = &row.copies[&variant][slug];
+                    let expected = if own.is_null() { &row.copies[&fallback][slug] } else { own };
+                    if value != expected {
+                        return Err(format!("{path}: {slug} of {} is {value}, not {expected}", row.id));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The same query with as few parameters as differ still.
+    fn smallest(&self, pairs: &Pairs) -> Pairs {
+        let mut smallest = pairs.clone();
+        let mut place = 0;
+        while place < smallest.len() {
+            let mut fewer = smallest.clone();
+            fewer.remove(place);
+            match self.list(&fewer, 1, 100) {
+                Err(_) => smallest = fewer,
+                Ok(()) => place += 1,
+            }
+        }
+        smallest
+    }
+}
+
+fn ids(data: &Value) -> Vec<String> {
+    data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn difference<'a>(expected: &[&'a str], found: &[String]) -> (Vec<&'a str>, Vec<String>) {
+    let missing = expected.iter().copied().filter(|id| !found.iter().any(|other| other == id)).collect();
+    let extra = found.iter().filter(|id| !expected.contains(&id.as_str())).cloned().collect();
+    (missing, extra)
+}

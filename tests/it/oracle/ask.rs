@@ -1,0 +1,268 @@
+//! Random queries, most of them made from values that are there, so that they match something.
+
+use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::answer::Table;
+use super::forms::Cell;
+use super::random::Random;
+use super::values::{ATOMS, TIMES, text};
+
+/// Decoded parameters.
+pub(crate) type Pairs = Vec<(String, String)>;
+
+const OPERATORS: &[&str] = &[
+    "eq",
+    "ne",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "in",
+    "not_in",
+    "contains",
+    "not_contains",
+    "starts_with",
+    "ends_with",
+    "between",
+    "null",
+    "equals",
+    "not_equals",
+    "contains",
+    "starts_with",
+];
+
+const DATE_OPERATORS: &[&str] = &["eq", "ne", "gt", "gte", "lt", "lte", "between", "null", "equals", "not_equals"];
+
+/// Timestamps beyond those that attributes hold.
+const MOMENTS: &[&str] = &[
+    "2026-11-19",
+    "2026-11-20",
+    "2026-11-21",
+    "2026-11-22",
+    "2026-11-21T00:00:00Z",
+    "2026-11-20T23:59:59.999Z",
+    "2026-11-21T00:30:00+01:00",
+    "2026-11-21T00:30:00 01:00",
+    "2026-11-20T23:00:00-02:00",
+    "1999-12-31T23:59:59.999Z",
+    "2000-01-01",
+    "1969-12-31",
+    "2030-01-01",
+    "2024-02-29",
+    "2026-01-01T00:00:00.0000019Z",
+    "2026-01-01T00:00:00.123456789Z",
+];
+
+/// A query as it is sent, without page; not longer than the 64 KiB that a request's address may have.
+pub(crate) fn pairs(random: &mut Random, table: &Table) -> Pairs {
+    loop {
+        let pairs = any_pairs(random, table);
+        if encode(&pairs).len() < 60_000 {
+            return pairs;
+        }
+    }
+}
+
+fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
+    let mut pairs = Pairs::new();
+    let variants = table.variants();
+    let variant = random.below(variants.len());
+    if random.chance(70) && !variants[variant].is_empty() {
+        pairs.push(("variant".to_owned(), variants[variant].clone()));
+    } else if variants[0].is_empty() && random.chance(5) {
+        pairs.push(("variant".to_owned(), "ignored".to_owned()));
+    }
+    let looked_at = table.variant(&pairs).unwrap();
+    let looked_at = variants.iter().position(|slug| *slug == looked_at).unwrap();
+    for _ in 0..*random.pick(&[0, 1, 1, 1, 1, 2, 2, 3]) {
+        pairs.push(filter(random, table, looked_at));
+    }
+    if random.chance(20) {
+        let cell = some_cell(random, table, looked_at, None);
+        let needle = match cell {
+            Some(cell) => needle(random, &cell.text),
+            None => text(random),
+        };
+        pairs.push(("search".to_owned(), needle));
+    }
+    if random.chance(60) {
+        pairs.push(("sort".to_owned(), sort(random, table)));
+    }
+    if random.chance(2) {
+        pairs.push(wrong(random, table));
+    }
+    pairs
+}
+
+fn filter(random: &mut Random, table: &Table, variant: usize) -> (String, String) {
+    let named = |field: &str, operator: &str| {
+        if operator == "eq" { format!("filter[{field}]") } else { format!("filter[{field}][{operator}]") }
+    };
+    match random.below(20) {
+        0 => {
+            let operator = random.text(&["eq", "ne", "not_equals"]);
+            (named("published", &operator), random.text(&["true", "1", "false", "0", "yes", ""]))
+        }
+        1 | 2 => {
+            let operator = random.text(DATE_OPERATORS);
+            let field = random.text(&["published_at", "created_at", "updated_at", "published_at"]);
+            let value = match operator.as_str() {
+                "null" => random.text(&["true", "1", "false", "0"]),
+                "between" => format!("{},{}", random.pick(MOMENTS), random.pick(MOMENTS)),
+                _ => random.text(MOMENTS),
+            };
+            (named(&field, &operator), value)
+        }
+        3 => {
+            let operator = random.text(&["eq", "ne", "in", "not_in"]);
+            let mut ids = Vec::new();
+            for _ in 0..random.within(1, 3) {
+                let row = (!table.rows.is_empty()).then(|| random.pick(&table.rows).id.clone());
+                ids.push(row.filter(|_| random.chance(90)).unwrap_or_else(|| "nothing".to_owned()));
+            }
+            (named("id", &operator), ids.join(","))
+        }
+        _ => {
+            let place = random.below(table.columns.len());
+            let (name, column) = &table.columns[place];
+            let is_array = column.kind == "multi-enum" || column.kind == "references";
+            let operator = if is_array && random.chance(20) { "has".to_owned() } else { random.text(OPERATORS) };
+            let value = value(random, table, variant, place, &operator);
+            (named(name, &operator), value)
+        }
+    }
+}
+
+fn value(random: &mut Random, table: &Table, variant: usize, column: usize, operator: &str) -> String {
+    let kind = table.columns[column].1.kind.clone();
+    let one = |random: &mut Random| {
+        let cell = some_cell(random, table, variant, Some(column));
+        match kind.as_str() {
+            "datetime" if !["contains", "not_contains", "starts_with", "ends_with"].contains(&operator) => {
+                if random.chance(50) { random.text(TIMES) } else { random.text(MOMENTS) }
+            }
+            "boolean" if random.chance(80) => random.text(&["true", "false", "1", "0"]),
+            _ if random.chance(8) => random.text(ATOMS),
+            _ => match (cell, operator) {
+                (None, _) => text(random),
+                (Some(cell), "has") => match &cell.elements {
+                    Some(elements) if !elements.is_empty() => random.pick(elements).0.clone(),
+                    _ => random.text(ATOMS),
+                },
+                (Some(cell), "contains" | "not_contains" | "starts_with" | "ends_with") => {
+                    let from = match &cell.elements {
+                        Some(elements) if !elements.is_empty() => &random.pick(elements).0,
+                        _ => &cell.text,
+                    };
+                    needle_at(random, from, operator)
+                }
+                (Some(cell), _) if random.chance(80) => cell.exact.clone(),
+                (Some(cell), _) => needle(random, &cell.text),
+            },
+        }
+    };
+    let escape = |text: String| text.replace('\\', "\\\\").replace(',', "\\,");
+    match operator {
+        "null" => random.text(&["true", "1", "false", "0"]),
+        "in" | "not_in" => {
+            let entries: Vec<String> = (0..random.within(1, 4)).map(|_| escape(one(random))).collect();
+            entries.join(",")
+        }
+        "between" => {
+            let mut ends = [one(random), one(random)];
+            if random.chance(80) {
+                ends.sort();
+            }
+            ends.map(escape).join(",")
+        }
+        _ => one(random),
+    }
+}
+
+fn some_cell(random: &mut Random, table: &Table, variant: usize, column: Option<usize>) -> Option<Cell> {
+    if table.rows.is_empty() {
+        return None;
+    }
+    for _ in 0..4 {
+        let column = column.unwrap_or_else(|| random.below(table.columns.len()));
+        if let Some(cell) = random.pick(&table.rows).cell(variant, column) {
+            return Some(cell.clone());
+        }
+    }
+    None
+}
+
+/// A piece of the text, of any length, perhaps in another case or form.
+fn needle(random: &mut Random, text: &str) -> String {
+    let operator = random.text(&["contains", "starts_with", "ends_with"]);
+    needle_at(random, text, &operator)
+}
+
+fn needle_at(random: &mut Random, text: &str, operator: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let length = match random.below(5) {
+        0 => 1,
+        1 => 2,
+        2 => 3,
+        3 => chars.len(),
+        _ => random.below(chars.len() + 1),
+    }
+    .min(chars.len())
+    // A query string has its limits.
+    .min(1_000);
+    let start = match operator {
+        "starts_with" => 0,
+        "ends_with" => chars.len() - length,
+        _ => random.below(chars.len() - length + 1),
+    };
+    let needle: String = chars[start..start + length].iter().collect();
+    match random.below(10) {
+        0 => needle.to_uppercase(),
+        1 => needle.to_lowercase(),
+        2 => DecomposingNormalizer::new_nfd().normalize(&needle).into_owned(),
+        3 => ComposingNormalizer::new_nfc().normalize(&needle).into_owned(),
+        4 if random.chance(30) => needle + &random.text(ATOMS),
+        _ => needle,
+    }
+}
+
+fn sort(random: &mut Random, table: &Table) -> String {
+    let mut names: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
+    names.extend(["id", "created_at", "updated_at", "published_at"]);
+    let mut keys = Vec::new();
+    for _ in 0..*random.pick(&[1, 1, 1, 2, 3]) {
+        keys.push(format!("{}{}", random.pick(&["", "-"]), random.pick(&names)));
+    }
+    keys.join(",")
+}
+
+/// Something that is refused.
+fn wrong(random: &mut Random, table: &Table) -> (String, String) {
+    let (name, column) = random.pick(&table.columns);
+    match random.below(8) {
+        0 => ("filter[nothing]".to_owned(), "x".to_owned()),
+        1 => (format!("filter[{name}][like]"), "x".to_owned()),
+        2 => (format!("filter[{name}][null]"), "yes".to_owned()),
+        3 => (format!("filter[{name}][between]"), "1".to_owned()),
+        4 => ("filter[created_at][contains]".to_owned(), "2026".to_owned()),
+        5 => ("filter[updated_at][gt]".to_owned(), "2026-02-30".to_owned()),
+        6 if column.kind != "multi-enum" && column.kind != "references" => {
+            (format!("filter[{name}][has]"), "x".to_owned())
+        }
+        _ => ("filter[published][in]".to_owned(), "true".to_owned()),
+    }
+}
+
+const LITERAL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'[').remove(b']').remove(b'_').remove(b'.').remove(b'-');
+
+/// As a query string; brackets now as they are, now encoded.
+pub(crate) fn encode(pairs: &[(String, String)]) -> String {
+    let parts = pairs.iter().enumerate().map(|(place, (name, value))| {
+        let set = if place % 2 == 0 { LITERAL } else { NON_ALPHANUMERIC };
+        // Brackets are no characters of a request line, though servers take them: half of them are encoded.
+        let name = utf8_percent_encode(name, set).to_string();
+        format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC))
+    });
+    parts.collect::<Vec<_>>().join("&")
+}

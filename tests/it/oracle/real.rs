@@ -1,0 +1,1 @@
+//! The same comparison on real content, where a folder with it is given.

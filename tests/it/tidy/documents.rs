@@ -1,0 +1,195 @@
+//! What holds for the documents: links lead somewhere, and what they list is what the code has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use bindery::model::html::allowed;
+use clap::CommandFactory as _;
+
+use super::{all_sources, none, read, root};
+
+/// The mark of a citation, in code and in documents.
+const API: &str = "API.md";
+
+#[test]
+fn links_of_documents_resolve() {
+    let mut faults = Vec::new();
+    for (path, text) in all() {
+        let file = root().join(&path);
+        let folder = file.parent().unwrap_or(Path::new("."));
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let is_elsewhere = target.contains("://") || target.starts_with("mailto:") || target.starts_with('#');
+            let file = target.split('#').next().unwrap_or_default();
+            if !is_elsewhere && !folder.join(file).exists() {
+                faults.push(format!("{path}: `{target}` leads nowhere"));
+            }
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn every_number_that_is_cited_stands_in_the_api() {
+    let numbers = api_numbers();
+    assert!(numbers.len() > 60, "the numbers of {API} are found: {numbers:?}");
+    let mut cited = 0;
+    let mut faults = Vec::new();
+    for (path, text) in all_sources().into_iter().chain(all()) {
+        // Its cases are no citations.
+        if path == "tests/it/tidy/documents.rs" {
+            continue;
+        }
+        for (line, text) in text.lines().enumerate() {
+            for number in citations(text) {
+                cited += 1;
+                if !numbers.contains(&number) {
+                    faults.push(format!("{path}:{}: {API} has no {number}", line + 1));
+                }
+            }
+        }
+    }
+    none(&faults);
+    assert!(cited > 20, "citations are found: {cited}");
+}
+
+#[test]
+fn citations_are_read_in_all_their_forms() {
+    let cases: [(&str, &[&str]); 6] = [
+        ("(`API.md` 4.6.4)", &["4.6.4"]),
+        ("`API.md` 2.2 to 2.5 and 4.9.", &["2.2", "2.5", "4.9"]),
+        ("(`API.md` 4.9, 4.10 and 5.5): bodies", &["4.9", "4.10", "5.5"]),
+        ("of [API.md](API.md), part 8.", &["8"]),
+        ("API.md lists the routes, 3 of them", &[]),
+        ("(API.md 4.5.1–4.5.5)", &["4.5.1", "4.5.5"]),
+    ];
+    for (text, numbers) in cases {
+        assert_eq!(citations(text), numbers, "{text}");
+    }
+}
+
+#[test]
+fn the_api_lists_what_sanitising_keeps() {
+    let api = read(API);
+    let table = between(&api, "<!-- sanitiser: begin -->", "<!-- sanitiser: end -->");
+    let mut documented: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut of_pages = BTreeSet::new();
+    for row in table.lines().filter(|row| row.starts_with("| ") && !row.starts_with("| Tag")) {
+        let mut cells = row.trim_matches('|').split('|');
+        let (tags, attributes) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        for tag in quoted(tags) {
+            if tags.contains("*pages:*") {
+                of_pages.insert(tag.clone());
+            }
+            documented.insert(tag, quoted(attributes));
+        }
+    }
+    let kept = |profile: &allowed::Profile| -> BTreeMap<String, Vec<String>> {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        profile.tags().map(|tag| (tag.name.to_owned(), owned(tag.attributes))).collect()
+    };
+    assert_eq!(documented, kept(&allowed::PAGE));
+    documented.retain(|tag, _| !of_pages.contains(tag));
+    assert_eq!(documented, kept(&allowed::RICH_TEXT));
+
+    let prose = api.split_whitespace().collect::<Vec<_>>().join(" ");
+    let listed = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    for names in [allowed::RICH_TEXT.generic_attributes, &allowed::LINK_SCHEMES, &allowed::REMOVED_WHOLE] {
+        assert!(prose.contains(&listed(names)), "{}", listed(names));
+    }
+    assert!(prose.contains(&format!("`rel=\"{}\"`", allowed::LINK_REL)));
+}
+
+#[test]
+fn the_api_lists_every_error_code_and_route() {
+    let api = read(API);
+    let errors = read("src/http/error.rs");
+    let rows = errors.lines().filter_map(|line| line.trim().strip_prefix("Code::")?.split('"').nth(1));
+    let rows: Vec<&str> = rows.collect();
+    assert!(rows.len() > 15, "the table of codes is found: {rows:?}");
+    let router = read("src/http.rs");
+    let routes: Vec<&str> =
+        router.split('"').filter(|text| text.starts_with("/v2/") || text.starts_with("/healthz")).collect();
+    assert!(routes.len() > 10, "the routes are found: {routes:?}");
+    let missing_codes = rows.iter().filter(|code| !api.contains(&format!("| `{code}` |")));
+    let missing_routes = routes.iter().filter(|route| !api.contains(**route));
+    none(&missing_codes.chain(missing_routes).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_readme_lists_every_setting() {
+    let readme = read("README.md");
+    let cli = bindery::config::Cli::command();
+    let serve = cli.find_subcommand("serve").expect("there is a command `serve`");
+    let flags: Vec<&str> = serve.get_arguments().filter_map(|flag| flag.get_long()).collect();
+    assert!(flags.len() > 5, "the flags are found: {flags:?}");
+    let missing = flags.into_iter().filter(|flag| {
+        let variable = format!("`BINDERY_{}`", flag.replace('-', "_").to_uppercase());
+        let row = readme.lines().find(|line| line.starts_with(&format!("| `--{flag}")));
+        row.is_none_or(|row| !row.contains(&variable))
+    });
+    none(&missing.collect::<Vec<_>>());
+}
+
+/// The documents, by path from the root.
+pub(super) fn all() -> Vec<(String, String)> {
+    let paths = ["README.md", API, "ARCHITECTURE.md", "CHANGELOG.md", "src/demo/README.md"];
+    paths.into_iter().map(|path| (path.to_owned(), read(path))).collect()
+}
+
+/// The numbers of `API.md`: of its headings, and of the points that begin with one in bold.
+fn api_numbers() -> BTreeSet<String> {
+    let api = read(API);
+    let heads = api.lines().filter_map(|line| {
+        let bold = line.strip_prefix("- ").unwrap_or(line).strip_prefix("**");
+        let head = line.strip_prefix("## ").or_else(|| line.strip_prefix("### ")).or(bold)?;
+        take_number(head).map(|(number, _)| number)
+    });
+    let mut numbers = BTreeSet::new();
+    for number in heads {
+        assert!(numbers.insert(number.clone()), "{API} has {number} twice");
+    }
+    numbers
+}
+
+/// The numbers that follow a mention of `API.md`.
+fn citations(text: &str) -> Vec<String> {
+    let mut numbers = Vec::new();
+    for rest in text.split(API).skip(1) {
+        let mut rest = rest.strip_prefix(['`', ']']).unwrap_or(rest);
+        rest = rest.strip_prefix(')').unwrap_or(rest);
+        loop {
+            let before = rest;
+            for between in [",", " and", " to", "–", " part", " "] {
+                rest = rest.strip_prefix(between).unwrap_or(rest);
+            }
+            match take_number(rest) {
+                Some((number, after)) => {
+                    numbers.push(number);
+                    rest = after;
+                }
+                None => break,
+            }
+            if rest == before {
+                break;
+            }
+        }
+    }
+    numbers
+}
+
+/// A number such as `4.6.4` at the beginning, and what follows it.
+fn take_number(text: &str) -> Option<(String, &str)> {
+    let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let number = text[..end].trim_end_matches('.');
+    (!number.is_empty()).then(|| (number.to_owned(), &text[number.len()..]))
+}
+
+/// What stands in backticks.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let (_, rest) = text.split_once(from).unwrap_or_else(|| panic!("`{from}` is missing"));
+    rest.split_once(to).map_or(rest, |(inside, _)| inside)
+}
