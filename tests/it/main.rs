@@ -6,8 +6,10 @@
 
 mod backup;
 mod bulk;
+mod concurrency;
 mod fields;
 mod idempotency;
+mod model;
 mod oracle;
 mod recovery;
 mod support;

@@ -6,7 +6,7 @@ mod answer;
 mod app;
 mod ask;
 mod forms;
-mod random;
+pub(crate) mod random;
 mod real;
 mod values;
 mod world;
