@@ -2,6 +2,7 @@
 //!
 //! Standard output is theirs: what a command answers. What the server notes goes to standard error.
 
+mod analytics;
 mod backup;
 mod export;
 mod import;
@@ -12,6 +13,7 @@ mod verify;
 
 use std::io::{IsTerminal as _, Write as _};
 
+use crate::analytics::{Analytics, AnalyticsOptions, OpenError};
 use crate::config::{Cli, Command, Config, ConfigError, FolderArgs, ServerArgs};
 use crate::content::{Content, ContentOptions, IndexOptions, StartError};
 use crate::model::error::Error;
@@ -25,6 +27,9 @@ pub enum CliError {
     /// The data folder cannot be opened.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The analytics cannot be opened.
+    #[error(transparent)]
+    Analytics(#[from] OpenError),
     /// Content refused.
     #[error("{0}")]
     Content(#[from] Error),
@@ -68,6 +73,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Restore(args) => backup::restore(args).await,
             Command::Verify(args) => verify::verify(args).await,
             Command::Reindex(args) => verify::reindex(args).await,
+            Command::Analytics(args) => analytics::analytics(args.command).await,
         }
     })
 }
@@ -121,6 +127,24 @@ async fn open(config: &Config) -> Result<Content, CliError> {
     let options = content_options(config);
     let opened = tokio::task::spawn_blocking(move || Content::open(&options)).await;
     opened.map_err(|error| failed("opening the data folder", &error))?.map_err(CliError::from)
+}
+
+async fn open_analytics(config: &Config) -> Result<Analytics, CliError> {
+    let settings = &config.analytics;
+    let options = AnalyticsOptions {
+        sites: settings.sites.clone(),
+        country_file: settings.country_file.clone(),
+        retention_days: settings.retention_days,
+        ..AnalyticsOptions::in_folder(&config.data)
+    };
+    let opened = tokio::task::spawn_blocking(move || Analytics::open(&options)).await;
+    opened.map_err(|error| failed("opening the analytics", &error))?.map_err(CliError::from)
+}
+
+async fn close_analytics(analytics: Analytics) -> Result<(), CliError> {
+    tokio::task::spawn_blocking(move || analytics.close())
+        .await
+        .map_err(|error| failed("closing the analytics", &error))
 }
 
 async fn close(content: Content) -> Result<(), CliError> {

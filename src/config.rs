@@ -2,6 +2,7 @@
 //! that is ready to use. Every setting is a flag, an environment variable and a key of `bindery.toml`; the first of
 //! these that says something counts. Knows nothing of what the settings do.
 
+mod analytics;
 mod cli;
 mod settings;
 
@@ -16,10 +17,12 @@ use url::Url;
 
 use crate::model::html::DEFAULT_VIDEO_HOSTS;
 
+pub use analytics::{AnalyticsConfig, Network};
 pub use cli::{
-    BackupArgs, Cli, Command, ExportArgs, FolderArgs, ImportArgs, RestoreArgs, ServeArgs, ServerArgs, TokenArgs,
-    TokenCommand,
+    AnalyticsArgs, AnalyticsCommand, BackupArgs, Cli, Command, ExportArgs, FolderArgs, ImportArgs, RestoreArgs,
+    ServeArgs, ServerArgs, TokenArgs, TokenCommand,
 };
+pub use settings::AnalyticsSettings;
 pub use settings::Settings;
 
 /// The file that is read where no other is named; it may be missing.
@@ -50,6 +53,8 @@ pub struct Config {
     pub video_hosts: Vec<String>,
     /// The memory that the store's cache may take.
     pub store_cache_bytes: u64,
+    /// The settings of the analytics.
+    pub analytics: AnalyticsConfig,
 }
 
 /// The value of `BINDERY_ADMIN_TOKEN`. Never shown.
@@ -108,6 +113,7 @@ impl Config {
             log: log_filter(said.log.unwrap_or_else(|| "info".to_owned()))?,
             video_hosts: said.video_hosts.unwrap_or_else(|| DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_bytes: at_least_one("store_cache_mib", said.store_cache_mib.unwrap_or(256))? << 20,
+            analytics: AnalyticsConfig::resolve(said.analytics)?,
         })
     }
 }

@@ -51,7 +51,7 @@ mod verify;
 mod working;
 mod writing;
 
-pub use administer::{BlueprintBody, Secret};
+pub use administer::{BlueprintBody, Replacing, Secret};
 pub use bindery_index::Options as IndexOptions;
 
 pub use backup::{reindex, restore_backup, verify_backup};
@@ -138,7 +138,13 @@ impl Content {
         let (log_reader, pins) = (log.reader(), Arc::default());
         let sweeper = Sweeper::new(recovery::lost_blueprints(&store, &blueprints)?);
         let committer = Committer {
-            checkpointer: Checkpointer::new(folder.clone(), store.clone(), checkpoint.min(log.last()), base, Arc::clone(&pins)),
+            checkpointer: Checkpointer::new(
+                folder.clone(),
+                store.clone(),
+                checkpoint.min(log.last()),
+                base,
+                Arc::clone(&pins),
+            ),
             log,
             store: store.clone(),
             indexes,

@@ -3,6 +3,7 @@
 //! Handlers are a translation table: extract, one call, respond. Only this module names axum, statuses and headers.
 
 mod administration;
+mod analytics;
 mod backup;
 mod bulk;
 pub mod error;
@@ -27,6 +28,7 @@ use axum::routing::{delete, get, post};
 
 use self::administration as admin;
 use self::error::Answer;
+use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
 use crate::model::error::{Code, Error};
@@ -40,6 +42,8 @@ pub struct App {
     pub config: Arc<Config>,
     /// What it serves.
     pub content: Content,
+    /// What it counts.
+    pub analytics: Analytics,
 }
 
 /// Every route of the server, framed: ids and log lines of requests, CORS, panics, unknown routes and methods.
@@ -66,8 +70,9 @@ pub fn router(app: App) -> Router {
         .route("/v2/members/{id}", get(admin::find_member).patch(admin::change_member).delete(admin::delete_member))
         .route("/v2/backup", get(backup::backup))
         .route("/healthz", get(is_alive))
-        .route("/readyz", get(is_ready));
-    frame::frame(routes, &app.config.cors_origins).with_state(app)
+        .route("/readyz", get(is_ready))
+        .merge(analytics::reports());
+    frame::frame(routes, analytics::intake(&app.config), &app.config.cors_origins).with_state(app)
 }
 
 /// The process answers.

@@ -2,9 +2,10 @@
 //!
 //! Modules in reading order: [`model`] (pure types), [`store`] and [`log`] and [`base`] (what is on disk), [`query`]
 //! and [`projection`] (from parameters and resources to the index), [`access`], [`content`] (the facade, with the one
-//! write path and the one read path), [`http`] and [`cli`] (translation tables), [`config`], [`demo`].
+//! write path and the one read path), [`analytics`] (with a log and files of its own), [`http`] and [`cli`] (translation tables), [`config`], [`demo`].
 
 pub mod access;
+pub mod analytics;
 pub mod base;
 pub mod cli;
 pub mod config;

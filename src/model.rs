@@ -6,5 +6,6 @@ pub mod error;
 pub mod html;
 pub mod id;
 pub mod json;
+pub mod site;
 pub mod time;
 pub mod value;

@@ -70,7 +70,7 @@ fn send_lines(
 }
 
 /// Tells plain, gzip and zstd apart by their first bytes.
-fn decompress(file: impl Read + Send + 'static) -> std::io::Result<Box<dyn BufRead>> {
+pub(super) fn decompress(file: impl Read + Send + 'static) -> std::io::Result<Box<dyn BufRead>> {
     let mut reader = BufReader::new(file);
     let head = reader.fill_buf()?;
     Ok(if head.starts_with(&[0x1f, 0x8b]) {
@@ -91,7 +91,7 @@ async fn import_to_folder(
     mut lines: Lines,
     tally: &mut Tally,
 ) -> Result<(), CliError> {
-    let mut import = content.import(&Access::everything("cli"), blueprint)?;
+    let mut import = content.import(&Access::everything("cli"), blueprint, "")?;
     let note = |answers: Vec<crate::content::ImportLine>, tally: &mut Tally| {
         for answer in answers {
             match answer.result {

@@ -57,6 +57,18 @@ impl Remote {
         self.send(request.body(reqwest::Body::wrap_stream(ReceiverStream::new(body)))).await
     }
 
+    /// The answer to a `POST` of a text that is streamed.
+    pub(super) async fn post_text(
+        &self,
+        path: &str,
+        body: mpsc::Receiver<Result<Bytes, std::io::Error>>,
+    ) -> Result<Value, CliError> {
+        let request = self.client.post(self.address(path)).header("Content-Type", "text/plain");
+        let response = self.send(request.body(reqwest::Body::wrap_stream(ReceiverStream::new(body)))).await?;
+        let bytes = response.bytes().await.map_err(|error| failed("reading the answer", &error))?;
+        serde_json::from_slice(&bytes).map_err(|error| failed("reading the answer", &error))
+    }
+
     fn address(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{CliError, close, failed, open, print, start_log};
+use super::{CliError, close, close_analytics, failed, open, open_analytics, print, start_log};
 use crate::access::{Access, NewToken};
 use crate::config::{Config, ServeArgs};
 use crate::content::Content;
@@ -22,6 +22,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
     let address = listener.local_addr().map_err(|error| failed("listening", &error))?;
     let content = open(&config).await?;
+    let analytics = open_analytics(&config).await?;
     let is_first_start = content.was_empty();
     if is_first_start && config.demo {
         print("Filling the empty data folder with demonstration content …");
@@ -32,8 +33,9 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         greet(&content, &config, &format!("http://{address}")).await?;
     }
     let stop = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
-    let app = App { config: Arc::new(config), content: content.clone() };
+    let app = App { config: Arc::new(config), content: content.clone(), analytics: analytics.clone() };
     let served = http::serve(listener, http::router(app), stop, STOP_GRACE).await;
+    close_analytics(analytics).await?;
     close(content).await?;
     served.map_err(|error| failed("serving", &error))
 }

@@ -35,6 +35,8 @@ pub enum Command {
     Verify(FolderArgs),
     /// Make the index again from the store
     Reindex(FolderArgs),
+    /// Import access logs into the analytics
+    Analytics(AnalyticsArgs),
 }
 
 /// `bindery serve`
@@ -161,6 +163,30 @@ impl FolderArgs {
     pub fn settings(&self) -> Settings {
         Settings { data: self.data.clone(), ..Settings::default() }
     }
+}
+
+/// `bindery analytics`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct AnalyticsArgs {
+    /// What is done with the analytics.
+    #[command(subcommand)]
+    pub command: AnalyticsCommand,
+}
+
+/// What is done with the analytics.
+#[derive(Debug, Clone, PartialEq, Subcommand)]
+pub enum AnalyticsCommand {
+    /// Count the pageviews of an access log; a file that was imported before adds only what it has grown by
+    Import {
+        /// An access log in the combined format; plain, gzip or zstd
+        file: PathBuf,
+        /// The host that the log is of
+        #[arg(long, value_name = "HOST")]
+        site: String,
+        /// Where.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
 }
 
 /// A running server, or the data folder of one that does not run.

@@ -49,6 +49,59 @@ pub struct Settings {
     /// Memory for the store's cache, in MiB [default: 256] [env: BINDERY_STORE_CACHE_MIB]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub store_cache_mib: Option<u64>,
+
+    /// The settings of the analytics: the table `analytics` of the file.
+    #[command(flatten)]
+    #[serde(default)]
+    pub analytics: AnalyticsSettings,
+}
+
+/// What one source says about the analytics. Each field is the flag `--analytics-name`, the variable
+/// `BINDERY_ANALYTICS_NAME` and the key `name` of the table `analytics`.
+#[derive(Debug, Clone, PartialEq, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[command(next_help_heading = "Analytics")]
+pub struct AnalyticsSettings {
+    /// Hosts whose pageviews are counted [default: none] [env: BINDERY_ANALYTICS_SITES]
+    #[arg(id = "analytics_sites", long = "analytics-sites", value_name = "HOST,…", value_delimiter = ',')]
+    pub sites: Option<Vec<String>>,
+
+    /// Proxies whose headers are believed: addresses or networks [default: none] [env: BINDERY_ANALYTICS_TRUSTED_PROXIES]
+    #[arg(
+        id = "analytics_trusted_proxies",
+        long = "analytics-trusted-proxies",
+        value_name = "NETWORK,…",
+        value_delimiter = ','
+    )]
+    pub trusted_proxies: Option<Vec<String>>,
+
+    /// The header in which they name the client's address [default: X-Forwarded-For]
+    /// [env: BINDERY_ANALYTICS_FORWARDED_HEADER]
+    #[arg(id = "analytics_forwarded_header", long = "analytics-forwarded-header", value_name = "HEADER")]
+    pub forwarded_header: Option<String>,
+
+    /// The header in which they name the client's country [default: none] [env: BINDERY_ANALYTICS_COUNTRY_HEADER]
+    #[arg(id = "analytics_country_header", long = "analytics-country-header", value_name = "HEADER")]
+    pub country_header: Option<String>,
+
+    /// A file in MaxMind's format that tells the countries of addresses [default: none]
+    /// [env: BINDERY_ANALYTICS_COUNTRY_FILE]
+    #[arg(id = "analytics_country_file", long = "analytics-country-file", value_name = "FILE")]
+    pub country_file: Option<PathBuf>,
+
+    /// For how many days figures are kept [default: all] [env: BINDERY_ANALYTICS_RETENTION_DAYS]
+    #[arg(id = "analytics_retention_days", long = "analytics-retention-days", value_name = "DAYS")]
+    pub retention_days: Option<u32>,
+
+    /// How many pageviews a minute are taken from one address; 0 is no limit [default: 3000]
+    /// [env: BINDERY_ANALYTICS_EVENTS_PER_MINUTE]
+    #[arg(id = "analytics_events_per_minute", long = "analytics-events-per-minute", value_name = "NUMBER")]
+    pub events_per_minute: Option<u32>,
+
+    /// Leave out visitors whose browser asks not to be tracked [env: BINDERY_ANALYTICS_DO_NOT_TRACK]
+    #[arg(id = "analytics_do_not_track", long = "analytics-do-not-track", value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
+    pub do_not_track: Option<bool>,
 }
 
 impl Settings {
@@ -87,6 +140,22 @@ impl Settings {
             log: self.log.or(weaker.log),
             video_hosts: self.video_hosts.or(weaker.video_hosts),
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),
+            analytics: self.analytics.or(weaker.analytics),
+        }
+    }
+}
+
+impl AnalyticsSettings {
+    fn or(self, weaker: AnalyticsSettings) -> AnalyticsSettings {
+        AnalyticsSettings {
+            sites: self.sites.or(weaker.sites),
+            trusted_proxies: self.trusted_proxies.or(weaker.trusted_proxies),
+            forwarded_header: self.forwarded_header.or(weaker.forwarded_header),
+            country_header: self.country_header.or(weaker.country_header),
+            country_file: self.country_file.or(weaker.country_file),
+            retention_days: self.retention_days.or(weaker.retention_days),
+            events_per_minute: self.events_per_minute.or(weaker.events_per_minute),
+            do_not_track: self.do_not_track.or(weaker.do_not_track),
         }
     }
 }

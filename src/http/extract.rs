@@ -103,12 +103,17 @@ impl JsonBody {
     ///
     /// Errors, in this order: `PAYLOAD_TOO_LARGE`, `UNSUPPORTED_MEDIA_TYPE`; `MALFORMED_JSON` for a body that breaks off.
     pub async fn read(self, max_bytes: usize) -> Result<Bytes, Failure> {
+        self.read_as(max_bytes, &["application/json"]).await
+    }
+
+    /// The same of a body that may be sent as one of these types.
+    pub async fn read_as(self, max_bytes: usize, types: &[&str]) -> Result<Bytes, Failure> {
         let bytes = match self.body {
             Source::Unread(body) => read_body(&self.headers, body, max_bytes).await,
             Source::Held(read) => read,
         }?;
         if !bytes.is_empty() {
-            check_json(&self.headers)?;
+            check_type(&self.headers, types)?;
         }
         Ok(bytes)
     }
@@ -172,12 +177,11 @@ impl Lines {
             if let Some(end) = self.rest[self.searched..].iter().position(|byte| *byte == b'\n') {
                 let line = self.rest.split_to(self.searched + end + 1);
                 self.searched = 0;
-                return Ok(Some(line));
+                return if line.len() > self.max_bytes { Err(self.line_too_long()) } else { Ok(Some(line)) };
             }
             self.searched = self.rest.len();
             if self.rest.len() > self.max_bytes {
-                let message = format!("a line has more than the {} bytes that are taken", self.max_bytes);
-                return Err(Error::new(Code::PayloadTooLarge, message));
+                return Err(self.line_too_long());
             }
             if self.is_over {
                 let line = std::mem::take(&mut self.rest);
@@ -190,6 +194,11 @@ impl Lines {
                 None => self.is_over = true,
             }
         }
+    }
+
+    fn line_too_long(&self) -> Error {
+        let message = format!("a line has more than the {} bytes that are taken", self.max_bytes);
+        Error::new(Code::PayloadTooLarge, message)
     }
 }
 
@@ -245,14 +254,14 @@ fn payload_too_large(max_bytes: usize) -> Failure {
     Error::new(Code::PayloadTooLarge, format!("the body has more than the {max_bytes} bytes that are taken")).into()
 }
 
-fn check_json(headers: &HeaderMap) -> Result<(), Failure> {
+fn check_type(headers: &HeaderMap, types: &[&str]) -> Result<(), Failure> {
     let right = "send it with `Content-Type: application/json`";
     let message = match headers.get(CONTENT_TYPE) {
         None => format!("the body has no type; {right}"),
         Some(value) => {
             let sent = String::from_utf8_lossy(value.as_bytes());
             let media_type = sent.split(';').next().unwrap_or_default().trim();
-            if media_type.eq_ignore_ascii_case("application/json") {
+            if types.iter().any(|known| media_type.eq_ignore_ascii_case(known)) {
                 return Ok(());
             }
             format!("the body's type is {}; {right}", quote(&sent))

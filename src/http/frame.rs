@@ -22,14 +22,20 @@ use crate::query::quote;
 /// How long a browser may keep what it was told about an origin.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
 
-/// Puts the frame around the routes. Routes that are added afterwards stand outside of it.
-pub(super) fn frame<S: Clone + Send + Sync + 'static>(routes: Router<S>, cors_origins: &[String]) -> Router<S> {
+/// Puts the frame around the routes. `public` routes say themselves which pages may call them. Routes that are added
+/// afterwards stand outside of the frame.
+pub(super) fn frame<S: Clone + Send + Sync + 'static>(
+    routes: Router<S>,
+    public: Router<S>,
+    cors_origins: &[String],
+) -> Router<S> {
     let mut framed =
         routes.fallback(no_route).method_not_allowed_fallback(no_method).layer(CatchPanicLayer::custom(panicked));
     if let Some(cors) = cors(cors_origins) {
         framed = framed.layer(cors);
     }
-    framed.layer(middleware::from_fn(request_id::carry))
+    let public = public.method_not_allowed_fallback(no_method).layer(CatchPanicLayer::custom(panicked));
+    framed.merge(public).layer(middleware::from_fn(request_id::carry))
 }
 
 async fn no_route(method: Method, uri: Uri) -> Failure {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -30,7 +31,8 @@ pub async fn serve(
             tracing::debug!(%error, "a connection without TCP_NODELAY");
         }
     });
-    let server = axum::serve(listener, router).with_graceful_shutdown(announced);
+    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(announced);
     tokio::select! {
         result = server.into_future() => result,
         () = overdue(stopped, grace) => {

@@ -14,6 +14,7 @@ use tower::ServiceExt;
 use super::error::{Answer, Failure, error_object, wire};
 use super::extract::{BaseUrl, JsonBody, Path};
 use super::*;
+use crate::analytics::AnalyticsOptions;
 use crate::config::Settings;
 use crate::content::ContentOptions;
 use crate::model::error::{Code, Conflict, Error};
@@ -36,7 +37,8 @@ fn app(settings: Settings) -> App {
         store_cache_bytes: 1 << 20,
         index: Default::default(),
     };
-    App { config: config(settings), content: Content::open(&options).unwrap() }
+    let analytics = Analytics::open(&AnalyticsOptions::in_folder(&options.folder)).unwrap();
+    App { config: config(settings), content: Content::open(&options).unwrap(), analytics }
 }
 
 /// Routes that use every part of the frame.
@@ -52,7 +54,7 @@ fn routes(settings: Settings) -> Router {
         .route("/panic", get(panics))
         .route("/slow", get(async || tokio::time::sleep(Duration::from_millis(300)).await))
         .route("/stuck", get(async || std::future::pending::<()>().await));
-    frame::frame(routes, &app.config.cors_origins).with_state(app)
+    frame::frame(routes, Router::new(), &app.config.cors_origins).with_state(app)
 }
 
 async fn panics() -> StatusCode {

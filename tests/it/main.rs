@@ -4,14 +4,23 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod backup;
+mod blueprints;
 mod bulk;
 mod concurrency;
+mod export;
 mod fields;
+mod filters;
+mod frame;
 mod idempotency;
+mod imports;
 mod model;
 mod oracle;
+mod order;
+mod reading;
 mod recovery;
 mod support;
 mod tidy;
+mod variants;
 mod writing;

@@ -430,8 +430,9 @@ impl Run {
         }
     }
 
-    fn check_bulk(&self, reply: &Reply, status: u16, name: &str, verdicts: &[Verdict], body: &Value) {
+    fn check_bulk(&mut self, reply: &Reply, status: u16, name: &str, verdicts: &[Verdict], body: &Value) {
         let place = self.place();
+        self.tags.clear();
         let failed = verdicts.iter().filter(|verdict| verdict.is_err()).count();
         let json = reply.json();
         assert_eq!(reply.status, if failed > 0 { 207 } else { status }, "{place}: {body} {json} {verdicts:?}");

@@ -309,7 +309,10 @@ fn cell_condition(kind: &str, operator: &str, value: &str) -> Result<CellTest, &
     Ok(Box::new(move |cell| cell.is_some_and(&test)))
 }
 
-fn value_condition(kind: &str, operator: &str, value: &str) -> Result<Box<dyn Fn(&Cell) -> bool>, &'static str> {
+/// Whether a value passes.
+type Condition = Box<dyn Fn(&Cell) -> bool>;
+
+fn value_condition(kind: &str, operator: &str, value: &str) -> Result<Condition, &'static str> {
     let is_array = kind == "multi-enum" || kind == "references";
     let operator = operator.to_owned();
     match operator.as_str() {

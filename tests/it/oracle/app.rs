@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
+use bindery::analytics::{Analytics, AnalyticsOptions};
 use bindery::config::{Config, Settings};
 use bindery::content::{Content, ContentOptions};
 use bindery::http::{App, router};
@@ -39,7 +40,8 @@ impl InProcess {
     fn open(&mut self) {
         let content = Content::open(&options(self.folder.path())).unwrap();
         let config = Config::resolve(Settings::default(), |_| None, None).unwrap();
-        self.router = Some(router(App { config: Arc::new(config), content: content.clone() }));
+        let analytics = Analytics::open(&AnalyticsOptions::in_folder(self.folder.path())).unwrap();
+        self.router = Some(router(App { config: Arc::new(config), content: content.clone(), analytics }));
         self.content = Some(content);
     }
 

@@ -398,7 +398,7 @@ pub(crate) fn text(random: &mut Random) -> String {
             head.repeat(random.within(125, 300)) + &tail
         }
         3 => (0..300).map(|_| *random.pick(ATOMS)).collect(),
-        4..=6 => random.pick(NUMBERS).to_string(),
+        4..=6 => random.pick(NUMBERS).to_string() + &random.text(&["", "", "", ".0", "e1", " "]),
         7 if random.chance(10) => "lorem ipsum dolor, ".repeat(3_000) + &random.text(ATOMS),
         _ => (0..random.within(1, 4)).map(|_| *random.pick(ATOMS)).collect(),
     }

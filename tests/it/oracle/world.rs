@@ -83,7 +83,9 @@ impl World {
     /// A batch of writes of every kind.
     pub(crate) fn write(&mut self, random: &mut Random) {
         if self.known.len() < 30 {
-            self.import(random, 40);
+            // Seldom many, so that large runs, orders and bitmaps are asked too.
+            let count = if random.chance(6) { 500 } else { 40 };
+            self.import(random, count);
         }
         for _ in 0..random.within(2, 14) {
             match random.below(16) {
@@ -237,7 +239,7 @@ impl World {
         let variants = self.blueprint["variants"].as_array().unwrap().clone();
         let lines: Vec<Value> = (0..count)
             .map(|_| {
-                let mut line = json!({ "key": format!("key {}", random.below(200)), "published_at": moment(random) });
+                let mut line = json!({ "key": format!("key {}", random.below(600)), "published_at": moment(random) });
                 if random.chance(50) {
                     line["created_at"] =
                         random.text(&["2026-11-20T23:59:59.999Z", "2000-01-01", "1999-12-31T23:59:59.999Z"]).into();

@@ -1,0 +1,75 @@
+//! The bytes of records and parts: numbers of as many bytes as they need, texts with their length before them.
+
+/// What was written is not what is read: damage, or another version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is damaged, or of another version")]
+pub(super) struct Damaged;
+
+/// Appends a number, seven bits a byte.
+pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends a number that may be negative.
+pub(super) fn put_signed(out: &mut Vec<u8>, number: i64) {
+    put(out, ((number << 1) ^ (number >> 63)) as u64);
+}
+
+/// Appends a text.
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Reads what was appended, in the same order.
+#[derive(Debug)]
+pub(super) struct Input<'a>(pub(super) &'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(super) fn number(&mut self) -> Result<u64, Damaged> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.take(1)?[0];
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(Damaged)
+    }
+
+    pub(super) fn signed(&mut self) -> Result<i64, Damaged> {
+        let number = self.number()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    pub(super) fn small(&mut self) -> Result<u32, Damaged> {
+        u32::try_from(self.number()?).map_err(|_| Damaged)
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'a str, Damaged> {
+        let length = self.count()?;
+        std::str::from_utf8(self.take(length)?).map_err(|_| Damaged)
+    }
+
+    /// How many things follow, of a byte or more each.
+    pub(super) fn count(&mut self) -> Result<usize, Damaged> {
+        let count = self.number()?;
+        usize::try_from(count).ok().filter(|count| *count <= self.0.len()).ok_or(Damaged)
+    }
+
+    pub(super) fn wide(&mut self) -> Result<u128, Damaged> {
+        let bytes = self.take(16)?.try_into().map_err(|_| Damaged)?;
+        Ok(u128::from_le_bytes(bytes))
+    }
+
+    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Damaged)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+}

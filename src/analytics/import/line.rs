@@ -1,0 +1,76 @@
+//! One line of an access log in the combined format.
+
+use super::{Millis, parse_instant};
+
+/// What a line says of a request.
+#[derive(Debug, PartialEq)]
+pub(super) struct Line<'a> {
+    pub(super) address: &'a str,
+    pub(super) at: Millis,
+    request: String,
+    status: u16,
+    pub(super) referrer: String,
+    pub(super) user_agent: String,
+}
+
+impl<'a> Line<'a> {
+    /// `address ident user [time] "request" status bytes "referrer" "user agent"`; more may follow.
+    pub(super) fn parse(text: &'a str) -> Option<Line<'a>> {
+        let (address, rest) = text.split_once(' ')?;
+        let (_, rest) = rest.split_once('[')?;
+        let (time, rest) = rest.split_once("] ")?;
+        let (request, rest) = quoted(rest)?;
+        let (status, rest) = rest.strip_prefix(' ')?.split_once(' ')?;
+        let (_bytes, rest) = rest.split_once(' ')?;
+        let (referrer, rest) = quoted(rest)?;
+        let (user_agent, _) = quoted(rest.strip_prefix(' ')?)?;
+        let status = status.parse().ok().filter(|status| (100..=999).contains(status))?;
+        if address.is_empty() {
+            return None;
+        }
+        Some(Line { address, at: parse_time(time)?, request, status, referrer, user_agent })
+    }
+
+    /// The target of the request, if it is a pageview: a `GET` that was answered with 2xx or 304, of a path without a
+    /// file's extension or with that of a page.
+    pub(super) fn page(&self) -> Option<&str> {
+        let mut words = self.request.split(' ');
+        let (method, target) = (words.next()?, words.next()?);
+        let was_answered = (200..300).contains(&self.status) || self.status == 304;
+        let path = target.split(['?', '#']).next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let extension = std::path::Path::new(name).extension().and_then(|extension| extension.to_str());
+        let is_page = match extension {
+            None | Some("") => true,
+            Some(extension) => ["html", "htm", "php"].iter().any(|page| extension.eq_ignore_ascii_case(page)),
+        };
+        (method == "GET" && was_answered && is_page).then_some(target)
+    }
+}
+
+/// A text in quotes, in which a backslash makes the next character literal; and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let text = text.strip_prefix('"')?;
+    let mut unquoted = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((unquoted, &text[at + 1..])),
+            '\\' => unquoted.push(chars.next()?.1),
+            char => unquoted.push(char),
+        }
+    }
+    None
+}
+
+/// `17/May/2015:10:05:03 +0000`
+fn parse_time(text: &str) -> Option<Millis> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (date, time) = text.split_once(':')?;
+    let mut date = date.split('/');
+    let (day, month, year) = (date.next()?, date.next()?, date.next()?);
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    let (time, offset) = time.split_once(' ')?;
+    let instant = parse_instant(&format!("{year}-{month:02}-{day}T{time}{offset}"))?;
+    Some(instant.micros.div_euclid(1_000))
+}

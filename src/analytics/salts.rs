@@ -1,0 +1,113 @@
+//! The salts that visitors are hashed under: one a day of UTC, made when the day begins and destroyed when it is over.
+//!
+//! A salt lies in a file of its own, so that a restart does not count everybody anew. It outlives its day by the 30
+//! minutes in which a session may still be continued; then the file is overwritten and removed. Salts are in no log, no
+//! store and no backup.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::rollup::Day;
+use super::session::{SESSION_GAP, Visitor};
+use crate::model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
+
+const SALT_BYTES: usize = 32;
+
+type Salt = [u8; SALT_BYTES];
+
+/// The salts that live.
+pub(super) struct Salts {
+    folder: PathBuf,
+    salts: BTreeMap<Day, Salt>,
+}
+
+impl Salts {
+    /// Reads the salts in the folder, destroys those whose time is over, and makes that of today.
+    pub(super) fn open(folder: &Path, now: Millis) -> io::Result<Salts> {
+        fs::create_dir_all(folder)?;
+        let mut salts = Salts { folder: folder.to_owned(), salts: BTreeMap::new() };
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let day = path.file_name().and_then(|name| parse_date(name.to_str()?));
+            let salt = fs::read(&path)?.try_into().ok();
+            match day.zip(salt) {
+                Some((day, salt)) => {
+                    salts.salts.insert(day, salt);
+                }
+                // Half written, or none of ours: nothing was hashed under it.
+                None => destroy(&path)?,
+            }
+        }
+        salts.advance(now)?;
+        Ok(salts)
+    }
+
+    /// Makes the salt of the day and destroys those whose time is over.
+    pub(super) fn advance(&mut self, now: Millis) -> io::Result<()> {
+        let today = day_number(now);
+        let is_over = |day: &Day| *day > today || now >= (day + 1) * DAY_MILLIS + SESSION_GAP;
+        let over: Vec<Day> = self.salts.keys().copied().filter(is_over).collect();
+        for day in over {
+            self.salts.remove(&day);
+            destroy(&self.path(day))?;
+        }
+        if !self.salts.contains_key(&today) {
+            let mut salt = Salt::default();
+            getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
+            self.salts.insert(today, salt);
+            self.keep(today, &salt)?;
+        }
+        Ok(())
+    }
+
+    /// The visitor at a time of today; and who it was yesterday, as long as a session of then may go on.
+    pub(super) fn visitor(
+        &self,
+        at: Millis,
+        address: &str,
+        user_agent: &str,
+        site: &str,
+    ) -> (Visitor, Option<Visitor>) {
+        let today = day_number(at);
+        let under = |day: Day| self.salts.get(&day).map(|salt| hash(salt, address, user_agent, site));
+        let before = if at - day_start(at) < SESSION_GAP { under(today - 1) } else { None };
+        (under(today).expect("advance made it"), before)
+    }
+
+    fn keep(&self, day: Day, salt: &Salt) -> io::Result<()> {
+        let mut file = File::create(self.path(day))?;
+        file.write_all(salt)?;
+        file.sync_all()?;
+        File::open(&self.folder)?.sync_all()
+    }
+
+    fn path(&self, day: Day) -> PathBuf {
+        self.folder.join(format_date(day))
+    }
+}
+
+/// The first 128 bits of a keyed hash over the three texts, each with its length.
+pub(super) fn hash(salt: &Salt, address: &str, user_agent: &str, site: &str) -> Visitor {
+    let mut hasher = blake3::Hasher::new_keyed(salt);
+    for text in [address, user_agent, site] {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    let mut first = [0; 16];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    Visitor::from_le_bytes(first)
+}
+
+/// Overwrites a file, on the disk too, and removes it.
+fn destroy(path: &Path) -> io::Result<()> {
+    let overwritten = File::options().write(true).open(path).and_then(|mut file| {
+        file.write_all(&[0; SALT_BYTES])?;
+        file.sync_all()
+    });
+    match overwritten.and_then(|()| fs::remove_file(path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
