@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod analytics;
 mod oracle;
 mod recovery;
 mod support;
