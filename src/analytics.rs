@@ -137,7 +137,10 @@ impl Analytics {
     /// [`OpenError`] if it is in use or cannot be read.
     pub fn open(options: &AnalyticsOptions) -> Result<Analytics, OpenError> {
         let folder = &options.folder;
-        let fail = |cause: &dyn std::fmt::Display| OpenError { folder: folder.display().to_string(), cause: cause.to_string() };
+        let fail = |cause: &dyn std::fmt::Display| OpenError {
+            folder: folder.display().to_string(),
+            cause: cause.to_string(),
+        };
         let log_options =
             LogOptions { first_segment_bytes: FIRST_SEGMENT_BYTES, segment_bytes: SEGMENT_BYTES, synced_through: 0 };
         let log = Log::open(&folder.join("log"), log_options).map_err(|error| fail(&error))?;

@@ -118,7 +118,9 @@ async fn open_analytics(config: &Config) -> Result<Analytics, CliError> {
 }
 
 async fn close_analytics(analytics: Analytics) -> Result<(), CliError> {
-    tokio::task::spawn_blocking(move || analytics.close()).await.map_err(|error| failed("closing the analytics", &error))
+    tokio::task::spawn_blocking(move || analytics.close())
+        .await
+        .map_err(|error| failed("closing the analytics", &error))
 }
 
 async fn close(content: Content) -> Result<(), CliError> {

@@ -10,9 +10,32 @@ const REMEMBERED: usize = 4096;
 
 /// What no list of robots has, and no browser says: libraries, feed readers, monitors and headless browsers.
 const PROGRAMS: [&str; 26] = [
-    "feedparser", "feedburner", "feedly", "rss", "chef client", "cfnetwork", "headless", "phantomjs", "puppeteer",
-    "playwright", "python-", "aiohttp", "okhttp", "axios/", "node-fetch", "go-http-client", "libwww", "wget", "curl/",
-    "monitor", "crawl", "spider", "slurp", "scrapy", "chatgpt-user", "ureq",
+    "feedparser",
+    "feedburner",
+    "feedly",
+    "rss",
+    "chef client",
+    "cfnetwork",
+    "headless",
+    "phantomjs",
+    "puppeteer",
+    "playwright",
+    "python-",
+    "aiohttp",
+    "okhttp",
+    "axios/",
+    "node-fetch",
+    "go-http-client",
+    "libwww",
+    "wget",
+    "curl/",
+    "monitor",
+    "crawl",
+    "spider",
+    "slurp",
+    "scrapy",
+    "chatgpt-user",
+    "ureq",
 ];
 
 /// What a user agent tells.

@@ -17,7 +17,8 @@ impl Countries {
     /// Reads the file, where one is configured.
     pub(super) fn open(file: Option<&Path>) -> Result<Countries, String> {
         let file = file.map(|path| {
-            Reader::open_readfile(path).map_err(|error| format!("the country file `{}` cannot be read: {error}", path.display()))
+            Reader::open_readfile(path)
+                .map_err(|error| format!("the country file `{}` cannot be read: {error}", path.display()))
         });
         Ok(Countries { file: file.transpose()? })
     }
@@ -32,7 +33,8 @@ impl Countries {
             None => told.map(str::trim).map(str::to_ascii_uppercase),
         };
         // `XX` and `T1` are how proxies say that they do not know.
-        let known = |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) && code != "XX";
+        let known =
+            |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) && code != "XX";
         code.filter(known).unwrap_or_else(|| UNKNOWN.to_owned())
     }
 }

@@ -42,7 +42,10 @@ impl Event {
     /// `MALFORMED_JSON`, `VALIDATION_FAILED` with all faults.
     pub fn parse(body: &[u8]) -> Result<Event, Error> {
         let Value::Object(object) = json::parse(body)? else {
-            return Err(Error::new(Code::ValidationFailed, "the body is no object; send `{\"name\": \"pageview\", \"url\": …}`"));
+            return Err(Error::new(
+                Code::ValidationFailed,
+                "the body is no object; send `{\"name\": \"pageview\", \"url\": …}`",
+            ));
         };
         let mut faults = Vec::new();
         let mut fault = |field: &str, message: String| faults.push((field.to_owned(), vec![message]));
@@ -52,7 +55,10 @@ impl Event {
         let url = object.get("url").and_then(Value::as_str).and_then(page_url);
         if url.is_none() {
             let shown = shown(object.get("url"));
-            fault("url", format!("it is {shown}; it takes the address of a page, such as `https://www.example.com/about`"));
+            fault(
+                "url",
+                format!("it is {shown}; it takes the address of a page, such as `https://www.example.com/about`"),
+            );
         }
         let referrer = match object.get("referrer") {
             None | Some(Value::Null) => None,

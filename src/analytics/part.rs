@@ -69,7 +69,9 @@ impl Part {
     pub(super) fn read_number(path: &Path) -> io::Result<u64> {
         let mut header = [0; HEADER_BYTES];
         File::open(path)?.read_exact(&mut header)?;
-        read_header(&header).map(|(number, _)| number).map_err(|_| io::Error::other(format!("{}: {Damaged}", path.display())))
+        read_header(&header)
+            .map(|(number, _)| number)
+            .map_err(|_| io::Error::other(format!("{}: {Damaged}", path.display())))
     }
 
     fn encode(&self, names: &Names) -> Vec<u8> {

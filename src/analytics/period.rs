@@ -33,7 +33,8 @@ impl Period {
         let start = date(params, "start")?.unwrap_or(end - DEFAULT_DAYS + 1);
         if start > end {
             let (start, end) = (format_date(start), format_date(end));
-            let message = format!("`start` is {start}, after `end`, which is {end}; it takes a day that is not after it");
+            let message =
+                format!("`start` is {start}, after `end`, which is {end}; it takes a day that is not after it");
             return Err(Error::new(Code::InvalidParameter, message));
         }
         Ok(Period { start, end })
@@ -69,7 +70,8 @@ impl Interval {
         let days = period.end - period.start + 1;
         let buckets = if interval == Interval::Hour { days * 24 } else { days };
         if buckets > MAX_BUCKETS && matches!(interval, Interval::Hour | Interval::Day) {
-            let message = format!("the period has {buckets} buckets of that `interval`; at most {MAX_BUCKETS} are answered");
+            let message =
+                format!("the period has {buckets} buckets of that `interval`; at most {MAX_BUCKETS} are answered");
             return Err(Error::new(Code::InvalidParameter, message));
         }
         Ok(interval)

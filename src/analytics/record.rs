@@ -68,7 +68,11 @@ pub(super) fn encode_views(views: &[View], names: &Names) -> Vec<u8> {
 }
 
 /// A record of the sessions that are open at `at`.
-pub(super) fn encode_carry(at: Millis, sessions: impl ExactSizeIterator<Item = (Visitor, Session)>, names: &Names) -> Vec<u8> {
+pub(super) fn encode_carry(
+    at: Millis,
+    sessions: impl ExactSizeIterator<Item = (Visitor, Session)>,
+    names: &Names,
+) -> Vec<u8> {
     let (mut texts, mut rest) = (Texts::default(), Vec::new());
     put_signed(&mut rest, at);
     put(&mut rest, sessions.len() as u64);
@@ -86,10 +90,10 @@ pub(super) fn encode_carry(at: Millis, sessions: impl ExactSizeIterator<Item = (
 pub(super) fn decode(record: &[u8], names: &Names) -> Result<Record, Damaged> {
     let mut input = Input(record);
     let kind = input.take(1)?[0];
-    let texts: Vec<Name> = (0..input.count()?).map(|_| Ok(names.number(input.text()?))).collect::<Result<_, Damaged>>()?;
-    let name = |input: &mut Input| -> Result<Name, Damaged> {
-        texts.get(input.number()? as usize).copied().ok_or(Damaged)
-    };
+    let texts: Vec<Name> =
+        (0..input.count()?).map(|_| Ok(names.number(input.text()?))).collect::<Result<_, Damaged>>()?;
+    let name =
+        |input: &mut Input| -> Result<Name, Damaged> { texts.get(input.number()? as usize).copied().ok_or(Damaged) };
     match kind {
         VIEWS => {
             let mut at = 0;

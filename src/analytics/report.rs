@@ -109,7 +109,8 @@ impl Question<'_> {
             Report::Live => json!({ "live_users": figures.live(now) }),
             Report::Visitors => json!({ "visitors": figures.totals(period)?.visitors }),
             Report::VisitorsTrends => {
-                let (current, previous) = (figures.totals(period)?.visitors, figures.totals(period.previous())?.visitors);
+                let (current, previous) =
+                    (figures.totals(period)?.visitors, figures.totals(period.previous())?.visitors);
                 json!({ "current": current, "previous": previous, "change": change(current, previous),
                     "trend": trend(current, previous) })
             }
@@ -125,8 +126,12 @@ impl Question<'_> {
             Report::Devices => figures.shares(period, Trait::Device, ["device", "count"], usize::MAX)?,
             Report::Browsers => figures.shares(period, Trait::Browser, ["browser", "count"], usize::MAX)?,
             Report::Countries => figures.shares(period, Trait::Country, ["country", "count"], usize::MAX)?,
-            Report::VisitorsSeries => figures.series(period, self.interval, |hour| hour.visitors, |day| day.visitors)?,
-            Report::PageviewsSeries => figures.series(period, self.interval, |hour| hour.pageviews, Rollup::pageviews)?,
+            Report::VisitorsSeries => {
+                figures.series(period, self.interval, |hour| hour.visitors, |day| day.visitors)?
+            }
+            Report::PageviewsSeries => {
+                figures.series(period, self.interval, |hour| hour.pageviews, Rollup::pageviews)?
+            }
             Report::SessionsSeries => figures.series(period, self.interval, |hour| hour.sessions, Rollup::sessions)?,
         })
     }
@@ -211,7 +216,9 @@ impl Figures<'_> {
         let rows = (0..).zip(counts).filter(|(_, (views, _))| *views > 0);
         let rows = rows.map(|(path, (views, visitors))| (path, views, visitors)).collect();
         let rows = top(rows, limit, self.names).into_iter();
-        let rows = rows.map(|(path, views, visitors)| json!({ "path": &*self.names.text(path), "views": views, "visitors": visitors }));
+        let rows = rows.map(
+            |(path, views, visitors)| json!({ "path": &*self.names.text(path), "views": views, "visitors": visitors }),
+        );
         Ok(rows.collect())
     }
 

@@ -91,7 +91,8 @@ impl Rollup {
         self.visitors += other.visitors;
         self.bounces += other.bounces;
         self.duration += other.duration;
-        let mut places: HashMap<Name, usize> = self.pages.iter().enumerate().map(|(at, page)| (page.path, at)).collect();
+        let mut places: HashMap<Name, usize> =
+            self.pages.iter().enumerate().map(|(at, page)| (page.path, at)).collect();
         for more in &other.pages {
             let place = *places.entry(more.path).or_insert(self.pages.len());
             match self.pages.get_mut(place) {

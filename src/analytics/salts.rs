@@ -63,7 +63,13 @@ impl Salts {
     }
 
     /// The visitor at a time of today; and who it was yesterday, as long as a session of then may go on.
-    pub(super) fn visitor(&self, at: Millis, address: &str, user_agent: &str, site: &str) -> (Visitor, Option<Visitor>) {
+    pub(super) fn visitor(
+        &self,
+        at: Millis,
+        address: &str,
+        user_agent: &str,
+        site: &str,
+    ) -> (Visitor, Option<Visitor>) {
         let today = day_number(at);
         let under = |day: Day| self.salts.get(&day).map(|salt| hash(salt, address, user_agent, site));
         let before = if at - day_start(at) < SESSION_GAP { under(today - 1) } else { None };

@@ -61,13 +61,22 @@ impl AnalyticsConfig {
         let sites = said.sites.unwrap_or_default();
         let proxies = said.trusted_proxies.unwrap_or_default();
         Ok(AnalyticsConfig {
-            sites: sites.iter().filter(|site| !site.trim().is_empty()).map(|site| host(site.trim())).collect::<Result<_, _>>()?,
+            sites: sites
+                .iter()
+                .filter(|site| !site.trim().is_empty())
+                .map(|site| host(site.trim()))
+                .collect::<Result<_, _>>()?,
             trusted_proxies: proxies.iter().map(|proxy| network(proxy.trim())).collect::<Result<_, _>>()?,
-            forwarded_header: header("forwarded_header", said.forwarded_header.unwrap_or_else(|| "X-Forwarded-For".to_owned()))?,
+            forwarded_header: header(
+                "forwarded_header",
+                said.forwarded_header.unwrap_or_else(|| "X-Forwarded-For".to_owned()),
+            )?,
             country_header: said.country_header.map(|name| header("country_header", name)).transpose()?,
             country_file: said.country_file,
             retention_days: match said.retention_days {
-                Some(0) => return Err(ConfigError("`analytics.retention_days` is 0; it takes a number from 1".to_owned())),
+                Some(0) => {
+                    return Err(ConfigError("`analytics.retention_days` is 0; it takes a number from 1".to_owned()));
+                }
                 days => days,
             },
             events_per_minute: said.events_per_minute.unwrap_or(3_000),
@@ -78,13 +87,17 @@ impl AnalyticsConfig {
 
 fn host(sent: &str) -> Result<String, ConfigError> {
     site_host(sent).ok_or_else(|| {
-        ConfigError(format!("`analytics.sites` has `{sent}`; it takes hosts such as `www.example.com`, without `https://`"))
+        ConfigError(format!(
+            "`analytics.sites` has `{sent}`; it takes hosts such as `www.example.com`, without `https://`"
+        ))
     })
 }
 
 fn network(sent: &str) -> Result<Network, ConfigError> {
     Network::parse(sent).ok_or_else(|| {
-        ConfigError(format!("`analytics.trusted_proxies` has `{sent}`; it takes addresses and networks such as `10.0.0.0/8`"))
+        ConfigError(format!(
+            "`analytics.trusted_proxies` has `{sent}`; it takes addresses and networks such as `10.0.0.0/8`"
+        ))
     })
 }
 
@@ -93,5 +106,7 @@ fn header(name: &str, sent: String) -> Result<String, ConfigError> {
     if is_name {
         return Ok(sent.to_ascii_lowercase());
     }
-    Err(ConfigError(format!("`analytics.{name}` is `{sent}`; it takes the name of a header, such as `X-Forwarded-For`")))
+    Err(ConfigError(format!(
+        "`analytics.{name}` is `{sent}`; it takes the name of a header, such as `X-Forwarded-For`"
+    )))
 }

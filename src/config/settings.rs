@@ -67,8 +67,12 @@ pub struct AnalyticsSettings {
     pub sites: Option<Vec<String>>,
 
     /// Proxies whose headers are believed: addresses or networks [default: none] [env: BINDERY_ANALYTICS_TRUSTED_PROXIES]
-    #[arg(id = "analytics_trusted_proxies", long = "analytics-trusted-proxies", value_name = "NETWORK,…",
-        value_delimiter = ',')]
+    #[arg(
+        id = "analytics_trusted_proxies",
+        long = "analytics-trusted-proxies",
+        value_name = "NETWORK,…",
+        value_delimiter = ','
+    )]
     pub trusted_proxies: Option<Vec<String>>,
 
     /// The header in which they name the client's address [default: X-Forwarded-For]

@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::App;
 use super::error::Answer;
 use super::extract::{Bearer, JsonBody};
 use super::respond::{is_unmodified, json};
+use super::{App, frame};
 use crate::analytics::{Event, Hit, Report};
 use crate::config::{AnalyticsConfig, Config};
 use crate::model::ability::Ability;
@@ -63,9 +63,9 @@ pub(super) fn reports() -> Router<App> {
         ("timeseries/pageviews", Report::PageviewsSeries),
         ("timeseries/sessions", Report::SessionsSeries),
     ];
-    let router = routes.into_iter().fold(Router::new(), |router, (path, which)| {
-        router.route(&format!("/v2/analytics/{path}"), report(which))
-    });
+    let router = routes
+        .into_iter()
+        .fold(Router::new(), |router, (path, which)| router.route(&format!("/v2/analytics/{path}"), report(which)));
     router.route(PAGES, page()).route(&format!("{PAGES}{{*path}}"), page()).route("/v2/analytics/import", post(import))
 }
 
@@ -74,7 +74,9 @@ pub(super) fn intake(config: &Config) -> Router<App> {
     let limit = Arc::new(RateLimit::new(config.analytics.events_per_minute));
     let routes = Router::new()
         .route("/v2/analytics/events", post(take).layer(Extension(limit)))
-        .route("/v2/analytics/script.js", get(script::serve));
+        .route("/v2/analytics/script.js", get(script::serve))
+        // Before the layer, which answers what browsers ask with `OPTIONS`.
+        .method_not_allowed_fallback(frame::no_method);
     let (sites, origins) = (config.analytics.sites.clone(), config.cors_origins.clone());
     if sites.is_empty() && origins.is_empty() {
         return routes;
@@ -116,7 +118,8 @@ async fn take(
         let message = format!("more than {} pageviews a minute come from one address", settings.events_per_minute);
         return Err(super::error::Failure::from(Error::new(Code::RateLimited, message)).retry_after(seconds));
     }
-    let body = body.read_as(MAX_EVENT_BYTES.min(app.config.max_body_bytes), &["application/json", "text/plain"]).await?;
+    let body =
+        body.read_as(MAX_EVENT_BYTES.min(app.config.max_body_bytes), &["application/json", "text/plain"]).await?;
     let event = Event::parse(&body)?;
     if !(settings.do_not_track && asks_not_to_be_tracked(&headers)) {
         let user_agent = headers.get(USER_AGENT).map_or("".into(), |value| String::from_utf8_lossy(value.as_bytes()));
@@ -144,7 +147,8 @@ impl Client {
             return Client { address: peer, country: None };
         }
         let values = headers.get_all(&settings.forwarded_header).iter();
-        let named: Vec<&str> = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).collect();
+        let named: Vec<&str> =
+            values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).collect();
         // Each proxy adds at the end whom it was asked by: the last one that is no proxy is the client.
         let mut address = peer;
         for named in named.into_iter().rev() {
@@ -154,7 +158,8 @@ impl Client {
                 break;
             }
         }
-        let country = settings.country_header.as_ref().and_then(|name| headers.get(name)?.to_str().ok().map(str::to_owned));
+        let country =
+            settings.country_header.as_ref().and_then(|name| headers.get(name)?.to_str().ok().map(str::to_owned));
         Client { address, country }
     }
 }
@@ -171,7 +176,8 @@ async fn import(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): R
     let params = RawParams::parse(raw.as_deref().unwrap_or_default());
     let sent = params.single("site")?.unwrap_or_default();
     let site = site_host(sent).ok_or_else(|| {
-        let message = format!("`site` is {}; it takes the host that the log is of, such as `www.example.com`", quote(sent));
+        let message =
+            format!("`site` is {}; it takes the host that the log is of, such as `www.example.com`", quote(sent));
         Error::new(Code::InvalidParameter, message)
     })?;
     let (pieces, mut received) = mpsc::channel::<Bytes>(PIECES_IN_FLIGHT);

@@ -31,7 +31,8 @@ pub async fn serve(
             tracing::debug!(%error, "a connection without TCP_NODELAY");
         }
     });
-    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).with_graceful_shutdown(announced);
+    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(announced);
     tokio::select! {
         result = server.into_future() => result,
         () = overdue(stopped, grace) => {

@@ -75,8 +75,7 @@ pub(crate) struct Counter {
 
 impl Counter {
     pub(crate) fn open(folder: &Path, now: i64) -> Counter {
-        let mut counter =
-            Counter { folder: folder.to_owned(), clock: Arc::new(AtomicI64::new(now)), analytics: None };
+        let mut counter = Counter { folder: folder.to_owned(), clock: Arc::new(AtomicI64::new(now)), analytics: None };
         counter.restart();
         counter
     }
@@ -101,7 +100,11 @@ impl Counter {
     }
 
     pub(crate) fn report(&self, report: &Report, query: &str) -> Value {
-        self.analytics.as_ref().unwrap().report(report, query).unwrap_or_else(|error| panic!("{report:?} {query}: {error}"))
+        self.analytics
+            .as_ref()
+            .unwrap()
+            .report(report, query)
+            .unwrap_or_else(|error| panic!("{report:?} {query}: {error}"))
     }
 
     pub(crate) fn take(&self, url: &str, referrer: &str, address: &str, agent: usize, country: Option<&str>) {

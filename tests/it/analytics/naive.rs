@@ -189,7 +189,8 @@ pub(crate) fn answer(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> 
         Report::VisitorsSeries => {
             let mut distinct: BTreeSet<(String, String, &(String, usize))> = BTreeSet::new();
             let step = if asked.interval == "hour" { "hour" } else { "day" };
-            let firsts = views.iter().filter(|seen| distinct.insert((bucket(seen.at, step), seen.site.clone(), &seen.who)));
+            let firsts =
+                views.iter().filter(|seen| distinct.insert((bucket(seen.at, step), seen.site.clone(), &seen.who)));
             series(asked, firsts.map(|seen| seen.at))
         }
         Report::PageviewsSeries => series(asked, views.iter().map(|seen| seen.at)),

@@ -56,7 +56,8 @@ pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) 
     for _ in 0..count {
         let who = (format!("192.0.2.{}", random.below(6)), random.below(AGENTS.len() as u64) as usize);
         let site = random.pick(&SITES).to_string();
-        let earlier: Vec<i64> = seen.iter().filter(|seen| seen.who == who && seen.site == site).map(|seen| seen.at).collect();
+        let earlier: Vec<i64> =
+            seen.iter().filter(|seen| seen.who == who && seen.site == site).map(|seen| seen.at).collect();
         let at = if !earlier.is_empty() && random.below(4) > 0 {
             let edge = [0, 1, 5_000, 29 * MINUTE, 30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 1, 31 * MINUTE];
             random.pick(&earlier) + random.pick(&edge)
@@ -73,13 +74,19 @@ pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) 
 }
 
 /// Sends them one after the other; `between` is called now and then.
-fn send(counter: &mut Counter, seen: &mut [Seen], random: &mut Random, mut between: impl FnMut(&mut Counter, &[Seen], &mut Random)) {
+fn send(
+    counter: &mut Counter,
+    seen: &mut [Seen],
+    random: &mut Random,
+    mut between: impl FnMut(&mut Counter, &[Seen], &mut Random),
+) {
     for at in 0..seen.len() {
         let view = &mut seen[at];
         counter.set_clock(view.at);
         // What counts as a referrer depends on the site.
         let (sent, counts) = random.pick(&REFERRERS);
-        view.referrer = if view.site != SITES[0] && sent.contains("a.example") { "a.example" } else { counts }.to_owned();
+        view.referrer =
+            if view.site != SITES[0] && sent.contains("a.example") { "a.example" } else { counts }.to_owned();
         // The country belongs to the address.
         let country = *random.pick(&[None, Some("DE"), Some("fr"), Some("XX"), Some("nonsense")]);
         view.country = match country {
