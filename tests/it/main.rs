@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod analytics;
 mod backup;
 mod blueprints;
 mod bulk;
