@@ -4,9 +4,10 @@ use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::answer::Table;
+use super::corpus::{ATOMS, TIMES};
 use super::forms::Cell;
 use super::random::Random;
-use super::values::{ATOMS, TIMES, text};
+use super::values::text;
 
 /// Decoded parameters.
 pub(crate) type Pairs = Vec<(String, String)>;

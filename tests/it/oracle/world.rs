@@ -74,10 +74,25 @@ impl World {
             let member = driver.send("POST", "/v2/members", Some(&body)).expect(201).data();
             related.members.push(member["id"].as_u64().unwrap());
         }
-        let blueprint = values::blueprint(random, SLUG);
+        World::of(driver, values::blueprint(random, SLUG), related)
+    }
+
+    /// A world with that blueprint and nothing in it.
+    pub(crate) fn of(driver: Driver, blueprint: Value, related: Related) -> World {
         let next_field = blueprint["fields"].as_array().unwrap().len();
         let blueprint = driver.send("POST", "/v2/blueprints", Some(&blueprint)).expect(201).data();
         World { driver, blueprint, related, known: BTreeSet::new(), next_field, refused: 0, tried: 0 }
+    }
+
+    /// Imports lines as they are.
+    pub(crate) fn load(&mut self, lines: &[Value]) {
+        for line in self.driver.import(lines) {
+            self.tried += 1;
+            match line["id"].as_str() {
+                Some(id) => drop(self.known.insert(id.to_owned())),
+                None => self.refused += 1,
+            }
+        }
     }
 
     /// A batch of writes of every kind.
@@ -258,13 +273,7 @@ impl World {
                 line
             })
             .collect();
-        for line in self.driver.import(&lines) {
-            self.tried += 1;
-            match line["id"].as_str() {
-                Some(id) => drop(self.known.insert(id.to_owned())),
-                None => self.refused += 1,
-            }
-        }
+        self.load(&lines);
     }
 
     /// Adds a field, removes one, or puts them in another order; or adds a variant.
