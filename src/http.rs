@@ -6,6 +6,7 @@ mod administration;
 mod analytics;
 mod backup;
 mod bulk;
+mod drain;
 pub mod error;
 pub mod extract;
 mod frame;

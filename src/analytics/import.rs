@@ -31,6 +31,8 @@ use line::Line;
 const MANIFEST: &str = "imports.json";
 /// How much of a file tells it from others.
 const HEAD_BYTES: usize = 64 << 10;
+/// Shorter beginnings tell nothing: it is less than a line.
+const SHORTEST_HEAD_BYTES: usize = 64;
 /// A line that is longer is no line of an access log.
 const MAX_LINE_BYTES: usize = 64 << 10;
 /// How many bad lines are shown.
@@ -68,8 +70,8 @@ struct Manifest {
 struct Known {
     import: u64,
     site: String,
-    head_bytes: usize,
-    head: String,
+    /// Hashes of its beginnings: of so many bytes, from the shortest.
+    heads: Vec<(usize, String)>,
     bytes: u64,
     pageviews: u64,
 }
@@ -213,8 +215,7 @@ impl Import {
         manifest.files.push(Known {
             import,
             site: self.site.clone(),
-            head_bytes: self.head.len(),
-            head: blake3::hash(&self.head).to_hex().to_string(),
+            heads: heads(&self.head),
             bytes: self.bytes,
             pageviews: self.outcome.pageviews,
         });
@@ -259,10 +260,21 @@ impl Import {
 }
 
 impl Known {
-    /// Whether a file that begins so is this one, grown or not.
+    /// Whether a file that begins so is this one: grown, as it was, or not yet as long.
     fn begins(&self, head: &[u8]) -> bool {
-        head.get(..self.head_bytes).is_some_and(|head| blake3::hash(head).to_hex().as_str() == self.head)
+        let common = self.heads.iter().rev().find(|(bytes, _)| *bytes <= head.len());
+        common.is_some_and(|(bytes, hash)| *hash == hex(&head[..*bytes]))
     }
+}
+
+/// Hashes of the whole beginning, and of shorter ones, by which a part of the file is known too.
+fn heads(head: &[u8]) -> Vec<(usize, String)> {
+    let lengths = (0..).map(|power| SHORTEST_HEAD_BYTES << power).take_while(|bytes| *bytes < head.len());
+    lengths.chain([head.len()]).map(|bytes| (bytes, hex(&head[..bytes]))).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().to_string()
 }
 
 impl Manifest {

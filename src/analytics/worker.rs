@@ -102,8 +102,12 @@ impl Worker {
 
     /// What is due by the clock.
     fn tick(&mut self) {
-        let now = (self.shared.clock)();
-        self.advance(now, &mut Vec::new());
+        let now = (self.shared.clock)().max(self.last);
+        if day_number(now) > self.day {
+            self.advance(now, &mut Vec::new());
+        } else {
+            self.keep_salts(now);
+        }
         if self.is_dirty && self.synced.elapsed() >= SYNC_INTERVAL {
             self.sync();
         }
@@ -119,9 +123,7 @@ impl Worker {
     fn advance(&mut self, at: Millis, views: &mut Vec<View>) -> Millis {
         let at = at.max(self.last);
         self.last = at;
-        if let Err(error) = self.salts.advance(at) {
-            tracing::error!(%error, "a salt of visitors could not be kept or destroyed");
-        }
+        self.keep_salts(at);
         if day_number(at) > self.day {
             self.count(views);
             if let Err(error) = self.begin_day(day_number(at)) {
@@ -130,6 +132,12 @@ impl Worker {
             self.day = day_number(at);
         }
         at
+    }
+
+    fn keep_salts(&mut self, now: Millis) {
+        if let Err(error) = self.salts.advance(now) {
+            tracing::error!(%error, "a salt of visitors could not be kept or destroyed");
+        }
     }
 
     /// The pageview as it is counted; nothing if it is dropped.

@@ -119,7 +119,7 @@ pub struct ExportArgs {
     /// How: ndjson goes in again with `bindery import`, all variants with it
     #[arg(long, value_name = "FORMAT", default_value = "ndjson", value_parser = ["ndjson", "json", "csv"])]
     pub format: String,
-    /// What: filters, search and sort as the API takes them, such as 'filter[published]=true&sort=title'
+    /// What: filters, search and sort as the API takes them, such as `filter[published]=true&sort=title`
     #[arg(long, value_name = "QUERY", default_value = "")]
     pub query: String,
     /// Where from.

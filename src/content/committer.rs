@@ -183,7 +183,8 @@ impl Committer {
         let result = durable.and_then(|superseded| {
             if !matches!(effect, StateEffect::Nothing) {
                 let blueprint = effect.lost_blueprint();
-                effect.apply(&self.indexes, &self.cell, self.log.last());
+                let applied = effect.apply(&self.store, &self.indexes, &self.cell, self.log.last());
+                applied.map_err(|error| self.stop(&error))?;
                 self.sweeper.replaced(&state, Left { superseded, blueprint });
             }
             result

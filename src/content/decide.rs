@@ -518,7 +518,7 @@ fn merge_faults(blueprint: &Blueprint, faults: Faults) -> Faults {
 }
 
 /// Whether a field's values relate to other resources.
-fn related_blueprint(field: &Field) -> Option<&str> {
+pub(crate) fn related_blueprint(field: &Field) -> Option<&str> {
     match &field.kind {
         FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
         _ => None,

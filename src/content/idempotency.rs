@@ -216,3 +216,32 @@ impl Entry {
         Ok(Entry { expires, request: Fingerprint(*request), answer: answer.to_vec() })
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// The stored form of an answer that is kept up to `expires`.
+    pub(crate) fn entry(expires: Millis) -> Vec<u8> {
+        Entry { expires, request: Fingerprint::of(&[b"request"]), answer: b"answer".to_vec() }.encode()
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_its_request_until_it_expires() {
+        let (same, other) = (Fingerprint::of(&[b"request"]), Fingerprint::of(&[b"re", b"quest"]));
+        let answer = |request, now| Entry::decode(&entry(1000)).unwrap().answer_to(request, now);
+        assert_eq!(answer(Some(same), 999).unwrap().unwrap(), b"answer");
+        for request in [Some(other), None] {
+            assert_eq!(answer(request, 999).unwrap_err().code, Code::IdempotencyKeyReused);
+        }
+        for request in [Some(same), Some(other), None] {
+            assert_eq!(answer(request, 1000).unwrap(), None);
+        }
+        assert_eq!((is_expired(&entry(1000), 999).unwrap(), is_expired(&entry(1000), 1000).unwrap()), (false, true));
+        for cut in 0..41 {
+            assert!(Entry::decode(&entry(1)[..cut]).is_err());
+        }
+    }
+}

@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use super::App;
 use super::error::Answer;
 use super::extract::{Bearer, JsonBody};
 use super::respond::{is_unmodified, json};
+use super::{App, frame};
 use crate::analytics::{Event, Hit, Report};
 use crate::config::{AnalyticsConfig, Config};
 use crate::model::ability::Ability;
@@ -74,7 +74,9 @@ pub(super) fn intake(config: &Config) -> Router<App> {
     let limit = Arc::new(RateLimit::new(config.analytics.events_per_minute));
     let routes = Router::new()
         .route("/v2/analytics/events", post(take).layer(Extension(limit)))
-        .route("/v2/analytics/script.js", get(script::serve));
+        .route("/v2/analytics/script.js", get(script::serve))
+        // Before the layer, which answers what browsers ask with `OPTIONS`.
+        .method_not_allowed_fallback(frame::no_method);
     let (sites, origins) = (config.analytics.sites.clone(), config.cors_origins.clone());
     if sites.is_empty() && origins.is_empty() {
         return routes;

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 
+use super::drain::drain;
 use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
 use super::request_id::{self, X_REQUEST_ID};
@@ -34,8 +35,8 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(
     if let Some(cors) = cors(cors_origins) {
         framed = framed.layer(cors);
     }
-    let public = public.method_not_allowed_fallback(no_method).layer(CatchPanicLayer::custom(panicked));
-    framed.merge(public).layer(middleware::from_fn(request_id::carry))
+    let public = public.layer(CatchPanicLayer::custom(panicked));
+    framed.merge(public).layer(middleware::from_fn(drain)).layer(middleware::from_fn(request_id::carry))
 }
 
 async fn no_route(method: Method, uri: Uri) -> Failure {
@@ -44,7 +45,7 @@ async fn no_route(method: Method, uri: Uri) -> Failure {
 }
 
 /// The router adds `Allow` to the answer.
-async fn no_method(method: Method, uri: Uri) -> Failure {
+pub(super) async fn no_method(method: Method, uri: Uri) -> Failure {
     let message = format!("{} does not take {method}; the header `Allow` lists what it takes", quote(uri.path()));
     Failure::from(Error::new(Code::MethodNotAllowed, message))
 }

@@ -1,4 +1,4 @@
-//! Tokens and members (`API.md` 5 and 6.3, 6.4).
+//! Tokens and members (`API.md` 5 and 4.10).
 
 use std::time::Duration;
 

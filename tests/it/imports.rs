@@ -1,4 +1,4 @@
-//! Imports over HTTP (`API.md` 6.5).
+//! Imports over HTTP (`API.md` 4.11).
 
 use serde_json::{Value, json};
 

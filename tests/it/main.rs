@@ -5,15 +5,18 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod analytics;
 mod backup;
 mod blueprints;
 mod bulk;
+mod concurrency;
 mod export;
 mod fields;
 mod filters;
 mod frame;
 mod idempotency;
 mod imports;
+mod model;
 mod oracle;
 mod order;
 mod reading;

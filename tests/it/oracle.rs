@@ -8,7 +8,7 @@ mod ask;
 mod condition;
 mod corpus;
 mod forms;
-mod random;
+pub(crate) mod random;
 mod real;
 mod values;
 mod world;

@@ -165,6 +165,16 @@ impl Server {
         &self.folder
     }
 
+    /// `kill -9`, then a start on the same folder with these arguments.
+    pub(crate) fn kill_and_restart_with(&mut self, arguments: &[&str]) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let temp = self._temp.take();
+        let mut server = Server::start_in(&self.folder.clone(), arguments);
+        server._temp = temp;
+        *self = server;
+    }
+
     /// `kill -9`, then a start on the same folder.
     pub(crate) fn kill_and_restart(&mut self) {
         self.child.kill().unwrap();

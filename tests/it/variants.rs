@@ -1,4 +1,4 @@
-//! Variants (`API.md` 2.5 and 3).
+//! Variants (`API.md` 2.5).
 
 use serde_json::{Value, json};
 

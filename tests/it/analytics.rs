@@ -1,0 +1,137 @@
+//! Analytics: every figure against the definitions of `API.md` 7, computed naively over a list of pageviews.
+
+mod endpoints;
+mod intake;
+mod logs;
+mod naive;
+mod private;
+mod random;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bindery::analytics::{Analytics, AnalyticsOptions, Event, Hit, Report};
+use serde_json::{Value, json};
+
+pub(crate) const DAY: i64 = 86_400_000;
+pub(crate) const SITES: [&str; 2] = ["a.example", "www.b.example"];
+
+/// User agents, and the device and the browser that they are of.
+pub(crate) const AGENTS: [(&str, &str, &str); 5] = [
+    (
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
+        "desktop",
+        "Chrome",
+    ),
+    ("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0", "desktop", "Firefox"),
+    (
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
+        "mobile",
+        "Safari",
+    ),
+    (
+        "Mozilla/5.0 (Linux; Android 14; SM-X910) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
+        "tablet",
+        "Chrome",
+    ),
+    (
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36 Edg/131.0.0.0",
+        "desktop",
+        "Edge",
+    ),
+];
+
+/// What is sent as a referrer, and what it counts as on the first site.
+pub(crate) const REFERRERS: [(&str, &str); 7] = [
+    ("", "direct"),
+    ("https://www.search.example/?q=x", "search.example"),
+    ("https://news.example/a", "news.example"),
+    ("https://a.example/other", "direct"),
+    ("https://www.a.example/", "direct"),
+    ("android-app://com.example", "direct"),
+    ("http://News.Example:8080", "news.example"),
+];
+
+/// A pageview as the naive reports know it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) at: i64,
+    pub(crate) site: String,
+    /// Address and user agent; of imports, the file too.
+    pub(crate) who: (String, usize),
+    pub(crate) path: String,
+    pub(crate) referrer: String,
+    pub(crate) country: String,
+}
+
+/// Analytics on a folder, with a clock that stands where it is put.
+pub(crate) struct Counter {
+    folder: std::path::PathBuf,
+    clock: Arc<AtomicI64>,
+    pub(crate) analytics: Option<Analytics>,
+}
+
+impl Counter {
+    pub(crate) fn open(folder: &Path, now: i64) -> Counter {
+        let mut counter = Counter { folder: folder.to_owned(), clock: Arc::new(AtomicI64::new(now)), analytics: None };
+        counter.restart();
+        counter
+    }
+
+    pub(crate) fn restart(&mut self) {
+        if let Some(analytics) = self.analytics.take() {
+            analytics.close();
+        }
+        let clock = Arc::clone(&self.clock);
+        let options = AnalyticsOptions {
+            sites: SITES.map(String::from).to_vec(),
+            clock: Arc::new(move || clock.load(Ordering::SeqCst)),
+            ..AnalyticsOptions::in_folder(&self.folder)
+        };
+        self.analytics = Some(Analytics::open(&options).unwrap());
+    }
+
+    /// Puts the clock forward, once everything of before is counted.
+    pub(crate) fn set_clock(&self, now: i64) {
+        self.report(&Report::Live, "");
+        self.clock.store(now, Ordering::SeqCst);
+    }
+
+    pub(crate) fn report(&self, report: &Report, query: &str) -> Value {
+        self.analytics
+            .as_ref()
+            .unwrap()
+            .report(report, query)
+            .unwrap_or_else(|error| panic!("{report:?} {query}: {error}"))
+    }
+
+    pub(crate) fn take(&self, url: &str, referrer: &str, address: &str, agent: usize, country: Option<&str>) {
+        let body = json!({ "name": "pageview", "url": url, "referrer": referrer });
+        let hit = Hit {
+            event: Event::parse(body.to_string().as_bytes()).unwrap(),
+            address: address.parse::<Ipv4Addr>().map(IpAddr::V4).unwrap(),
+            user_agent: AGENTS[agent].0.to_owned(),
+            country: country.map(str::to_owned),
+        };
+        self.analytics.as_ref().unwrap().take(hit);
+    }
+}
+
+/// Random numbers of a seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len() as u64) as usize]
+    }
+}

@@ -1,0 +1,236 @@
+//! The intake: what is taken, from whom, what is dropped, and what a kill loses.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{AGENTS, SITES};
+use crate::support::{Reply, Server};
+
+const EVENTS: &str = "/v2/analytics/events";
+
+fn start(more: &[&str]) -> Server {
+    let sites = format!("--analytics-sites={}", SITES.join(","));
+    let arguments: Vec<&str> = std::iter::once(sites.as_str()).chain(more.iter().copied()).collect();
+    Server::start_with(&arguments)
+}
+
+fn send(server: &Server, url: &str, headers: &[(&str, &str)]) -> Reply {
+    let agent = [("user-agent", AGENTS[0].0)];
+    let agent: &[_] = if headers.iter().any(|(name, _)| *name == "user-agent") { &[] } else { &agent };
+    let json = [("content-type", "application/json")];
+    let json: &[_] = if headers.iter().any(|(name, _)| *name == "content-type") { &[] } else { &json };
+    let body = json!({ "name": "pageview", "url": url, "referrer": "" }).to_string();
+    server.as_token("").raw("POST", EVENTS, &[headers, agent, json].concat(), body.as_bytes())
+}
+
+fn summary(server: &Server) -> Value {
+    server.get("/v2/analytics/summary").expect(200).json()
+}
+
+fn pageviews(server: &Server) -> u64 {
+    summary(server)["pageviews"].as_u64().unwrap()
+}
+
+#[test]
+fn a_pageview_is_counted_before_the_next_report() {
+    let server = start(&[]);
+    let page = "https://a.example/page?x#y";
+    for (count, media_type) in (1..).zip(["application/json", "text/plain;charset=UTF-8", "text/plain"]) {
+        let reply = send(&server, page, &[("content-type", media_type)]).expect(202);
+        assert_eq!(reply.text, "");
+        assert_eq!(pageviews(&server), count);
+    }
+    let summary = summary(&server);
+    assert_eq!((&summary["live_users"], &summary["visitors"], &summary["sessions"]), (&json!(1), &json!(1), &json!(1)));
+    send(&server, page, &[("user-agent", AGENTS[1].0)]).expect(202);
+    assert_eq!(server.get("/v2/analytics/live").json(), json!({ "live_users": 2 }));
+    let page = server.get("/v2/analytics/pages/page").json();
+    assert_eq!(page, json!({ "path": "/page", "views": 4, "visitors": 2 }));
+}
+
+#[test]
+fn robots_and_other_hosts_are_answered_alike_and_not_counted() {
+    let server = start(&[]);
+    let robots = [
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        "curl/8.5.0",
+        "python-requests/2.31",
+        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/131.0.0.0 Safari/537.36",
+        "",
+    ];
+    for robot in robots {
+        assert_eq!(send(&server, "https://a.example/", &[("user-agent", robot)]).expect(202).text, "");
+    }
+    for url in ["https://other.example/", "https://www.a.example/", "http://127.0.0.1/"] {
+        assert_eq!(send(&server, url, &[]).expect(202).text, "");
+    }
+    assert_eq!(pageviews(&server), 0);
+    send(&server, "http://A.EXAMPLE:8080/", &[]).expect(202);
+    assert_eq!(pageviews(&server), 1);
+}
+
+#[test]
+fn wrong_events_are_faults() {
+    let server = start(&[]);
+    let post = |media_type: &str, body: &str| {
+        let headers = [("content-type", media_type), ("user-agent", AGENTS[0].0)];
+        server.as_token("").raw("POST", EVENTS, &headers, body.as_bytes())
+    };
+    let (url, name) = (r#""url":"https://a.example/""#, r#""name":"pageview""#);
+    let table = [
+        ("application/json", String::new(), 400, "MALFORMED_JSON"),
+        ("text/plain", "{".to_owned(), 400, "MALFORMED_JSON"),
+        ("application/x-www-form-urlencoded", format!("{{{name},{url}}}"), 415, "UNSUPPORTED_MEDIA_TYPE"),
+        ("text/plain", format!("[{}]", "1,".repeat(40_000)), 413, "PAYLOAD_TOO_LARGE"),
+        ("text/plain", "[]".to_owned(), 422, "VALIDATION_FAILED"),
+        ("text/plain", format!("{{{url}}}"), 422, "VALIDATION_FAILED"),
+        ("text/plain", format!("{{{name}}}"), 422, "VALIDATION_FAILED"),
+        ("text/plain", format!("{{{name},\"url\":\"/relative\"}}"), 422, "VALIDATION_FAILED"),
+        ("text/plain", format!("{{{name},{url},\"referrer\":1}}"), 422, "VALIDATION_FAILED"),
+        ("text/plain", format!("{{{name},{url},\"screen_width\":\"wide\"}}"), 422, "VALIDATION_FAILED"),
+        ("text/plain", format!("{{{name},{url},\"cookie\":\"x\"}}"), 422, "VALIDATION_FAILED"),
+    ];
+    for (media_type, body, status, code) in table {
+        let reply = post(media_type, &body).expect(status);
+        assert_eq!(reply.code(), code, "{body}");
+    }
+    let all = post("text/plain", r#"{"name":"click","url":1}"#).expect(422).json();
+    assert_eq!(all["errors"]["fields"].as_object().unwrap().keys().collect::<Vec<_>>(), ["name", "url"]);
+    for right in [format!("{{{name},{url}}}"), format!("{{{name},{url},\"referrer\":null,\"screen_width\":390}}")] {
+        post("text/plain", &right).expect(202);
+    }
+    assert_eq!(pageviews(&server), 2);
+    assert_eq!(server.get(EVENTS).expect(405).code(), "METHOD_NOT_ALLOWED");
+}
+
+#[test]
+fn one_address_may_send_so_many() {
+    let server = start(&["--analytics-events-per-minute=5", "--analytics-trusted-proxies=127.0.0.0/8"]);
+    let from = |address: &str| send(&server, "https://a.example/", &[("x-forwarded-for", address)]);
+    for _ in 0..5 {
+        from("192.0.2.1").expect(202);
+    }
+    let refused = from("192.0.2.1").expect(429);
+    assert_eq!(refused.code(), "RATE_LIMITED");
+    let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=12).contains(&seconds), "{seconds}");
+    from("192.0.2.2").expect(202);
+    assert_eq!(pageviews(&server), 6);
+}
+
+#[test]
+fn headers_are_believed_of_trusted_proxies_alone() {
+    let headers = |address| [("x-forwarded-for", address), ("x-country", "de"), ("user-agent", AGENTS[0].0)];
+    let sent = [
+        "192.0.2.1",
+        "192.0.2.2",
+        "203.0.113.9, 192.0.2.2",
+        "192.0.2.2:80, 127.0.0.1",
+        "[2001:db8::1]:443",
+        "nonsense",
+    ];
+    let count = |more: &[&str]| {
+        let server = start(more);
+        for address in sent {
+            send(&server, "https://a.example/", &headers(address)).expect(202);
+        }
+        let countries = server.get("/v2/analytics/demographics/countries").json();
+        (summary(&server)["visitors"].as_u64().unwrap(), countries[0]["country"].as_str().unwrap().to_owned())
+    };
+    let country = "--analytics-country-header=X-Country";
+    // The proxy itself stands for the one it could not name.
+    assert_eq!(count(&["--analytics-trusted-proxies=10.0.0.0/8,127.0.0.1", country]), (4, "DE".to_owned()));
+    assert_eq!(count(&["--analytics-trusted-proxies=10.0.0.0/8", country]), (1, "unknown".to_owned()));
+    assert_eq!(count(&[country]), (1, "unknown".to_owned()));
+}
+
+#[test]
+fn pages_of_the_sites_may_send() {
+    let server = start(&["--cors-origins=https://app.example"]);
+    for (origin, allowed) in [
+        ("https://a.example", true),
+        ("http://a.example:8080", true),
+        ("https://www.b.example", true),
+        ("https://app.example", true),
+        ("https://other.example", false),
+        ("null", false),
+    ] {
+        let reply = send(&server, "https://a.example/", &[("origin", origin)]).expect(202);
+        assert_eq!(reply.header("access-control-allow-origin"), allowed.then_some(origin), "{origin}");
+        let asked = [
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "content-type"),
+        ];
+        let preflight = server.as_token("").raw("OPTIONS", EVENTS, &asked, b"").expect(200);
+        assert_eq!(preflight.header("access-control-allow-origin"), allowed.then_some(origin), "{origin}");
+        let reports = server.as_token("").raw("GET", "/v2/analytics/live", &[("origin", origin)], b"");
+        let reads = (origin == "https://app.example").then_some(origin);
+        assert_eq!(reports.header("access-control-allow-origin"), reads, "{origin}");
+    }
+}
+
+#[test]
+fn who_asks_not_to_be_tracked_is_left_out_if_so_configured() {
+    for (arguments, right) in [(&["--analytics-do-not-track"][..], 1), (&[][..], 3)] {
+        let server = start(arguments);
+        for header in [("dnt", "1"), ("sec-gpc", "1"), ("dnt", "0")] {
+            send(&server, "https://a.example/", &[header]).expect(202);
+        }
+        assert_eq!(pageviews(&server), right);
+        assert_eq!(server.get("/v2/analytics/script.js").text.contains("doNotTrack"), right == 1);
+    }
+}
+
+#[test]
+fn the_script_is_small_and_kept() {
+    let server = start(&[]);
+    let script = server.as_token("").get("/v2/analytics/script.js").expect(200);
+    assert!(script.text.len() < 1024, "{} bytes", script.text.len());
+    assert!(!script.text.contains("cookie") && !script.text.contains("localStorage"));
+    assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
+    assert_eq!(script.header("cache-control"), Some("public, max-age=86400"));
+    let tag = script.header("etag").unwrap();
+    server.as_token("").raw("GET", "/v2/analytics/script.js", &[("if-none-match", tag)], b"").expect(304);
+}
+
+#[test]
+fn a_kill_loses_the_last_second_at_most() {
+    let mut server = start(&["--analytics-events-per-minute=0"]);
+    let mut kept = 0;
+    for round in 0..3 {
+        let began = Instant::now();
+        let mut times: Vec<Instant> = Vec::new();
+        while began.elapsed() < Duration::from_millis(1_300 + round * 170) {
+            send(&server, &format!("https://a.example/{}", times.len() % 7), &[]).expect(202);
+            times.push(Instant::now());
+        }
+        let killed = Instant::now();
+        server.kill_and_restart_with(&[
+            &format!("--analytics-sites={}", SITES.join(",")),
+            "--analytics-events-per-minute=0",
+        ]);
+        let old = times.iter().filter(|time| killed - **time >= Duration::from_secs(1)).count() as u64;
+        let summary = summary(&server);
+        let found = summary["pageviews"].as_u64().unwrap();
+        assert!(
+            (kept + old..=kept + times.len() as u64).contains(&found),
+            "{kept} + {old} <= {found} <= {kept} + {}",
+            times.len()
+        );
+        // What is there agrees with itself; the session goes on, and the visitor is the same.
+        let views = |path: &str, key: &str| -> u64 {
+            let rows = server.get(&format!("/v2/analytics/{path}")).expect(200).json();
+            rows.as_array().unwrap().iter().map(|row| row[key].as_u64().unwrap()).sum()
+        };
+        assert_eq!(views("pages", "views"), found);
+        assert_eq!(views("timeseries/pageviews", "value"), found);
+        assert_eq!(
+            (&summary["visitors"], &summary["sessions"], &summary["live_users"]),
+            (&json!(1), &json!(1), &json!(1))
+        );
+        kept = found;
+    }
+}

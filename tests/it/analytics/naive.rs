@@ -1,0 +1,278 @@
+//! The reports as the definitions read, over a list of pageviews: slow and plain.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bindery::analytics::Report;
+use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use super::{AGENTS, DAY, Seen};
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) site: Option<String>,
+    pub(crate) start: NaiveDate,
+    pub(crate) end: NaiveDate,
+    pub(crate) interval: &'static str,
+    pub(crate) limit: usize,
+}
+
+struct Session {
+    site: String,
+    who: (String, usize),
+    views: Vec<i64>,
+    referrer: String,
+}
+
+impl Asked {
+    pub(crate) fn query(&self) -> String {
+        let site = self.site.as_ref().map_or(String::new(), |site| format!("&site={site}"));
+        format!("start={}&end={}&interval={}&limit={}{site}", self.start, self.end, self.interval, self.limit)
+    }
+
+    fn previous(&self) -> Asked {
+        let days = self.end - self.start + TimeDelta::days(1);
+        Asked { start: self.start - days, end: self.start - TimeDelta::days(1), ..self.clone() }
+    }
+
+    fn has(&self, at: i64) -> bool {
+        (self.start..=self.end).contains(&date(at))
+    }
+
+    fn views<'a>(&self, all: &'a [Seen]) -> Vec<&'a Seen> {
+        let here = |seen: &&Seen| self.site.as_ref().is_none_or(|site| *site == seen.site);
+        all.iter().filter(here).filter(|seen| self.has(seen.at)).collect()
+    }
+
+    fn sessions(&self, all: &[Seen]) -> Vec<Session> {
+        let here = |session: &Session| self.site.as_ref().is_none_or(|site| *site == session.site);
+        sessions(all).into_iter().filter(here).filter(|session| self.has(session.views[0])).collect()
+    }
+}
+
+fn time(at: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(at).unwrap()
+}
+
+pub(crate) fn date(at: i64) -> NaiveDate {
+    time(at).date_naive()
+}
+
+/// All sessions. The list is in the order of arrival; sorting is stable.
+fn sessions(all: &[Seen]) -> Vec<Session> {
+    let mut by_visitor: BTreeMap<(&String, &(String, usize)), Vec<&Seen>> = BTreeMap::new();
+    for seen in all {
+        by_visitor.entry((&seen.site, &seen.who)).or_default().push(seen);
+    }
+    let mut sessions: Vec<Session> = Vec::new();
+    for ((site, who), mut views) in by_visitor {
+        views.sort_by_key(|seen| seen.at);
+        let mut last: Option<i64> = None;
+        for seen in views {
+            if last.is_some_and(|last| seen.at - last <= 30 * 60 * 1000) {
+                sessions.last_mut().unwrap().views.push(seen.at);
+            } else {
+                let (site, who, referrer) = (site.clone(), who.clone(), seen.referrer.clone());
+                sessions.push(Session { site, who, views: vec![seen.at], referrer });
+            }
+            last = Some(seen.at);
+        }
+    }
+    sessions
+}
+
+/// The distinct visitors of each day, added up.
+fn visitors<'a>(views: impl IntoIterator<Item = &'a Seen>) -> u64 {
+    let distinct: BTreeSet<_> = views.into_iter().map(|seen| (date(seen.at), &seen.site, &seen.who)).collect();
+    distinct.len() as u64
+}
+
+fn one_decimal(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}
+
+fn percentage(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (part as f64 * 1000.0 / whole as f64).round() / 10.0 }
+}
+
+fn change(current: u64, previous: u64) -> f64 {
+    match (current, previous) {
+        (0, 0) => 0.0,
+        (_, 0) => 100.0,
+        _ => one_decimal((current as f64 - previous as f64) * 100.0 / previous as f64),
+    }
+}
+
+fn trend(current: u64, previous: u64) -> &'static str {
+    match change(current, previous) {
+        change if change > 0.0 => "up",
+        change if change < 0.0 => "down",
+        _ => "stable",
+    }
+}
+
+fn duration(sessions: &[Session]) -> String {
+    let total: i64 = sessions.iter().map(|session| session.views.last().unwrap() - session.views[0]).sum();
+    let seconds = if sessions.is_empty() { 0 } else { (total as f64 / 1000.0 / sessions.len() as f64).round() as i64 };
+    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+fn live(asked: &Asked, all: &[Seen], now: i64) -> usize {
+    let here = |session: &&Session| asked.site.as_ref().is_none_or(|site| *site == session.site);
+    let sessions = sessions(all);
+    sessions.iter().filter(here).filter(|session| now - session.views.last().unwrap() <= 5 * 60 * 1000).count()
+}
+
+/// The same answer as the server's, if it is right.
+pub(crate) fn answer(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> Value {
+    let (views, sessions, before) = (asked.views(all), asked.sessions(all), asked.previous());
+    let counted = |asked: &Asked| visitors(asked.views(all));
+    match report {
+        Report::Summary => {
+            let bounces = sessions.iter().filter(|session| session.views.len() == 1).count() as u64;
+            json!({
+                "period": { "start": format!("{}T00:00:00.000+00:00", asked.start), "end": format!("{}T23:59:59.999+00:00", asked.end) },
+                "live_users": live(asked, all, now),
+                "visitors": counted(asked),
+                "sessions": sessions.len(),
+                "pageviews": views.len(),
+                "average_session_duration": duration(&sessions),
+                "bounce_rate": percentage(bounces, sessions.len() as u64),
+                "visitors_change": change(counted(asked), counted(&before)),
+                "sessions_change": change(sessions.len() as u64, before.sessions(all).len() as u64),
+                "pageviews_change": change(views.len() as u64, before.views(all).len() as u64),
+            })
+        }
+        Report::Live => json!({ "live_users": live(asked, all, now) }),
+        Report::Visitors => json!({ "visitors": counted(asked) }),
+        Report::VisitorsTrends => {
+            let (current, previous) = (counted(asked), counted(&before));
+            json!({ "current": current, "previous": previous, "change": change(current, previous), "trend": trend(current, previous) })
+        }
+        Report::Sessions => json!({ "sessions": sessions.len() }),
+        Report::AverageDuration => json!({ "average_session_duration": duration(&sessions) }),
+        Report::Pageviews => json!({ "pageviews": views.len() }),
+        Report::Pages => {
+            let mut rows: Vec<Value> = groups(&views, |seen| seen.path.clone())
+                .into_iter()
+                .map(|(path, views)| json!({ "path": path, "views": views.len(), "visitors": visitors(views) }))
+                .collect();
+            rows.sort_by_key(|row| std::cmp::Reverse(row["views"].as_u64().unwrap()));
+            rows.truncate(asked.limit);
+            rows.into()
+        }
+        Report::Page(path) => {
+            let path = format!("/{path}");
+            let of_page: Vec<&Seen> = views.into_iter().filter(|seen| seen.path == path).collect();
+            json!({ "path": path, "views": of_page.len(), "visitors": visitors(of_page) })
+        }
+        Report::Referrers => rows(referrers(&sessions), ["referrer", "visitors"], asked.limit),
+        Report::ReferrersTrends => {
+            let (current, previous) = (referrers(&sessions), referrers(&before.sessions(all)));
+            let names: BTreeSet<&String> = current.keys().chain(previous.keys()).collect();
+            let of = |counts: &BTreeMap<String, u64>, name: &String| counts.get(name).copied().unwrap_or(0);
+            let mut rows: Vec<Value> = names
+                .into_iter()
+                .map(|name| {
+                    let (current, previous) = (of(&current, name), of(&previous, name));
+                    json!({ "referrer": name, "current": current, "previous": previous,
+                        "change": change(current, previous), "trend": trend(current, previous) })
+                })
+                .collect();
+            rows.sort_by_key(|row| std::cmp::Reverse(row["current"].as_u64().unwrap()));
+            rows.into()
+        }
+        Report::Devices => shares(&views, "device", |seen| AGENTS[seen.who.1].1.to_owned()),
+        Report::Browsers => shares(&views, "browser", |seen| AGENTS[seen.who.1].2.to_owned()),
+        Report::Countries => shares(&views, "country", |seen| seen.country.clone()),
+        Report::VisitorsSeries => {
+            let mut distinct: BTreeSet<(String, String, &(String, usize))> = BTreeSet::new();
+            let step = if asked.interval == "hour" { "hour" } else { "day" };
+            let firsts =
+                views.iter().filter(|seen| distinct.insert((bucket(seen.at, step), seen.site.clone(), &seen.who)));
+            series(asked, firsts.map(|seen| seen.at))
+        }
+        Report::PageviewsSeries => series(asked, views.iter().map(|seen| seen.at)),
+        Report::SessionsSeries => series(asked, sessions.iter().map(|session| session.views[0])),
+    }
+}
+
+fn groups<'a>(views: &[&'a Seen], key: impl Fn(&Seen) -> String) -> BTreeMap<String, Vec<&'a Seen>> {
+    let mut groups: BTreeMap<String, Vec<&Seen>> = BTreeMap::new();
+    for seen in views {
+        groups.entry(key(seen)).or_default().push(seen);
+    }
+    groups
+}
+
+fn referrers(sessions: &[Session]) -> BTreeMap<String, u64> {
+    let begun: BTreeSet<_> = sessions
+        .iter()
+        .map(|session| (&session.referrer, date(session.views[0]), &session.site, &session.who))
+        .collect();
+    let mut counts = BTreeMap::new();
+    for (referrer, ..) in begun {
+        *counts.entry(referrer.clone()).or_default() += 1;
+    }
+    counts
+}
+
+fn shares(views: &[&Seen], key: &str, name: impl Fn(&Seen) -> String) -> Value {
+    let counts = groups(views, name).into_iter().map(|(name, views)| (name, visitors(views))).collect();
+    rows(counts, [key, "count"], usize::MAX)
+}
+
+fn rows(counts: BTreeMap<String, u64>, keys: [&str; 2], limit: usize) -> Value {
+    let all: u64 = counts.values().sum();
+    let mut rows: Vec<(String, u64)> = counts.into_iter().collect();
+    rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    rows.truncate(limit);
+    let rows = rows.into_iter();
+    rows.map(|(name, count)| json!({ keys[0]: name, keys[1]: count, "percentage": percentage(count, all) })).collect()
+}
+
+fn bucket(at: i64, interval: &str) -> String {
+    match interval {
+        "hour" => time(at).format("%Y-%m-%dT%H:00").to_string(),
+        "week" => {
+            let date = date(at);
+            (date - TimeDelta::days(date.weekday().num_days_from_monday().into())).to_string()
+        }
+        "month" => time(at).format("%Y-%m").to_string(),
+        _ => date(at).to_string(),
+    }
+}
+
+fn series(asked: &Asked, times: impl Iterator<Item = i64>) -> Value {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let first = asked.start.and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp_millis();
+    let hours = (asked.end - asked.start).num_days() * 24 + 24;
+    for hour in 0..hours {
+        counts.entry(bucket(first + hour * DAY / 24, asked.interval)).or_default();
+    }
+    for at in times {
+        *counts.get_mut(&bucket(at, asked.interval)).unwrap() += 1;
+    }
+    counts.into_iter().map(|(date, value)| json!({ "date": date, "value": value })).collect()
+}
+
+/// Whether two answers say the same; `1` and `1.0` do.
+#[track_caller]
+pub(crate) fn assert_same(left: &Value, right: &Value, what: &str) {
+    assert!(same(left, right), "{what}\n     is {left}\n  right {right}");
+}
+
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(key, left)| right.get(key).is_some_and(|right| same(left, right)))
+        }
+        _ => left == right,
+    }
+}

@@ -1,0 +1,180 @@
+//! Random traffic, sent and imported, with restarts between: midnights, the edges of sessions, borders of weeks and
+//! months, empty periods.
+
+use bindery::analytics::Report;
+use chrono::NaiveDate;
+
+use super::naive::{Asked, answer, assert_same, date};
+use super::{AGENTS, Counter, DAY, REFERRERS, Random, SITES, Seen};
+
+const MINUTE: i64 = 60_000;
+const PATHS: [&str; 6] = ["", "about", "blog/first", "blog/über uns", "50%", "z"];
+
+pub(crate) fn reports() -> Vec<Report> {
+    vec![
+        Report::Summary,
+        Report::Live,
+        Report::Visitors,
+        Report::VisitorsTrends,
+        Report::Sessions,
+        Report::AverageDuration,
+        Report::Pageviews,
+        Report::Pages,
+        Report::Page(String::new()),
+        Report::Page("blog/über uns".to_owned()),
+        Report::Page("nothing".to_owned()),
+        Report::Referrers,
+        Report::ReferrersTrends,
+        Report::Devices,
+        Report::Browsers,
+        Report::Countries,
+        Report::VisitorsSeries,
+        Report::PageviewsSeries,
+        Report::SessionsSeries,
+    ]
+}
+
+/// Compares every report for some periods.
+pub(crate) fn check(counter: &Counter, seen: &[Seen], now: i64, random: &mut Random, periods: usize) {
+    for _ in 0..periods {
+        let end = date(now - DAY * random.below(20) as i64);
+        let start = end - chrono::TimeDelta::days(random.below(45) as i64);
+        let site = random.pick(&[None, Some(SITES[0]), Some(SITES[1]), Some("never.example")]).map(str::to_owned);
+        let interval = *random.pick(&["hour", "day", "week", "month"]);
+        let asked = Asked { site, start, end, interval, limit: 1 + random.below(8) as usize };
+        for report in reports() {
+            let right = answer(&report, &asked, seen, now);
+            let is = counter.report(&report, &asked.query());
+            assert_same(&is, &right, &format!("{report:?} {}", asked.query()));
+        }
+    }
+}
+
+/// Pageviews of some weeks in the order of their times, many of them where something ends.
+pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) -> Vec<Seen> {
+    let mut seen: Vec<Seen> = Vec::new();
+    for _ in 0..count {
+        let who = (format!("192.0.2.{}", random.below(6)), random.below(AGENTS.len() as u64) as usize);
+        let site = random.pick(&SITES).to_string();
+        let earlier: Vec<i64> =
+            seen.iter().filter(|seen| seen.who == who && seen.site == site).map(|seen| seen.at).collect();
+        let at = if !earlier.is_empty() && random.below(4) > 0 {
+            let edge = [0, 1, 5_000, 29 * MINUTE, 30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 1, 31 * MINUTE];
+            random.pick(&earlier) + random.pick(&edge)
+        } else if random.below(2) == 0 {
+            start + (1 + random.below(days as u64) as i64) * DAY + random.below(40 * 60) as i64 * 1000 - 20 * MINUTE
+        } else {
+            start + random.below((days * DAY) as u64) as i64
+        };
+        let (referrer, country) = (random.pick(&REFERRERS).1.to_owned(), "unknown".to_owned());
+        seen.push(Seen { at, site, who, path: format!("/{}", random.pick(&PATHS)), referrer, country });
+    }
+    seen.sort_by_key(|seen| seen.at);
+    seen
+}
+
+/// Sends them one after the other; `between` is called now and then.
+fn send(
+    counter: &mut Counter,
+    seen: &mut [Seen],
+    random: &mut Random,
+    mut between: impl FnMut(&mut Counter, &[Seen], &mut Random),
+) {
+    for at in 0..seen.len() {
+        let view = &mut seen[at];
+        counter.set_clock(view.at);
+        // What counts as a referrer depends on the site.
+        let (sent, counts) = random.pick(&REFERRERS);
+        view.referrer =
+            if view.site != SITES[0] && sent.contains("a.example") { "a.example" } else { counts }.to_owned();
+        // The country belongs to the address.
+        let country = *random.pick(&[None, Some("DE"), Some("fr"), Some("XX"), Some("nonsense")]);
+        view.country = match country {
+            Some("DE") => "DE",
+            Some("fr") => "FR",
+            _ => "unknown",
+        }
+        .to_owned();
+        let path = percent_encoding::utf8_percent_encode(&view.path, percent_encoding::CONTROLS).to_string();
+        let path = path.replace("50%", "50%25").replace(' ', "%20");
+        let slash = if random.below(3) == 0 && path != "/" { "/" } else { "" };
+        let url = format!("https://{}{path}{slash}?query=1#part", view.site);
+        counter.take(&url, sent, &view.who.0, view.who.1, country);
+        if random.below(150) == 0 {
+            between(counter, &seen[..=at], random);
+        }
+    }
+}
+
+#[test]
+fn figures_are_those_of_the_definitions_through_midnights_and_restarts() {
+    for seed in 0..6 {
+        let mut random = Random(seed);
+        // The weeks around the end of 2025: a year, months and weeks begin in them.
+        let start = NaiveDate::from_ymd_opt(2025, 12, 20).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc();
+        let start = start.timestamp_millis();
+        let mut seen = traffic(&mut random, start, 18, 700);
+        let folder = tempfile::tempdir().unwrap();
+        let mut counter = Counter::open(folder.path(), start);
+        send(&mut counter, &mut seen, &mut random, |counter, seen, random| {
+            if random.below(2) == 0 {
+                counter.restart();
+            }
+            check(counter, seen, seen.last().unwrap().at, random, 1);
+        });
+        for later in [0, 4 * MINUTE, 6 * MINUTE, DAY, 3 * DAY] {
+            let now = seen.last().unwrap().at + later;
+            counter.set_clock(now);
+            check(&counter, &seen, now, &mut random, 3);
+            counter.restart();
+            check(&counter, &seen, now, &mut random, 2);
+        }
+    }
+}
+
+#[test]
+fn a_session_that_goes_on_for_days_belongs_to_the_day_it_began() {
+    let start = 20_000 * DAY;
+    let mut random = Random(1);
+    let mut seen: Vec<Seen> = (0..200)
+        .map(|step| Seen {
+            at: start + step * 29 * MINUTE,
+            site: SITES[0].to_owned(),
+            who: ("192.0.2.1".to_owned(), 0),
+            path: "/".to_owned(),
+            referrer: String::new(),
+            country: String::new(),
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let mut counter = Counter::open(folder.path(), start);
+    send(&mut counter, &mut seen, &mut random, |counter, seen, random| {
+        counter.restart();
+        check(counter, seen, seen.last().unwrap().at, random, 1);
+    });
+    check(&counter, &seen, seen.last().unwrap().at, &mut random, 10);
+}
+
+#[test]
+fn old_figures_go_when_they_are_not_to_be_kept() {
+    use bindery::analytics::{Analytics, AnalyticsOptions};
+    use std::sync::Arc;
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut counter = Counter::open(folder.path(), 20_000 * DAY);
+    for day in 20_000..20_010 {
+        counter.set_clock(day * DAY + 1);
+        counter.take("https://a.example/", "", "192.0.2.1", 0, None);
+    }
+    counter.restart();
+    let query = "start=2024-01-01&end=2025-01-01";
+    assert_eq!(counter.report(&Report::Pageviews, query)["pageviews"], 10);
+    counter.analytics.take().unwrap().close();
+    let options = AnalyticsOptions {
+        retention_days: Some(3),
+        clock: Arc::new(|| 20_009 * DAY + 2),
+        ..AnalyticsOptions::in_folder(folder.path())
+    };
+    let analytics = Analytics::open(&options).unwrap();
+    assert_eq!(analytics.report(&Report::Pageviews, query).unwrap()["pageviews"], 3);
+}
