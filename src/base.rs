@@ -105,6 +105,24 @@ pub fn write_next(data_folder: &Path, store: &Store, log: &LogReader) -> Result<
     Ok(header)
 }
 
+/// Puts a copy of a whole base into a data folder, synced: what the next [`recover`] of an empty folder begins with.
+pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseError> {
+    let folder = data_folder.join(FOLDER);
+    fs::create_dir_all(&folder).map_err(at("create", &folder))?;
+    sync_folder_of(&folder)?;
+    let unfinished = folder.join("next");
+    fs::copy(file, &unfinished).map_err(at("copy", file))?;
+    File::open(&unfinished).and_then(|copy| copy.sync_all()).map_err(at("sync", &unfinished))?;
+    let path = folder.join(format!("{number:020}{SUFFIX}"));
+    fs::rename(&unfinished, &path).map_err(at("rename", &unfinished))?;
+    sync_folder_of(&path)
+}
+
+/// The files of a data folder's bases, oldest first.
+pub fn all(data_folder: &Path) -> Result<Vec<PathBuf>, BaseError> {
+    Ok(list(data_folder)?.into_iter().map(|(_, path)| path).collect())
+}
+
 /// Number and length of the newest base of a data folder, unverified: what decides when the next one is due.
 pub fn newest(data_folder: &Path) -> Result<Option<(u64, u64)>, BaseError> {
     let Some((number, path)) = list(data_folder)?.pop() else { return Ok(None) };

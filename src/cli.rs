@@ -3,16 +3,19 @@
 //! Standard output is theirs: what a command answers. What the server notes goes to standard error.
 
 mod analytics;
+mod backup;
+mod export;
 mod import;
 mod remote;
 mod serve;
 mod token;
+mod verify;
 
 use std::io::{IsTerminal as _, Write as _};
 
 use crate::analytics::{Analytics, AnalyticsOptions, OpenError};
-use crate::config::{Cli, Command, Config, ConfigError, ServerArgs};
-use crate::content::{Content, ContentOptions, StartError};
+use crate::config::{Cli, Command, Config, ConfigError, FolderArgs, ServerArgs};
+use crate::content::{Content, ContentOptions, IndexOptions, StartError};
 use crate::model::error::Error;
 
 /// Why a command failed: what the person at the terminal is told.
@@ -65,6 +68,11 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Serve(args) => serve::serve(*args).await,
             Command::Token(args) => token::token(args.command).await,
             Command::Import(args) => import::import(args).await,
+            Command::Export(args) => export::export(args).await,
+            Command::Backup(args) => backup::backup(args).await,
+            Command::Restore(args) => backup::restore(args).await,
+            Command::Verify(args) => verify::verify(args).await,
+            Command::Reindex(args) => verify::reindex(args).await,
             Command::Analytics(args) => analytics::analytics(args.command).await,
         }
     })
@@ -93,14 +101,30 @@ async fn open_folder(server: &ServerArgs) -> Result<Content, CliError> {
     open(&config).await
 }
 
-async fn open(config: &Config) -> Result<Content, CliError> {
-    let options = ContentOptions {
+fn content_options(config: &Config) -> ContentOptions {
+    ContentOptions {
         folder: config.data.clone(),
         admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
         video_hosts: config.video_hosts.clone(),
         store_cache_bytes: config.store_cache_bytes,
-        index: bindery_index::Options::default(),
-    };
+        index: IndexOptions::default(),
+    }
+}
+
+/// How the data folder that the arguments name is opened, for a command that no running server can do.
+fn folder_options(folder: &FolderArgs) -> Result<ContentOptions, CliError> {
+    let config = Config::load(folder.settings(), folder.config.as_deref())?;
+    start_log("warn");
+    Ok(content_options(&config))
+}
+
+/// Runs what blocks on a thread of its own.
+async fn blocking<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<T, CliError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| failed(what, &error))
+}
+
+async fn open(config: &Config) -> Result<Content, CliError> {
+    let options = content_options(config);
     let opened = tokio::task::spawn_blocking(move || Content::open(&options)).await;
     opened.map_err(|error| failed("opening the data folder", &error))?.map_err(CliError::from)
 }

@@ -19,9 +19,11 @@ use crate::model::html::DEFAULT_VIDEO_HOSTS;
 
 pub use analytics::{AnalyticsConfig, Network};
 pub use cli::{
-    AnalyticsArgs, AnalyticsCommand, Cli, Command, ImportArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand,
+    AnalyticsArgs, AnalyticsCommand, BackupArgs, Cli, Command, ExportArgs, FolderArgs, ImportArgs, RestoreArgs,
+    ServeArgs, ServerArgs, TokenArgs, TokenCommand,
 };
-pub use settings::{AnalyticsSettings, Settings};
+pub use settings::AnalyticsSettings;
+pub use settings::Settings;
 
 /// The file that is read where no other is named; it may be missing.
 const DEFAULT_FILE: &str = "bindery.toml";

@@ -16,18 +16,20 @@ use tokio::sync::oneshot;
 
 use crate::access::{Access, AdminToken, unauthenticated};
 use crate::base;
-use crate::content::checkpoint::Checkpointer;
+use crate::content::checkpoint::{Checkpointer, Pins};
 use crate::content::command::{Command, Outcome};
 use crate::content::committer::{Committer, Job};
 use crate::content::idempotency::Keeping;
 use crate::content::state::{State, StateCell};
 use crate::content::sweep::Sweeper;
+use crate::log::LogReader;
 use crate::model::error::{Code, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::time::Millis;
 use crate::store::Store;
 
 mod administer;
+mod backup;
 mod bulk;
 mod checkpoint;
 mod command;
@@ -45,10 +47,14 @@ mod recovery;
 mod settle;
 mod state;
 mod sweep;
+mod verify;
 mod working;
 mod writing;
 
-pub use administer::{BlueprintBody, Secret};
+pub use administer::{BlueprintBody, Replacing, Secret};
+pub use bindery_index::Options as IndexOptions;
+
+pub use backup::{reindex, restore_backup, verify_backup};
 pub use bulk::{BulkAnswer, Operation};
 pub use export::Export;
 pub use idempotency::{Done, Fingerprint, Keep, Once, OnceKey};
@@ -56,10 +62,15 @@ pub use import::{Import, ImportLine};
 pub use read::Answer;
 pub use reading::{ListAnswer, Reading};
 pub use recovery::StartError;
+pub use verify::Findings;
 pub use writing::{Created, Etags, Writing};
 
 /// How many commands may wait for the committer; more are refused with `OVERLOADED`.
 const QUEUE_COMMANDS: usize = 1024;
+
+/// Names within the data folder.
+const INDEX: &str = "index";
+const LOCK: &str = "LOCK";
 
 /// How a content is opened.
 #[derive(Debug, Clone)]
@@ -91,6 +102,10 @@ struct Shared {
     admin_token: Option<AdminToken>,
     sanitizer: Arc<Sanitizer>,
     was_empty: bool,
+    folder: PathBuf,
+    log: LogReader,
+    /// What backups that are being written need of the log.
+    pins: Arc<Mutex<Pins>>,
     /// Held until the process ends: one server a folder.
     _lock: File,
 }
@@ -106,7 +121,7 @@ impl Content {
         let (log, store, recovered) =
             base::recover(folder, &options.recover_options()).map_err(|error| folder_error(folder, &error))?;
         let was_empty = log.last() == 0;
-        let indexes = bindery_index::Indexes::open(&folder.join("index"), options.index.clone())
+        let indexes = bindery_index::Indexes::open(&folder.join(INDEX), options.index.clone())
             .map_err(|error| folder_error(folder, &error))?;
         let blueprints = recovery::load_blueprints(&store)?;
         let checkpoint = indexes.number();
@@ -119,9 +134,17 @@ impl Content {
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
+        backup::clear_unfinished(folder).map_err(|error| folder_error(folder, &error))?;
+        let (log_reader, pins) = (log.reader(), Arc::default());
         let sweeper = Sweeper::new(recovery::lost_blueprints(&store, &blueprints)?);
         let committer = Committer {
-            checkpointer: Checkpointer::new(folder.clone(), store.clone(), checkpoint.min(log.last()), base),
+            checkpointer: Checkpointer::new(
+                folder.clone(),
+                store.clone(),
+                checkpoint.min(log.last()),
+                base,
+                Arc::clone(&pins),
+            ),
             log,
             store: store.clone(),
             indexes,
@@ -146,6 +169,9 @@ impl Content {
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
             was_empty,
+            folder: folder.clone(),
+            log: log_reader,
+            pins,
             _lock: lock,
         };
         Ok(Content { shared: Arc::new(shared) })
@@ -244,7 +270,7 @@ fn lock_folder(folder: &Path) -> Result<File, StartError> {
         .create(true)
         .truncate(false)
         .write(true)
-        .open(folder.join("LOCK"))
+        .open(folder.join(LOCK))
         .map_err(|error| folder_error(folder, &error))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),

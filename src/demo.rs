@@ -33,7 +33,7 @@ pub async fn fill(content: &Content, access: &Access) -> Result<()> {
         ("site-settings", SITE_SETTINGS),
         ("contact-messages", CONTACT_MESSAGES),
     ] {
-        let mut import = content.import(access, slug)?;
+        let mut import = content.import(access, slug, "")?;
         let mut answers = Vec::new();
         for line in lines.split(|byte| *byte == b'\n') {
             answers.extend(import.push(line).await?);

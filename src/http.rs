@@ -4,7 +4,9 @@
 
 mod administration;
 mod analytics;
+mod backup;
 mod bulk;
+mod drain;
 pub mod error;
 pub mod extract;
 mod frame;
@@ -67,6 +69,7 @@ pub fn router(app: App) -> Router {
         .route("/v2/tokens/{id}", delete(admin::revoke_token))
         .route("/v2/members", get(admin::list_members).post(admin::create_member))
         .route("/v2/members/{id}", get(admin::find_member).patch(admin::change_member).delete(admin::delete_member))
+        .route("/v2/backup", get(backup::backup))
         .route("/healthz", get(is_alive))
         .route("/readyz", get(is_ready))
         .merge(analytics::reports());

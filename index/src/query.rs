@@ -14,7 +14,7 @@ pub struct Query {
     pub sort: Vec<SortKey>,
 }
 
-/// A predicate on a resource in one variant. Only [`Filter::Null`] and [`Filter::Not`] can hold for a null.
+/// A predicate on a resource in one variant. Only [`Predicate::Null`] and [`Filter::Not`] can hold for a null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
     /// Every resource.

@@ -91,7 +91,7 @@ async fn import_to_folder(
     mut lines: Lines,
     tally: &mut Tally,
 ) -> Result<(), CliError> {
-    let mut import = content.import(&Access::everything("cli"), blueprint)?;
+    let mut import = content.import(&Access::everything("cli"), blueprint, "")?;
     let note = |answers: Vec<crate::content::ImportLine>, tally: &mut Tally| {
         for answer in answers {
             match answer.result {

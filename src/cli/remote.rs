@@ -42,6 +42,11 @@ impl Remote {
         self.send(self.client.delete(self.address(path))).await.map(|_| ())
     }
 
+    /// A `GET` whose answer is read piece by piece.
+    pub(super) async fn get_stream(&self, path: &str) -> Result<reqwest::Response, CliError> {
+        self.send(self.client.get(self.address(path))).await
+    }
+
     /// A `POST` of NDJSON that is streamed both ways: the answer may be read while the body is still being sent.
     pub(super) async fn post_stream(
         &self,

@@ -25,6 +25,16 @@ pub enum Command {
     Token(TokenArgs),
     /// Bring resources in from a file
     Import(ImportArgs),
+    /// Write a blueprint's resources to a file
+    Export(ExportArgs),
+    /// Write everything to one file, also of a running server
+    Backup(BackupArgs),
+    /// Make a new data folder from a backup
+    Restore(RestoreArgs),
+    /// Check everything that is stored: every checksum, and the index against the store
+    Verify(FolderArgs),
+    /// Make the index again from the store
+    Reindex(FolderArgs),
     /// Import access logs into the analytics
     Analytics(AnalyticsArgs),
 }
@@ -97,6 +107,62 @@ pub struct ImportArgs {
     /// Where.
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+/// `bindery export`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ExportArgs {
+    /// The slug of the blueprint
+    pub blueprint: String,
+    /// Where to [default: standard output]
+    pub file: Option<PathBuf>,
+    /// How: ndjson goes in again with `bindery import`, all variants with it
+    #[arg(long, value_name = "FORMAT", default_value = "ndjson", value_parser = ["ndjson", "json", "csv"])]
+    pub format: String,
+    /// What: filters, search and sort as the API takes them, such as `filter[published]=true&sort=title`
+    #[arg(long, value_name = "QUERY", default_value = "")]
+    pub query: String,
+    /// Where from.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// `bindery backup`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct BackupArgs {
+    /// The file that is written; there when it is whole
+    pub file: PathBuf,
+    /// Where from.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// `bindery restore`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct RestoreArgs {
+    /// A file that `bindery backup` wrote
+    pub file: PathBuf,
+    /// Where to.
+    #[command(flatten)]
+    pub folder: FolderArgs,
+}
+
+/// The data folder of a server that does not run.
+#[derive(Debug, Clone, PartialEq, Default, Args)]
+pub struct FolderArgs {
+    /// The data folder [default: as `bindery serve` has it]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// A file with settings [default: bindery.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl FolderArgs {
+    /// What these flags say of the server's settings.
+    pub fn settings(&self) -> Settings {
+        Settings { data: self.data.clone(), ..Settings::default() }
+    }
 }
 
 /// `bindery analytics`

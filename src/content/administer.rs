@@ -19,6 +19,9 @@ use crate::model::time::format_millis;
 use crate::model::value::is_email;
 use crate::query::RawParams;
 
+/// The longest email address; one that is valid holds ASCII alone.
+const MAX_EMAIL_BYTES: usize = 254;
+
 type Faults = Vec<(String, Vec<String>)>;
 
 /// A blueprint as it is answered.
@@ -26,6 +29,26 @@ pub type BlueprintBody = Value;
 
 /// A token's secret: shown once.
 pub type Secret = String;
+
+/// A replacement of a blueprint whose body is still to be read.
+pub struct Replacing {
+    content: Content,
+    slug: String,
+    mode: ReplaceMode,
+    force: bool,
+}
+
+impl Replacing {
+    /// Replaces it by what a request body says. In force on return.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
+    pub async fn run(self, body: &[u8]) -> Result<BlueprintBody> {
+        let Replacing { content, slug, mode, force } = self;
+        let draft = Draft::parse_for(&slug, json::parse(body)?)?;
+        content.submit_blueprint(Command::ReplaceBlueprint { slug, draft, mode, force }).await
+    }
+}
 
 impl Content {
     /// All blueprints that the token sees, by slug.
@@ -72,23 +95,16 @@ impl Content {
         self.submit_answered(Command::CreateBlueprint(draft), keep, blueprint_answer).await
     }
 
-    /// Replaces a blueprint, or with `?dry_run=true` only tells what would change. In force on return.
+    /// A replacement of the blueprint of that slug, or with `?dry_run=true` the telling of what it would change.
     ///
     /// # Errors
-    /// `FORBIDDEN`, `NOT_FOUND`, `INVALID_PARAMETER`, `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
-    pub async fn replace_blueprint(
-        &self,
-        access: &Access,
-        slug: &str,
-        raw: &str,
-        body: &[u8],
-    ) -> Result<BlueprintBody> {
+    /// `FORBIDDEN`, `NOT_FOUND`, `INVALID_PARAMETER`.
+    pub fn replace_blueprint(&self, access: &Access, slug: &str, raw: &str) -> Result<Replacing> {
         self.check_blueprint(access, slug)?;
         let params = RawParams::parse(raw);
         let mode = if params.flag("dry_run")? { ReplaceMode::DryRun } else { ReplaceMode::Apply };
         let force = params.flag("force")?;
-        let draft = Draft::parse_for(slug, json::parse(body)?)?;
-        self.submit_blueprint(Command::ReplaceBlueprint { slug: slug.to_owned(), draft, mode, force }).await
+        Ok(Replacing { content: self.clone(), slug: slug.to_owned(), mode, force })
     }
 
     /// Deletes a blueprint.
@@ -281,7 +297,7 @@ fn read_member(body: &Map<String, Value>, required: &[&str]) -> Result<MemberPat
     };
     let name = text("name");
     let email = text("email");
-    if email.as_ref().is_some_and(|email| !is_email(email)) {
+    if email.as_ref().is_some_and(|email| email.len() > MAX_EMAIL_BYTES || !is_email(email)) {
         faults.push(("email".to_owned(), vec!["must be one email address such as `ada@example.org`".to_owned()]));
     }
     let role = match body.get("role") {

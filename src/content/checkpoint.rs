@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use crate::base;
 use crate::log::{Log, LogReader};
 use crate::model::error::{Error, Result};
@@ -24,6 +26,35 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
 /// A base is written when the log since the last one exceeds this and the base's own size.
 const BASE_LOG_BYTES: u64 = 256 << 20;
 
+/// The numbers of the log behind which whoever walks over the store still needs every record.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    numbers: Vec<u64>,
+}
+
+/// Keeps the log from being cut until it is dropped.
+pub(crate) struct Pin {
+    pins: Arc<Mutex<Pins>>,
+    number: u64,
+}
+
+impl Pins {
+    /// Keeps the records after `number`.
+    pub(crate) fn pin(pins: &Arc<Mutex<Pins>>, number: u64) -> Pin {
+        pins.lock().numbers.push(number);
+        Pin { pins: Arc::clone(pins), number }
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let numbers = &mut self.pins.lock().numbers;
+        if let Some(place) = numbers.iter().position(|number| *number == self.number) {
+            numbers.swap_remove(place);
+        }
+    }
+}
+
 /// Decides when, and runs the slow part on a thread of its own, one at a time.
 pub(crate) struct Checkpointer {
     folder: PathBuf,
@@ -32,6 +63,7 @@ pub(crate) struct Checkpointer {
     started_at: u64,
     last_start: Instant,
     progress: Arc<Progress>,
+    pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -58,7 +90,13 @@ struct Work {
 
 impl Checkpointer {
     /// For a server that starts with store and index on disk up to `checkpoint`, and a base of that number and size.
-    pub(crate) fn new(folder: PathBuf, store: Store, checkpoint: u64, base: Option<(u64, u64)>) -> Self {
+    pub(crate) fn new(
+        folder: PathBuf,
+        store: Store,
+        checkpoint: u64,
+        base: Option<(u64, u64)>,
+        pins: Arc<Mutex<Pins>>,
+    ) -> Self {
         let (base, base_bytes) = base.unwrap_or((0, 0));
         let progress = Arc::new(Progress {
             is_running: AtomicBool::new(false),
@@ -66,7 +104,7 @@ impl Checkpointer {
             base: AtomicU64::new(base),
             base_bytes: AtomicU64::new(base_bytes),
         });
-        Checkpointer { folder, store, started_at: checkpoint, last_start: Instant::now(), progress, thread: None }
+        Checkpointer { folder, store, started_at: checkpoint, last_start: Instant::now(), progress, pins, thread: None }
     }
 
     /// Starts a checkpoint if enough has been written since the last one, and cuts the log behind a finished one.
@@ -133,17 +171,16 @@ impl Checkpointer {
     }
 
     fn wait(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            if thread.join().is_err() {
-                tracing::error!("a checkpoint panicked; the log is kept");
-            }
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("a checkpoint panicked; the log is kept");
         }
     }
 
     fn cut_log(&self, log: &mut Log) {
         let checkpoint = self.progress.checkpoint.load(Ordering::SeqCst);
         let base = self.progress.base.load(Ordering::SeqCst);
-        let keep_from = checkpoint.min(base) + 1;
+        let pinned = self.pins.lock().numbers.iter().copied().min().unwrap_or(u64::MAX);
+        let keep_from = checkpoint.min(base).min(pinned) + 1;
         if keep_from > log.first()
             && let Err(error) = log.remove_before(keep_from)
         {

@@ -75,7 +75,7 @@ pub(crate) struct Write {
 }
 
 /// One change of one resource.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Item {
     /// A new resource.
     Create {

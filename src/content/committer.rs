@@ -74,6 +74,7 @@ impl Committer {
                 self.checkpointer.run_if_due(&mut self.log, &self.indexes);
             }
         }
+        self.sweep();
         if !self.broken.load(Ordering::SeqCst) {
             self.checkpointer.run_last(&mut self.log, &self.indexes);
         }
@@ -182,7 +183,8 @@ impl Committer {
         let result = durable.and_then(|superseded| {
             if !matches!(effect, StateEffect::Nothing) {
                 let blueprint = effect.lost_blueprint();
-                effect.apply(&self.indexes, &self.cell, self.log.last());
+                let applied = effect.apply(&self.store, &self.indexes, &self.cell, self.log.last());
+                applied.map_err(|error| self.stop(&error))?;
                 self.sweeper.replaced(&state, Left { superseded, blueprint });
             }
             result

@@ -41,10 +41,63 @@ pub(crate) fn decide_write(
     write: Write,
 ) -> (Vec<ItemOutcome>, Vec<bindery_index::Change>) {
     let blueprint = &*write.blueprint;
+    if write.items.iter().any(is_last_try) {
+        return decide_last_try(scene, working, &write);
+    }
     let mut decider = Decider { scene, blueprint, working, index: Vec::new(), promised: HashMap::new() };
-    decider.promise(&write.items);
     let outcomes = write.items.into_iter().map(|item| decider.decide(item)).collect();
     (outcomes, decider.index)
+}
+
+/// Decides items that relate to each other: each is promised to the others. Where one fails, what was decided in trust
+/// on it is undone, and all is decided again without it.
+fn decide_last_try(
+    scene: &Scene<'_>,
+    working: &mut Working<'_>,
+    write: &Write,
+) -> (Vec<ItemOutcome>, Vec<bindery_index::Change>) {
+    let blueprint = &*write.blueprint;
+    let mut failed: HashMap<usize, Error> = HashMap::new();
+    loop {
+        let before = working.clone();
+        let n_failed = failed.len();
+        let mut decider =
+            Decider { scene, blueprint, working: &mut *working, index: Vec::new(), promised: HashMap::new() };
+        let hopeful = write.items.iter().enumerate().filter(|(place, _)| !failed.contains_key(place));
+        let promises: HashMap<usize, ResourceId> =
+            hopeful.filter_map(|(place, item)| Some((place, decider.promise(item)?))).collect();
+        let mut outcomes = Vec::with_capacity(write.items.len());
+        for (place, item) in write.items.iter().enumerate() {
+            if let Some(error) = failed.get(&place) {
+                outcomes.push(ItemOutcome::Failed(error.clone()));
+                continue;
+            }
+            let outcome = decider.decide(item.clone());
+            if let ItemOutcome::Failed(error) = &outcome {
+                failed.insert(place, error.clone());
+                if let Some(id) = promises.get(&place) {
+                    decider.withdraw(item, *id);
+                }
+            }
+            outcomes.push(outcome);
+        }
+        let index = decider.index;
+        if failed.len() == n_failed {
+            return (outcomes, index);
+        }
+        *working = before;
+    }
+}
+
+/// Whether an item is the last try of an import's line that waited for others.
+fn is_last_try(item: &Item) -> bool {
+    matches!(item, Item::Import(item) if item.missing == Missing::Refuse)
+}
+
+/// The id that a name will have, and how many items bring it.
+struct Promise {
+    id: ResourceId,
+    items: usize,
 }
 
 struct Decider<'a, 'b> {
@@ -53,7 +106,7 @@ struct Decider<'a, 'b> {
     working: &'a mut Working<'b>,
     index: Vec<bindery_index::Change>,
     /// Ids and keys that items of this write bring, with the ids that they will have.
-    promised: HashMap<String, ResourceId>,
+    promised: HashMap<String, Promise>,
 }
 
 /// A resource's state before and after an item.
@@ -305,22 +358,30 @@ enum Imported {
 }
 
 impl Decider<'_, '_> {
-    /// Gives ids to the new resources that this write's imports bring, so that they may relate to each other.
-    fn promise(&mut self, items: &[Item]) {
-        for item in items {
-            let Item::Import(item) = item else { continue };
-            if item.missing != Missing::Refuse {
-                continue;
-            }
-            let Ok(Some(id)) = self.find_imported(item).and_then(|found| match (found, item.id) {
-                (Some((id, _)), _) | (None, Some(id)) => Ok(Some(id)),
-                (None, None) => self.working.new_id().map(Some),
-            }) else {
-                continue;
-            };
-            self.promised.insert(id.to_string(), id);
-            if let Some(key) = &item.key {
-                self.promised.insert(key.clone(), id);
+    /// Gives an id to the resource that an item brings, so that others may relate to it.
+    fn promise(&mut self, item: &Item) -> Option<ResourceId> {
+        let Item::Import(item) = item else { return None };
+        let known = item.key.as_ref().and_then(|key| self.promised.get(key)).map(|promise| promise.id);
+        let found = self.find_imported(item).ok()?.map(|(id, _)| id);
+        let id = match found.or(known).or(item.id) {
+            Some(id) => id,
+            None => self.working.new_id().ok()?,
+        };
+        for name in names_of(item, id) {
+            self.promised.entry(name).or_insert(Promise { id, items: 0 }).items += 1;
+        }
+        Some(id)
+    }
+
+    /// Takes back the promise of an item that failed, unless another item brings the same.
+    fn withdraw(&mut self, item: &Item, id: ResourceId) {
+        let Item::Import(item) = item else { return };
+        for name in names_of(item, id) {
+            if let Some(promise) = self.promised.get_mut(&name) {
+                promise.items -= 1;
+                if promise.items == 0 {
+                    self.promised.remove(&name);
+                }
             }
         }
     }
@@ -375,8 +436,8 @@ impl Decider<'_, '_> {
         if let Some(id) = item.id {
             return Ok(id);
         }
-        if let Some(id) = item.key.as_ref().and_then(|key| self.promised.get(key)) {
-            return Ok(*id);
+        if let Some(promise) = item.key.as_ref().and_then(|key| self.promised.get(key)) {
+            return Ok(promise.id);
         }
         self.working.new_id()
     }
@@ -391,6 +452,11 @@ impl Decider<'_, '_> {
         let id = edit.id.as_u128().to_be_bytes().to_vec();
         edit.puts.push((Key::ImportKey { blueprint, key: key.into() }, id));
     }
+}
+
+/// What relations may call the resource of an import by.
+fn names_of(item: &ImportItem, id: ResourceId) -> impl Iterator<Item = String> {
+    std::iter::once(id.to_string()).chain(item.key.clone())
 }
 
 /// `PRECONDITION_FAILED` unless the resource is at one of the versions.
@@ -452,7 +518,7 @@ fn merge_faults(blueprint: &Blueprint, faults: Faults) -> Faults {
 }
 
 /// Whether a field's values relate to other resources.
-fn related_blueprint(field: &Field) -> Option<&str> {
+pub(crate) fn related_blueprint(field: &Field) -> Option<&str> {
     match &field.kind {
         FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
         _ => None,

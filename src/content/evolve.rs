@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::content::command::BlueprintPlan;
-use crate::content::decide::unique_text;
+use crate::content::decide::{related_blueprint, unique_text};
 use crate::content::record::{Copy, Meta};
+use crate::content::state::State;
 use crate::content::working::Working;
-use crate::model::blueprint::BlueprintChange;
-use crate::model::blueprint::{Blueprint, Field};
+use crate::model::blueprint::{Blueprint, BlueprintChange, Field, FieldType};
 use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
@@ -24,10 +24,10 @@ struct Survey<'a> {
     sanitizer: &'a Sanitizer,
     /// Fields whose values go.
     removed: Vec<&'a Field>,
-    /// Fields that stay with other settings: their place and how they will be.
+    /// Fields that stay with another type or other settings: their place and how they will be.
     changed: Vec<(usize, &'a Field)>,
-    /// Fields that get another type.
-    retyped: Vec<usize>,
+    /// Those of them whose values must be found elsewhere than before.
+    redirected: Vec<(usize, &'a Field)>,
     /// Fields that become unique: their place.
     unique: Vec<usize>,
     /// Variants whose copies go.
@@ -39,6 +39,7 @@ struct Survey<'a> {
 /// # Errors
 /// `INTERNAL` if the store fails.
 pub(crate) fn plan(
+    state: &State,
     working: &Working<'_>,
     sanitizer: &Sanitizer,
     current: &Blueprint,
@@ -67,6 +68,7 @@ pub(crate) fn plan(
             let goes = survey.variants.contains(variant);
             is_conflict |= goes && !force && values.iter().any(|value| !value.is_null());
             is_conflict |= !goes && survey.conflicts_with(id, *variant, values, &mut seen);
+            is_conflict |= !goes && survey.loses_target(state, working, values)?;
         }
         if is_conflict {
             plan.conflicts.count += 1;
@@ -98,15 +100,13 @@ pub(crate) fn first_ids(snapshot: &bindery_index::Snapshot) -> Result<Vec<String
 
 /// Claims the values of fields that become unique, and gives up those of fields that are no longer.
 pub(crate) fn claim_unique(working: &mut Working<'_>, current: &Blueprint, next: &Blueprint) -> Result<()> {
-    let is_unique = |blueprint: &Blueprint, number: u32| {
-        blueprint.fields.iter().any(|field| field.number == number && field.unique)
-    };
-    let turned: Vec<(usize, u32, bool)> = current
+    let unique_number = |field: &Field| field.unique.then_some(field.number);
+    let turned: Vec<(usize, Option<u32>, Option<u32>)> = current
         .fields
         .iter()
         .enumerate()
-        .map(|(place, field)| (place, field.number, is_unique(next, field.number)))
-        .filter(|(_, number, after)| is_unique(current, *number) != *after)
+        .map(|(place, field)| (place, unique_number(field), next.field(&field.slug).and_then(unique_number)))
+        .filter(|(_, before, after)| before != after)
         .collect();
     if turned.is_empty() {
         return Ok(());
@@ -114,18 +114,40 @@ pub(crate) fn claim_unique(working: &mut Working<'_>, current: &Blueprint, next:
     let resources: Vec<(ResourceId, Meta)> = working.scan(Prefix::Resources(current.number))?.collect::<Result<_>>()?;
     for (id, meta) in resources {
         for (variant, values) in load_copies(working, current, id, &meta)? {
-            for (place, number, becomes_unique) in &turned {
+            for (place, before, after) in &turned {
                 let Some(value) = unique_text(&values[*place]) else { continue };
-                let key = Key::Unique { blueprint: current.number, field: *number, variant, value: value.into() };
-                if *becomes_unique {
-                    working.put(key, id.as_u128().to_be_bytes().to_vec());
-                } else {
-                    working.remove(key);
+                let key =
+                    |field| Key::Unique { blueprint: current.number, field, variant, value: value.clone().into() };
+                if let Some(before) = before {
+                    working.remove(key(*before));
+                }
+                if let Some(after) = after {
+                    working.put(key(*after), id.as_u128().to_be_bytes().to_vec());
                 }
             }
         }
     }
     Ok(())
+}
+
+/// The resources that have to be indexed again because a field has another type, all or none. They are written as they
+/// are, so that a start that finds the index behind the log indexes them too.
+pub(crate) fn touch_retyped(
+    working: &mut Working<'_>,
+    current: &Blueprint,
+    next: &Blueprint,
+) -> Result<Vec<ResourceId>> {
+    let is_retyped = |field: &Field| next.field(&field.slug).is_some_and(|after| after.number != field.number);
+    if !current.fields.iter().any(is_retyped) {
+        return Ok(Vec::new());
+    }
+    let blueprint = current.number;
+    let resources: Vec<(ResourceId, Meta)> = working.scan(Prefix::Resources(blueprint))?.collect::<Result<_>>()?;
+    let touched = resources.into_iter().map(|(id, meta)| {
+        working.put(Key::Resource { blueprint, id }, meta.encode());
+        id
+    });
+    Ok(touched.collect())
 }
 
 fn load_copies(
@@ -150,19 +172,21 @@ impl<'a> Survey<'a> {
             sanitizer,
             removed: Vec::new(),
             changed: Vec::new(),
-            retyped: Vec::new(),
+            redirected: Vec::new(),
             unique: Vec::new(),
             variants: Vec::new(),
         };
         for (place, field) in current.fields.iter().enumerate() {
             match next.field(&field.slug) {
                 None => survey.removed.push(field),
-                Some(after) if after.number != field.number => survey.retyped.push(place),
                 Some(after) => {
                     if after.kind != field.kind {
                         survey.changed.push((place, after));
                     }
-                    if after.unique && !field.unique {
+                    if is_redirected(field, after) {
+                        survey.redirected.push((place, after));
+                    }
+                    if after.unique && (!field.unique || after.number != field.number) {
                         survey.unique.push(place);
                     }
                 }
@@ -174,11 +198,7 @@ impl<'a> Survey<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        self.removed.is_empty()
-            && self.changed.is_empty()
-            && self.retyped.is_empty()
-            && self.unique.is_empty()
-            && self.variants.is_empty()
+        self.removed.is_empty() && self.changed.is_empty() && self.unique.is_empty() && self.variants.is_empty()
     }
 
     /// Whether a copy holds what the changed blueprint would not take.
@@ -193,8 +213,6 @@ impl<'a> Survey<'a> {
             let value = &values[*place];
             !value.is_null() && !value::is_valid_as_stored(after, value, self.sanitizer)
         });
-        // Values of a re-typed field would have to be written anew; that is not done yet, so they stand against it.
-        let is_retyped = self.retyped.iter().any(|place| !values[*place].is_null());
         let mut is_double = false;
         for place in &self.unique {
             if let Some(text) = unique_text(&values[*place]) {
@@ -202,6 +220,52 @@ impl<'a> Survey<'a> {
                 is_double |= owner != id;
             }
         }
-        is_invalid || is_retyped || is_double
+        is_invalid || is_double
     }
+
+    /// Whether a copy names a resource or a member that is not among those that the changed field takes.
+    fn loses_target(&self, state: &State, working: &Working<'_>, values: &[Value]) -> Result<bool> {
+        for (place, after) in &self.redirected {
+            let value = &values[*place];
+            if !value.is_null() && !is_target_there(state, working, after, value)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Whether a field's values must be found elsewhere than before: in another blueprint, or in a role.
+fn is_redirected(before: &Field, after: &Field) -> bool {
+    match &after.kind {
+        FieldType::User { role } => match &before.kind {
+            FieldType::User { role: known } => role.is_some() && role != known,
+            _ => true,
+        },
+        FieldType::Reference { .. } | FieldType::References { .. } => {
+            related_blueprint(before) != related_blueprint(after)
+        }
+        _ => false,
+    }
+}
+
+fn is_target_there(state: &State, working: &Working<'_>, field: &Field, value: &Value) -> Result<bool> {
+    if let FieldType::User { role } = &field.kind {
+        let member = value.as_u64().and_then(|id| state.members.get(&id));
+        return Ok(member.is_some_and(|member| role.is_none() || member.role == *role));
+    }
+    let Some(slug) = related_blueprint(field) else { return Ok(true) };
+    let related = state.blueprints.get(slug).map(|collection| collection.blueprint.number);
+    let targets = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    for target in targets {
+        let id = target.as_str().and_then(ResourceId::parse);
+        let is_there = match (related, id) {
+            (Some(blueprint), Some(id)) => working.get(&Key::Resource { blueprint, id })?.is_some(),
+            _ => false,
+        };
+        if !is_there {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -1,5 +1,6 @@
 //! An export: the state of one moment, written a piece at a time at constant memory (`API.md` 4.5.6).
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
@@ -86,7 +87,7 @@ impl Export {
         match self.params.format {
             Format::Json => out.push_str("{\"data\":["),
             Format::Ndjson => {}
-            Format::Csv => out.push_str(&csv_row(&self.csv_columns())?),
+            Format::Csv => out.push_str(&self.csv_header()?),
         }
         Ok(())
     }
@@ -146,51 +147,49 @@ impl Export {
         write!(out, "{}", Value::Object(object)).map_err(Error::internal)
     }
 
-    /// `id`, `type` and the three dates, then a column an attribute, as far as they are selected.
-    fn csv_columns(&self) -> Vec<String> {
-        let selection = &self.params.selection;
+    /// The keys that are columns: `id`, `type` and the three dates, as far as they are selected.
+    fn csv_keys(&self) -> impl Iterator<Item = &str> {
         let is_column = |key: &&Selected| !matches!(key, Selected::Attributes | Selected::Relationships);
-        let keys = selection.keys().iter().filter(is_column).map(|key| key.as_str().to_owned());
+        self.params.selection.keys().iter().filter(is_column).map(|key| key.as_str())
+    }
+
+    /// The attributes that are columns.
+    fn csv_slugs(&self) -> impl Iterator<Item = &str> {
         let fields = self.reading.collection.blueprint.fields.iter();
-        let attributes = fields.filter(|field| selection.has_attribute(field.number)).map(|field| field.slug.clone());
-        keys.chain(attributes).collect()
+        fields.filter(|field| self.params.selection.has_attribute(field.number)).map(|field| field.slug.as_str())
+    }
+
+    fn csv_header(&self) -> Result<String> {
+        csv_row(self.csv_keys().chain(self.csv_slugs()))
     }
 
     fn csv_record(&self, json: &str) -> Result<String> {
-        let object: Map<String, Value> = serde_json::from_str(json).map_err(Error::internal)?;
-        let attributes = object.get("attributes").and_then(Value::as_object);
-        let n_keys = self
-            .params
-            .selection
-            .keys()
-            .iter()
-            .filter(|key| !matches!(key, Selected::Attributes | Selected::Relationships));
-        let n_keys = n_keys.count();
-        let cells: Vec<String> = self
-            .csv_columns()
-            .iter()
-            .enumerate()
-            .map(|(place, column)| {
-                let value =
-                    if place < n_keys { object.get(column) } else { attributes.and_then(|all| all.get(column)) };
-                csv_cell(value.unwrap_or(&Value::Null))
-            })
-            .collect();
-        csv_row(&cells)
+        let object: Value = serde_json::from_str(json).map_err(Error::internal)?;
+        let keys = self.csv_keys().map(|key| csv_cell(&object[key]));
+        let attributes = self.csv_slugs().map(|slug| csv_cell(&object["attributes"][slug]));
+        csv_row(keys.chain(attributes))
     }
 }
 
-fn csv_cell(value: &Value) -> String {
+/// Texts as they are, numbers as filters see them, objects and arrays as JSON; null is empty.
+fn csv_cell(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Number(number) => match number.as_f64() {
+            Some(double) => Cow::Owned(ryu_js::Buffer::new().format(double).to_owned()),
+            None => Cow::Owned(number.to_string()),
+        },
+        other => Cow::Owned(other.to_string()),
     }
 }
 
-fn csv_row(cells: &[String]) -> Result<String> {
+fn csv_row(cells: impl Iterator<Item = impl AsRef<str>>) -> Result<String> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
-    writer.write_record(cells).map_err(Error::internal)?;
+    for cell in cells {
+        writer.write_field(cell.as_ref()).map_err(Error::internal)?;
+    }
+    writer.write_record(None::<&[u8]>).map_err(Error::internal)?;
     let bytes = writer.into_inner().map_err(Error::internal)?;
     String::from_utf8(bytes).map_err(Error::internal)
 }

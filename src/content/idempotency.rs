@@ -1,4 +1,4 @@
-//! Requests that are done once, however often they are sent (`API.md` 5.9).
+//! Requests that are done once, however often they are sent (`API.md` 4.13).
 //!
 //! The committer decides: it finds a kept answer, or does what is asked and keeps the answer in the same log record. So
 //! of two requests with one key that race, the second is decided when the first one's answer is there. What an answer
@@ -136,10 +136,13 @@ impl Content {
     }
 }
 
+/// The same as [`Word`], from what the committer decided.
+type WordOutcome = dyn Fn(&Result<Outcome>, &Working<'_>) -> Option<Vec<u8>> + Send;
+
 /// A request as the committer keeps its answer.
 pub(crate) struct Keeping {
     once: Once,
-    word: Box<dyn Fn(&Result<Outcome>, &Working<'_>) -> Option<Vec<u8>> + Send>,
+    word: Box<WordOutcome>,
 }
 
 impl Keeping {
@@ -211,5 +214,34 @@ impl Entry {
         let (request, answer) = rest.split_first_chunk::<FINGERPRINT_BYTES>().ok_or_else(cut)?;
         let expires = Millis::from_le_bytes(*expires);
         Ok(Entry { expires, request: Fingerprint(*request), answer: answer.to_vec() })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// The stored form of an answer that is kept up to `expires`.
+    pub(crate) fn entry(expires: Millis) -> Vec<u8> {
+        Entry { expires, request: Fingerprint::of(&[b"request"]), answer: b"answer".to_vec() }.encode()
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_its_request_until_it_expires() {
+        let (same, other) = (Fingerprint::of(&[b"request"]), Fingerprint::of(&[b"re", b"quest"]));
+        let answer = |request, now| Entry::decode(&entry(1000)).unwrap().answer_to(request, now);
+        assert_eq!(answer(Some(same), 999).unwrap().unwrap(), b"answer");
+        for request in [Some(other), None] {
+            assert_eq!(answer(request, 999).unwrap_err().code, Code::IdempotencyKeyReused);
+        }
+        for request in [Some(same), Some(other), None] {
+            assert_eq!(answer(request, 1000).unwrap(), None);
+        }
+        assert_eq!((is_expired(&entry(1000), 999).unwrap(), is_expired(&entry(1000), 1000).unwrap()), (false, true));
+        for cut in 0..41 {
+            assert!(Entry::decode(&entry(1)[..cut]).is_err());
+        }
     }
 }

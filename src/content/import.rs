@@ -22,6 +22,7 @@ use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
 use crate::model::value::Relations;
+use crate::query::WriteParams;
 
 /// A group is submitted when it has this many lines, or this many bytes.
 const GROUP_LINES: usize = 256;
@@ -36,6 +37,8 @@ pub struct Import {
     access: Access,
     slug: String,
     blueprint: Arc<Blueprint>,
+    /// The variant that `attributes` of a line are written to.
+    variant: u16,
     lines: Vec<(u64, Vec<u8>)>,
     lines_bytes: usize,
     next_index: u64,
@@ -53,18 +56,20 @@ pub struct ImportLine {
 }
 
 impl Content {
-    /// An import into the blueprint of that slug.
+    /// An import into the blueprint of that slug. `variant` in the query string says whose copy `attributes` are.
     ///
     /// # Errors
-    /// `FORBIDDEN`, `NOT_FOUND`.
-    pub fn import(&self, access: &Access, slug: &str) -> Result<Import> {
+    /// `FORBIDDEN`, `NOT_FOUND`, those of the parameters.
+    pub fn import(&self, access: &Access, slug: &str, raw_query: &str) -> Result<Import> {
         access.require(&[Ability::Manage])?;
         let blueprint = Arc::clone(&visible(&self.state(), access, slug)?.blueprint);
+        let variant = WriteParams::parse(raw_query, &blueprint)?.variant;
         Ok(Import {
             content: self.clone(),
             access: access.clone(),
             slug: slug.to_owned(),
             blueprint,
+            variant,
             lines: Vec::new(),
             lines_bytes: 0,
             next_index: 0,
@@ -118,8 +123,9 @@ impl Import {
         }
         let blueprint = Arc::clone(&self.blueprint);
         let shared = Arc::clone(&self.content.shared);
+        let variant = self.variant;
         self.preparing.push_back(tokio::task::spawn_blocking(move || {
-            let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant: 0 };
+            let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
             lines.iter().map(|(index, line)| (*index, prepare_line(bench, line))).collect()
         }));
     }
@@ -234,10 +240,8 @@ fn read_date(body: &Map<String, Value>, key: &str, faults: &mut Faults) -> Optio
     prepare::date(value).map_err(|fault| faults.push((key.to_owned(), vec![fault]))).ok()
 }
 
-/// The copies of `attributes` (the default variant's) or of `variants`, each whole.
+/// The copies of `attributes` (the requested variant's) or of `variants`, each whole.
 fn read_copies(bench: Workbench<'_>, body: &Map<String, Value>, faults: &mut Faults) -> Vec<CopyDraft> {
-    let blueprint = bench.blueprint;
-    let bench = Workbench { variant: blueprint.default_variant(), ..bench };
     match (body.get("attributes"), body.get("variants")) {
         (Some(_), Some(_)) => {
             let text = "cannot stand beside `attributes`: an item has the one or the other";

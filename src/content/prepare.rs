@@ -83,7 +83,7 @@ pub(crate) fn update(bench: Workbench<'_>, terms: UpdateTerms, body: &Value) -> 
     Item::Update { id, copy, published, may_publish, if_match, refusal, faults }
 }
 
-/// `FORBIDDEN` for a `published_at` in a `PATCH`, whatever its value, without `publish` (`API.md` 5.2).
+/// `FORBIDDEN` for a `published_at` in a `PATCH`, whatever its value, without `publish` (`API.md` 4.4.3).
 pub(crate) fn check_publication(terms: &UpdateTerms, body: &Value) -> Result<()> {
     if terms.extent == Extent::Partial && !terms.may_publish && body.get("published_at").is_some() {
         return Err(decide::needs_publish());

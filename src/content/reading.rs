@@ -14,7 +14,7 @@ use crate::model::ability::Ability;
 use crate::model::blueprint::Kind;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
-use crate::model::time::day_number;
+use crate::model::time::{Millis, day_number};
 use crate::query::{ExportParams, GetParams, Links, ListParams, published_only};
 use crate::store::Store;
 
@@ -25,6 +25,8 @@ pub struct Reading {
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
     sees_drafts: bool,
+    /// When it began: what `filter[published]` and the entity tag mean by today.
+    now: Millis,
 }
 
 /// A page of a list.
@@ -40,12 +42,20 @@ impl Content {
     /// # Errors
     /// `FORBIDDEN` without `view`, `NOT_FOUND`.
     pub fn read(&self, access: &Access, slug: &str) -> Result<Reading> {
+        self.read_at(access, slug, now())
+    }
+
+    /// The same at a moment of the caller's choice, which says what day it is.
+    ///
+    /// # Errors
+    /// As [`Content::read`].
+    pub fn read_at(&self, access: &Access, slug: &str, now: Millis) -> Result<Reading> {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(visible(&state, access, slug)?);
         // A singular resource is served to every reader, also as a draft (`API.md` 2.3).
         let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == Kind::Singular;
-        Ok(Reading { _state: state, collection, store: self.shared.store.clone(), sees_drafts })
+        Ok(Reading { _state: state, collection, store: self.shared.store.clone(), sees_drafts, now })
     }
 }
 
@@ -73,7 +83,7 @@ impl Reading {
     /// What a list's entity tag stands for: changes with every write, sight or day that could change the answer.
     pub fn list_tag(&self) -> String {
         let sight = if self.sees_drafts { 'd' } else { 'p' };
-        format!("{}-{sight}-{}", self.collection.version, day_number(now()))
+        format!("{}-{sight}-{}", self.collection.version, day_number(self.now))
     }
 
     /// A page of the list. `address` is the list's absolute address without a query string.
@@ -82,7 +92,7 @@ impl Reading {
     /// Those of the parameters.
     pub fn list(&self, raw_query: &str, address: &str) -> Result<ListAnswer> {
         let blueprint = &self.collection.blueprint;
-        let mut params = ListParams::parse(raw_query, blueprint, now())?;
+        let mut params = ListParams::parse(raw_query, blueprint, self.now)?;
         params.query.filter = self.visible_of(params.query.filter);
         let page = params.page;
         let limit = usize::try_from(page.per_page).map_err(Error::internal)?;
@@ -116,7 +126,7 @@ impl Reading {
     /// # Errors
     /// Those of the parameters.
     pub fn export(self, raw_query: &str, accept: Option<&str>) -> Result<Export> {
-        let mut params = ExportParams::parse(raw_query, accept, &self.collection.blueprint, now())?;
+        let mut params = ExportParams::parse(raw_query, accept, &self.collection.blueprint, self.now)?;
         params.query.filter = self.visible_of(params.query.filter);
         let stream = self.collection.snapshot.stream(&params.query).map_err(Error::internal)?;
         Ok(Export::new(self, params, stream))

@@ -167,7 +167,7 @@ fn touched_since(log: &Log, number: u64) -> Result<BTreeMap<u32, BTreeSet<Resour
 }
 
 /// Puts resources as they are in the store into the index.
-fn index_resources(
+pub(crate) fn index_resources(
     store: &Store,
     index: &bindery_index::Index,
     blueprint: &Blueprint,

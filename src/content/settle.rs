@@ -7,14 +7,16 @@ use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token, Tokens, n
 use crate::content::command::{Command, Outcome, ReplaceMode};
 use crate::content::evolve;
 use crate::content::record::Meta;
+use crate::content::recovery::{self, StartError};
 use crate::content::state::{State, StateCell, no_blueprint};
 use crate::content::working::Working;
 use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::{Blueprint, FieldType, Kind, render};
 use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;
+use crate::model::id::ResourceId;
 use crate::projection;
-use crate::store::{Counter, Key};
+use crate::store::{Counter, Key, Store};
 
 /// A command that is decided: what to answer, and what readers see once it is durable.
 pub(crate) struct Settled {
@@ -27,8 +29,8 @@ pub(crate) enum StateEffect {
     Nothing,
     /// A new blueprint, and its one resource if it is singular.
     NewBlueprint(Arc<Blueprint>, Vec<bindery_index::Change>),
-    /// A blueprint that was changed.
-    ChangedBlueprint(Arc<Blueprint>),
+    /// A blueprint that was changed, and the resources that are to be indexed again.
+    ChangedBlueprint(Arc<Blueprint>, Vec<ResourceId>),
     /// A blueprint that is gone.
     NoBlueprint {
         slug: String,
@@ -47,8 +49,17 @@ impl StateEffect {
         }
     }
 
-    /// Makes it visible.
-    pub(crate) fn apply(self, indexes: &bindery_index::Indexes, cell: &StateCell, version: u64) {
+    /// Makes it visible, once it is in the store.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub(crate) fn apply(
+        self,
+        store: &Store,
+        indexes: &bindery_index::Indexes,
+        cell: &StateCell,
+        version: u64,
+    ) -> Result<(), StartError> {
         match self {
             StateEffect::Nothing => {}
             StateEffect::NewBlueprint(blueprint, changes) => {
@@ -56,11 +67,12 @@ impl StateEffect {
                 index.apply(changes);
                 cell.update(|state| state.put(blueprint, index, version));
             }
-            StateEffect::ChangedBlueprint(blueprint) => {
+            StateEffect::ChangedBlueprint(blueprint, reindexed) => {
                 let index = indexes
                     .get(blueprint.number)
                     .unwrap_or_else(|| indexes.create(blueprint.number, projection::schema(&blueprint)));
                 index.set_schema(projection::schema(&blueprint));
+                recovery::index_resources(store, &index, &blueprint, reindexed.into_iter().map(Ok))?;
                 cell.update(|state| state.put(blueprint, index, version));
             }
             StateEffect::NoBlueprint { slug, number } => {
@@ -72,6 +84,7 @@ impl StateEffect {
             StateEffect::Tokens(tokens) => cell.update(|state| state.tokens = Arc::new(tokens)),
             StateEffect::Members(members) => cell.update(|state| state.members = Arc::new(members)),
         }
+        Ok(())
     }
 }
 
@@ -154,7 +167,7 @@ fn replace_blueprint(
     check_related(state, &draft, Some(current))?;
     check_kind(current, &draft)?;
     let (next, changes) = current.revise(draft, working.now);
-    let plan = evolve::plan(working, sanitizer, current, &next, changes, force)?;
+    let plan = evolve::plan(state, working, sanitizer, current, &next, changes, force)?;
     if mode == ReplaceMode::DryRun {
         return Ok(Settled { outcome: Outcome::DryRun(plan), effect: StateEffect::Nothing });
     }
@@ -166,10 +179,11 @@ fn replace_blueprint(
         return Ok(Settled { outcome, effect: StateEffect::Nothing });
     }
     evolve::claim_unique(working, current, &next)?;
+    let reindexed = evolve::touch_retyped(working, current, &next)?;
     let next = Arc::new(next);
     working.put(Key::Blueprint(next.number), render::encode(&next));
     let outcome = Outcome::Blueprint(Arc::clone(&next));
-    Ok(Settled { outcome, effect: StateEffect::ChangedBlueprint(next) })
+    Ok(Settled { outcome, effect: StateEffect::ChangedBlueprint(next, reindexed) })
 }
 
 /// What a blueprint is cannot become something else.

@@ -141,3 +141,6 @@ fn removals_of(store: &Store, blueprint: u32) -> Result<Vec<Change>> {
 fn parts_of(blueprint: u32) -> [Prefix; 4] {
     [Prefix::Resources(blueprint), Prefix::Copies(blueprint), Prefix::ImportKeys(blueprint), Prefix::Uniques(blueprint)]
 }
+
+#[cfg(test)]
+mod tests;

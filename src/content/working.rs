@@ -9,6 +9,7 @@ use crate::model::time::Millis;
 use crate::store::{Change, Counter, Key, Prefix, Store};
 
 /// A group of commands that are decided one after another and made durable together.
+#[derive(Clone)]
 pub(crate) struct Working<'a> {
     store: &'a Store,
     /// What the decided commands of the group left, and the command that is being decided.

@@ -53,12 +53,10 @@ pub(super) async fn replace_blueprint(
     RawQuery(raw): RawQuery,
     body: JsonBody,
 ) -> Answer {
-    app.content.check_blueprint(&access, &slug)?;
+    let replacing = app.content.replace_blueprint(&access, &slug, &raw.unwrap_or_default())?;
     let body = body.read(app.config.max_body_bytes).await?;
-    let content = app.content.clone();
     // The change goes on if the client leaves (`API.md` 4.9.7).
-    let change =
-        tokio::spawn(async move { content.replace_blueprint(&access, &slug, &raw.unwrap_or_default(), &body).await });
+    let change = tokio::spawn(async move { replacing.run(&body).await });
     let blueprint = change.await.map_err(Error::internal)??;
     Ok(data_value(StatusCode::OK, blueprint))
 }

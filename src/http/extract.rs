@@ -177,12 +177,11 @@ impl Lines {
             if let Some(end) = self.rest[self.searched..].iter().position(|byte| *byte == b'\n') {
                 let line = self.rest.split_to(self.searched + end + 1);
                 self.searched = 0;
-                return Ok(Some(line));
+                return if line.len() > self.max_bytes { Err(self.line_too_long()) } else { Ok(Some(line)) };
             }
             self.searched = self.rest.len();
             if self.rest.len() > self.max_bytes {
-                let message = format!("a line has more than the {} bytes that are taken", self.max_bytes);
-                return Err(Error::new(Code::PayloadTooLarge, message));
+                return Err(self.line_too_long());
             }
             if self.is_over {
                 let line = std::mem::take(&mut self.rest);
@@ -195,6 +194,11 @@ impl Lines {
                 None => self.is_over = true,
             }
         }
+    }
+
+    fn line_too_long(&self) -> Error {
+        let message = format!("a line has more than the {} bytes that are taken", self.max_bytes);
+        Error::new(Code::PayloadTooLarge, message)
     }
 }
 

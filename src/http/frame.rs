@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 
+use super::drain::drain;
 use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
 use super::request_id::{self, X_REQUEST_ID};
@@ -34,7 +35,12 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(
     if let Some(cors) = cors(cors_origins) {
         framed = framed.layer(cors);
     }
+<<<<<<< HEAD
     framed.merge(public.layer(CatchPanicLayer::custom(panicked))).layer(middleware::from_fn(request_id::carry))
+=======
+    let public = public.method_not_allowed_fallback(no_method).layer(CatchPanicLayer::custom(panicked));
+    framed.merge(public).layer(middleware::from_fn(drain)).layer(middleware::from_fn(request_id::carry))
+>>>>>>> main
 }
 
 async fn no_route(method: Method, uri: Uri) -> Failure {

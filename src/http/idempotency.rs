@@ -1,4 +1,4 @@
-//! `POST` requests, which may carry an `Idempotency-Key` (`API.md` 5.9).
+//! `POST` requests, which may carry an `Idempotency-Key` (`API.md` 4.13).
 //!
 //! Reads the header, asks for a kept answer at the place that the order of faults gives it, and words answers so that
 //! they can be kept. Whether a request was done before is decided in `content`.

@@ -161,9 +161,10 @@ pub(super) async fn import(
     State(app): State<App>,
     Bearer(access): Bearer,
     Path(blueprint): Path<String>,
+    RawQuery(raw): RawQuery,
     body: JsonBody,
 ) -> Answer {
-    let import = app.content.import(&access, &blueprint)?;
+    let import = app.content.import(&access, &blueprint, &raw.unwrap_or_default())?;
     let lines = body.lines(app.config.max_body_bytes)?;
     let (pieces, answer) = mpsc::channel(PIECES_IN_FLIGHT);
     tokio::spawn(run_import(import, lines, pieces));

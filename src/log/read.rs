@@ -19,6 +19,11 @@ impl LogReader {
         LogReader { folder: folder.to_owned() }
     }
 
+    /// The number of the oldest record that is kept, or will be; nothing for a log without a segment.
+    pub fn first(&self) -> Result<Option<u64>, LogError> {
+        Ok(folder::list(&self.folder)?.first().map(|segment| segment.first))
+    }
+
     /// The records `from..=through`, in order. All of them must have been appended: a missing one is an error.
     pub fn read(&self, from: u64, through: u64) -> Result<Records, LogError> {
         let mut segments: VecDeque<Named> = folder::list(&self.folder)?.into();

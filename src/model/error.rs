@@ -62,8 +62,15 @@ impl Error {
         Error { code, message: message.into(), fields: Vec::new(), conflict: None }
     }
 
-    /// `VALIDATION_FAILED` with the faults of each field.
-    pub fn validation(fields: Vec<(String, Vec<String>)>) -> Self {
+    /// `VALIDATION_FAILED` with the faults of each field; those of one field may come in several pieces.
+    pub fn validation(found: Vec<(String, Vec<String>)>) -> Self {
+        let mut fields: Vec<(String, Vec<String>)> = Vec::with_capacity(found.len());
+        for (field, faults) in found {
+            match fields.iter_mut().find(|(known, _)| *known == field) {
+                Some((_, known)) => known.extend(faults),
+                None => fields.push((field, faults)),
+            }
+        }
         let message = match fields.as_slice() {
             [(field, faults)] => format!("`{field}` is not valid: {}", faults.join("; ")),
             _ => {

@@ -1,8 +1,8 @@
 //! HTML that people send: sanitised on its way in, and its text form (`API.md` 2.4.7 and 4.6).
 //!
 //! Owns the rules of what stays; the tables are in [`allowed`]. Knows nothing of fields. ammonia parses and cleans;
-//! around it stand a guard against markup that is expensive to parse ([`cost`]), what ammonia cannot express
-//! (frames that lost their source, the first newline of `pre`), and [`settled`], which recognises HTML that cleaning
+//! around it stand a guard against markup that is expensive to parse (`cost`), what ammonia cannot express
+//! (frames that lost their source, the first newline of `pre`), and `settled`, which recognises HTML that cleaning
 //! would not change, so that cleaning runs once where it would else have to run twice.
 
 pub mod allowed;

@@ -10,9 +10,10 @@ pub(super) fn micros(sent: &str) -> Option<i64> {
     time::parse_instant(&with_plus(&cut_fraction(sent))).map(|instant| instant.micros)
 }
 
-/// Milliseconds since 1970 of a date or timestamp; digits beyond are cut.
+/// Milliseconds since 1970 of a date or timestamp; digits beyond are cut. An offset may push it a few hours out of the
+/// years that a date is answered with: it is compared all the same.
 pub(super) fn millis(sent: &str) -> Option<Millis> {
-    time::parse_system_date(&with_plus(sent))
+    micros(sent).map(|micros| micros.div_euclid(1000))
 }
 
 /// A blank before `hh:mm` at the end is the `+` that it was before decoding.

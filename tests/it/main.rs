@@ -1,9 +1,27 @@
-//! Everything that is driven from outside: one binary, so that it links once and its tests run in parallel.
+//! Everything that is driven from outside, over HTTP.
+//!
+//! Modules follow the parts of the contract; tests are named after the rules of `API.md` that they hold.
 
 #![allow(clippy::unwrap_used)]
 
+mod access;
 mod analytics;
+mod backup;
+mod blueprints;
+mod bulk;
+mod concurrency;
+mod export;
+mod fields;
+mod filters;
+mod frame;
+mod idempotency;
+mod imports;
+mod model;
 mod oracle;
+mod order;
+mod reading;
 mod recovery;
 mod support;
 mod tidy;
+mod variants;
+mod writing;

@@ -60,11 +60,50 @@ impl Reply {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
+    /// The keys of `errors.fields`, in order.
+    pub(crate) fn fault_keys(&self) -> Vec<String> {
+        let body = self.json();
+        let fields = body["errors"]["fields"].as_object();
+        fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Status and code of an error, `200` for a success: what tables compare.
+    pub(crate) fn outcome(&self) -> String {
+        match self.status {
+            status if status < 400 => status.to_string(),
+            status => format!("{status} {}", self.code()),
+        }
+    }
+
     /// The same reply, if it has that status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Reply {
         assert_eq!(self.status, status, "{}", self.text);
         self
+    }
+}
+
+/// What did not come out as a table says; all of it is told at the end.
+#[derive(Default)]
+pub(crate) struct Faults(Vec<String>);
+
+impl Faults {
+    /// Notes the case unless it holds.
+    pub(crate) fn check(&mut self, holds: bool, tell: impl FnOnce() -> String) {
+        if !holds {
+            self.0.push(tell());
+        }
+    }
+
+    /// Notes the case unless both are the same.
+    pub(crate) fn same<T: PartialEq + std::fmt::Debug>(&mut self, case: &str, got: T, expected: T) {
+        self.check(got == expected, || format!("{case}: got {got:?}, expected {expected:?}"));
+    }
+
+    /// Panics with everything that was noted.
+    #[track_caller]
+    pub(crate) fn none(self) {
+        assert!(self.0.is_empty(), "{} cases fail:\n{}", self.0.len(), self.0.join("\n"));
     }
 }
 
@@ -206,6 +245,24 @@ impl Server {
         let reply = self.get(&format!("/v2/resources/{path_and_query}")).expect(200);
         let data = reply.data();
         data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// A request of the admin with exactly these headers and this body.
+    pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
+        self.as_token(&self.token).raw(method, path, headers, body)
+    }
+
+    /// The resource as the admin reads it.
+    #[track_caller]
+    pub(crate) fn find(&self, path: &str) -> Value {
+        self.get(&format!("/v2/resources/{path}")).expect(200).data()
+    }
+
+    /// Creates a member and returns its id.
+    #[track_caller]
+    pub(crate) fn member(&self, name: &str, role: Option<&str>) -> u64 {
+        let body = json!({ "name": name, "email": format!("{name}@example.org"), "role": role });
+        self.post("/v2/members", &body).expect(201).data()["id"].as_u64().unwrap()
     }
 
     /// Creates a token with these abilities and returns its secret.

@@ -15,9 +15,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("projection", &["model"]),
     ("query", &["model", "projection"]),
     ("access", &["model"]),
-    ("analytics", &["access", "base", "log", "model", "query", "store"]),
+    ("analytics", &["log", "model", "query"]),
     ("content", &["access", "base", "log", "model", "projection", "query", "store"]),
-    ("config", &["model"]),
+    ("config", &["analytics", "model"]),
     ("demo", &["access", "content", "model"]),
     ("http", &["access", "analytics", "config", "content", "model", "query"]),
     ("cli", &["access", "analytics", "config", "content", "demo", "http", "model", "query"]),
@@ -37,12 +37,11 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tantivy", &[]),
 ];
 
-/// Beyond this a file is to be split. Files of more lines are listed with the reason.
+/// Beyond this a file is to be split; tables of cases may be longer. Files of more lines are listed with the reason.
 const MAX_LINES: usize = 400;
-const LONG_FILES: &[(&str, &str)] = &[
-    ("index/src/oracle/tests.rs", "one table of random queries and what draws them"),
-    ("src/content/decide.rs", "every rule that depends on the state, on the one thread that may decide it"),
-];
+const MAX_TEST_LINES: usize = 700;
+const LONG_FILES: &[(&str, &str)] =
+    &[("src/content/decide.rs", "every rule that depends on the state, on the one thread that may decide it")];
 
 #[test]
 fn dependencies_point_one_way() {
@@ -104,8 +103,10 @@ fn files_say_what_they_own_and_stay_short() {
         }
         let lines = text.lines().count();
         let is_known = LONG_FILES.iter().any(|(name, _)| *name == path);
-        if lines > MAX_LINES && !is_known {
-            faults.push(format!("{path}: {lines} lines; split it at {MAX_LINES}, or list it with a reason"));
+        let is_test = path.starts_with("tests/") || path.contains("/tests");
+        let most = if is_test { MAX_TEST_LINES } else { MAX_LINES };
+        if lines > most && !is_known {
+            faults.push(format!("{path}: {lines} lines; split it at {most}, or list it with a reason"));
         }
     }
     for (path, _) in LONG_FILES {
@@ -119,7 +120,10 @@ fn files_say_what_they_own_and_stay_short() {
 #[test]
 fn nothing_is_left_unfinished_or_names_a_machine() {
     let unfinished = ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "TODO"];
-    let machines = ["/home/", "/root/", "/work/", "/Users/", "../shared"];
+    // Where this runs is one of the places that nothing may name.
+    let here = root().parent().map_or_else(String::new, |folder| format!("{}/", folder.display()));
+    let machines = ["/root/", "/work/", "/Users/", "../shared", here.as_str()];
+    let machines = machines.into_iter().filter(|place| place.len() > 2);
     let mut faults = Vec::new();
     for (path, text) in all_sources().into_iter().chain(documents::all()) {
         // This file names them all.
@@ -127,7 +131,7 @@ fn nothing_is_left_unfinished_or_names_a_machine() {
             continue;
         }
         for (number, line) in text.lines().enumerate() {
-            for word in unfinished.iter().chain(&machines).filter(|word| line.contains(**word)) {
+            for word in unfinished.into_iter().chain(machines.clone()).filter(|word| line.contains(word)) {
                 faults.push(format!("{path}:{}: `{word}`", number + 1));
             }
         }

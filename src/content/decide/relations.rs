@@ -84,8 +84,8 @@ impl Decider<'_, '_> {
         let Some(related) = self.scene.blueprints.get(slug) else { return Ok(Target::Missing) };
         let blueprint = related.number;
         let is_own = blueprint == self.blueprint.number;
-        if let Some(id) = self.promised.get(text).filter(|_| is_own) {
-            return Ok(Target::Id(*id));
+        if let Some(promise) = self.promised.get(text).filter(|_| is_own) {
+            return Ok(Target::Id(promise.id));
         }
         if let Some(id) = ResourceId::parse(text) {
             let exists = self.working.get(&Key::Resource { blueprint, id })?.is_some();

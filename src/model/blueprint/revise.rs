@@ -93,10 +93,9 @@ impl Blueprint {
         next.record_title = draft.record_title;
         next.seo = draft.seo;
         next.fields = draft.fields.into_iter().map(|field| self.number_field(field, &mut next.next_field)).collect();
-        // A field that is new counts from the revision it comes with.
+        // A field that is new counts from the revision it comes with. One that is re-typed keeps its values.
         for field in &mut next.fields {
-            let is_new = self.fields.iter().all(|known| known.number != field.number);
-            if is_new {
+            if self.field(&field.slug).is_none() {
                 field.since = next.revision;
             }
         }
@@ -115,7 +114,8 @@ impl Blueprint {
             None => {
                 let number = *next_field;
                 *next_field += 1;
-                field.numbered(number, 0)
+                let since = self.field(&field.slug).map_or(0, |known| known.since);
+                field.numbered(number, since)
             }
         }
     }

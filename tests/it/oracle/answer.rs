@@ -1,16 +1,20 @@
 //! The answer to a query, by asking every resource: what 4.2, 4.6 and 4.7 of the interface and part 4 of its decisions
 //! say, read word by word. Fast it is not.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use icu_collator::options::{AlternateHandling, CollatorOptions, Strength};
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use serde_json::Value;
 
-use super::forms::{Cell, Column, cell, columns, decimal, fold, list, micros};
+use super::condition::{cell_condition, date_condition, switch};
+use super::forms::{Cell, Column, cell, columns, fold, list, micros};
 
-const DAY: i64 = 86_400_000;
+/// Milliseconds of a day.
+pub(crate) const DAY: i64 = 86_400_000;
 
 /// A blueprint's resources at one moment, in every form.
 pub(crate) struct Table {
@@ -18,6 +22,8 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<(String, Column)>,
     pub(crate) rows: Vec<Row>,
     collators: HashMap<String, CollatorBorrowed<'static>>,
+    /// What was found out about the order of a variant's column: equal numbers are ties.
+    ranks: RefCell<HashMap<(usize, String), Ranks>>,
 }
 
 /// A resource.
@@ -36,7 +42,11 @@ pub(crate) struct Row {
 /// One answer: the places of the rows, in order.
 pub(crate) type Answer = Result<Vec<usize>, &'static str>;
 
-type Test = Box<dyn Fn(&Row, usize) -> bool>;
+/// A number for each row in the order of what is sorted by; equal numbers are ties, no number is a null.
+type Ranks = Rc<Vec<Option<i64>>>;
+
+/// Whether a resource is meant, by the values of a variant.
+pub(crate) type Test = Box<dyn Fn(&Row, usize) -> bool>;
 
 impl Table {
     /// From what `export?all_variants=true` gives as NDJSON.
@@ -50,7 +60,7 @@ impl Table {
             .into();
         let rows = lines.iter().map(|line| Row::new(line, &columns, &variants, &empty)).collect();
         let collators = variants.iter().map(|variant| (variant.clone(), collator(variant))).collect();
-        Table { blueprint, columns, rows, collators }
+        Table { blueprint, columns, rows, collators, ranks: RefCell::default() }
     }
 
     /// The variants; `""` alone where the blueprint has none.
@@ -96,11 +106,13 @@ impl Table {
             }
         }
         let keys = self.sort_keys(pairs)?;
-        let collator = &self.collators[&variant];
         let variant = self.variants().iter().position(|other| *other == variant).unwrap();
         let mut found: Vec<usize> = (0..self.rows.len()).collect();
         found.retain(|place| tests.iter().all(|test| test(&self.rows[*place], variant)));
-        found.sort_by(|left, right| compare(&self.rows[*left], &self.rows[*right], &keys, variant, collator));
+        let keys: Vec<(Ranks, bool)> =
+            keys.into_iter().map(|(name, descending)| (self.ranks(variant, &name), descending)).collect();
+        let ids = self.ranks(variant, "id");
+        found.sort_by(|left, right| compare(*left, *right, &keys, &ids));
         Ok(found)
     }
 
@@ -156,21 +168,55 @@ impl Table {
         }
     }
 
-    fn sort_keys(&self, pairs: &[(String, String)]) -> Result<Vec<SortKey>, &'static str> {
+    fn sort_keys(&self, pairs: &[(String, String)]) -> Result<Vec<(String, bool)>, &'static str> {
         let sort = pairs.iter().find(|(name, _)| name == "sort").map_or("-created_at", |(_, value)| value.as_str());
         let mut keys = Vec::new();
         for entry in sort.split(',') {
             let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
-            let (kind, column) = match name {
-                "id" | "created_at" | "updated_at" | "published_at" => (name.to_owned(), 0),
-                _ => {
-                    let place = self.place(name).ok_or("INVALID_SORT")?;
-                    (self.columns[place].1.kind.clone(), place)
-                }
-            };
-            keys.push(SortKey { kind, column, descending });
+            if !["id", "created_at", "updated_at", "published_at"].contains(&name) && self.place(name).is_none() {
+                return Err("INVALID_SORT");
+            }
+            keys.push((name.to_owned(), descending));
         }
         Ok(keys)
+    }
+
+    fn ranks(&self, variant: usize, name: &str) -> Ranks {
+        let known = self.ranks.borrow().get(&(variant, name.to_owned())).cloned();
+        known.unwrap_or_else(|| {
+            let ranks = Rc::new(self.ranked(variant, name));
+            self.ranks.borrow_mut().insert((variant, name.to_owned()), Rc::clone(&ranks));
+            ranks
+        })
+    }
+
+    fn ranked(&self, variant: usize, name: &str) -> Vec<Option<i64>> {
+        let rows = self.rows.iter();
+        match name {
+            "created_at" => return rows.map(|row| Some(row.created)).collect(),
+            "updated_at" => return rows.map(|row| Some(row.updated)).collect(),
+            "published_at" => return rows.map(|row| row.published).collect(),
+            _ => {}
+        }
+        let collator = &self.collators[&self.variants()[variant]];
+        let compare: Box<dyn Fn(usize, usize) -> Ordering> = match self.place(name) {
+            None => Box::new(|left, right| self.rows[left].id.cmp(&self.rows[right].id)),
+            Some(column) => Box::new(move |left, right| {
+                let cell = |row: usize| self.rows[row].cell(variant, column).unwrap();
+                in_order(&self.columns[column].1.kind, cell(left), cell(right), collator)
+            }),
+        };
+        let is_null =
+            |row: usize| self.place(name).is_some_and(|column| self.rows[row].cell(variant, column).is_none());
+        let mut order: Vec<usize> = (0..self.rows.len()).filter(|row| !is_null(*row)).collect();
+        order.sort_by(|left, right| compare(*left, *right));
+        let mut ranks = vec![None; self.rows.len()];
+        let mut rank = 0;
+        for (place, row) in order.iter().enumerate() {
+            rank += i64::from(place > 0 && compare(order[place - 1], *row).is_ne());
+            ranks[*row] = Some(rank);
+        }
+        ranks
     }
 }
 
@@ -222,198 +268,19 @@ fn collator(variant: &str) -> CollatorBorrowed<'static> {
     Collator::try_new(preferences, options).unwrap()
 }
 
-fn switch(value: &str) -> Option<bool> {
-    match value {
-        "true" | "1" => Some(true),
-        "false" | "0" => Some(false),
-        _ => None,
-    }
-}
-
-/// A timestamp of a filter: a blank before `hh:mm` at its end was a `+`.
-fn sent_micros(value: &str) -> Result<i64, &'static str> {
-    let tail: Vec<char> = value.chars().rev().take(6).collect();
-    let is_offset = matches!(tail[..], [d, c, ':', b, a, ' '] if [a, b, c, d].iter().all(char::is_ascii_digit));
-    let value = if is_offset {
-        format!("{}+{}", &value[..value.len() - 6], &value[value.len() - 5..])
-    } else {
-        value.to_owned()
-    };
-    micros(&value).ok_or("INVALID_FILTER")
-}
-
-fn pair(value: &str) -> Result<[String; 2], &'static str> {
-    list(value).try_into().map_err(|_| "INVALID_FILTER")
-}
-
-fn date_condition(
-    date: impl Fn(&Row) -> Option<i64> + 'static,
-    operator: &str,
-    value: &str,
-) -> Result<Test, &'static str> {
-    match operator {
-        "null" => {
-            let wanted = switch(value).ok_or("INVALID_FILTER")?;
-            Ok(Box::new(move |row, _| date(row).is_none() == wanted))
-        }
-        "between" => {
-            let [from, to] = pair(value)?;
-            let from = sent_micros(&from)?.div_euclid(1000);
-            let to = sent_micros(&to)?.div_euclid(1000);
-            Ok(Box::new(move |row, _| date(row).is_some_and(|date| from <= date && date <= to)))
-        }
-        "eq" | "ne" | "gt" | "gte" | "lt" | "lte" => {
-            let wanted = sent_micros(value)?.div_euclid(DAY * 1000);
-            let operator = operator.to_owned();
-            Ok(Box::new(move |row, _| {
-                let Some(day) = date(row).map(|date| date.div_euclid(DAY)) else { return operator == "ne" };
-                match operator.as_str() {
-                    "eq" => day == wanted,
-                    "ne" => day != wanted,
-                    "gt" => day > wanted,
-                    "gte" => day >= wanted,
-                    "lt" => day < wanted,
-                    _ => day <= wanted,
-                }
-            }))
-        }
-        _ => Err("INVALID_FILTER"),
-    }
-}
-
-struct SortKey {
-    /// The column's type, or the name of what belongs to the resource.
-    kind: String,
-    column: usize,
-    descending: bool,
-}
-
-type CellTest = Box<dyn Fn(Option<&Cell>) -> bool>;
-
-fn cell_condition(kind: &str, operator: &str, value: &str) -> Result<CellTest, &'static str> {
-    let complement = match operator {
-        "ne" => Some("eq"),
-        "not_in" => Some("in"),
-        "not_contains" => Some("contains"),
-        _ => None,
-    };
-    if let Some(operator) = complement {
-        let test = cell_condition(kind, operator, value)?;
-        return Ok(Box::new(move |cell| !test(cell)));
-    }
-    if operator == "null" {
-        let wanted = switch(value).ok_or("INVALID_FILTER")?;
-        return Ok(Box::new(move |cell| cell.is_none() == wanted));
-    }
-    let test = value_condition(kind, operator, value)?;
-    Ok(Box::new(move |cell| cell.is_some_and(&test)))
-}
-
-fn value_condition(kind: &str, operator: &str, value: &str) -> Result<Box<dyn Fn(&Cell) -> bool>, &'static str> {
-    let is_array = kind == "multi-enum" || kind == "references";
-    let operator = operator.to_owned();
-    match operator.as_str() {
-        "eq" | "in" => {
-            let listed = if operator == "eq" { vec![value.to_owned()] } else { list(value) };
-            if operator == "in" && is_array {
-                return Ok(Box::new(|_| false));
-            }
-            if kind == "datetime" {
-                let listed = listed.iter().map(|one| sent_micros(one)).collect::<Result<Vec<_>, _>>()?;
-                return Ok(Box::new(move |cell| listed.contains(&cell.instant.unwrap())));
-            }
-            let meant = |one: String| match (kind, one.as_str()) {
-                ("boolean", "1") => "true".to_owned(),
-                ("boolean", "0") => "false".to_owned(),
-                _ => one,
-            };
-            let listed: Vec<String> = listed.into_iter().map(meant).collect();
-            Ok(Box::new(move |cell| listed.contains(&cell.exact)))
-        }
-        "contains" | "starts_with" | "ends_with" => {
-            let needle = fold(value);
-            let holds = move |text: &str| match operator.as_str() {
-                "contains" => text.contains(&needle),
-                "starts_with" => text.starts_with(&needle),
-                _ => text.ends_with(&needle),
-            };
-            Ok(Box::new(move |cell| match &cell.elements {
-                Some(elements) => elements.iter().any(|(_, folded)| holds(folded)),
-                None => holds(&cell.folded),
-            }))
-        }
-        "gt" | "gte" | "lt" | "lte" => {
-            let passes = move |order: Ordering| match operator.as_str() {
-                "gt" => order.is_gt(),
-                "gte" => order.is_ge(),
-                "lt" => order.is_lt(),
-                _ => order.is_le(),
-            };
-            let value = value.to_owned();
-            if kind == "datetime" {
-                let wanted = sent_micros(&value)?;
-                return Ok(Box::new(move |cell| passes(cell.instant.unwrap().cmp(&wanted))));
-            }
-            match decimal(&value) {
-                Some(wanted) => Ok(Box::new(move |cell| {
-                    cell.number.is_some_and(|number| passes(number.partial_cmp(&wanted).unwrap()))
-                })),
-                None => Ok(Box::new(move |cell| passes(cell.text.chars().cmp(value.chars())))),
-            }
-        }
-        "between" => {
-            let [from, to] = pair(value)?;
-            if kind == "datetime" {
-                let (from, to) = (sent_micros(&from)?, sent_micros(&to)?);
-                return Ok(Box::new(move |cell| (from..=to).contains(&cell.instant.unwrap())));
-            }
-            match (decimal(&from), decimal(&to)) {
-                (Some(from), Some(to)) => {
-                    Ok(Box::new(move |cell| cell.number.is_some_and(|number| from <= number && number <= to)))
-                }
-                _ => Ok(Box::new(move |cell| cell.text.chars().ge(from.chars()) && cell.text.chars().le(to.chars()))),
-            }
-        }
-        "has" if is_array => {
-            let wanted = value.to_owned();
-            Ok(Box::new(move |cell| cell.elements.as_ref().unwrap().iter().any(|(one, _)| *one == wanted)))
-        }
-        _ => Err("INVALID_FILTER"),
-    }
-}
-
-fn compare(left: &Row, right: &Row, keys: &[SortKey], variant: usize, collator: &CollatorBorrowed<'_>) -> Ordering {
-    for SortKey { kind, column, descending } in keys {
-        let date = |row: &Row| match kind.as_str() {
-            "created_at" => Some(row.created),
-            "updated_at" => Some(row.updated),
-            _ => row.published,
-        };
-        let order = match kind.as_str() {
-            "id" => Ok(left.id.cmp(&right.id)),
-            "created_at" | "updated_at" | "published_at" => both(date(left), date(right)).map(|(a, b)| a.cmp(&b)),
-            kind => both(left.cell(variant, *column), right.cell(variant, *column))
-                .map(|(a, b)| in_order(kind, a, b, collator)),
-        };
-        // Nulls come last whatever the direction is.
-        let order = match (order, descending) {
-            (Ok(order), true) => order.reverse(),
-            (Ok(order) | Err(order), _) => order,
+fn compare(left: usize, right: usize, keys: &[(Ranks, bool)], ids: &Ranks) -> Ordering {
+    let turned = |order: Ordering, descending: bool| if descending { order.reverse() } else { order };
+    for (ranks, descending) in keys {
+        let order = match (ranks[left], ranks[right]) {
+            (Some(left), Some(right)) => turned(left.cmp(&right), *descending),
+            // Nulls come last whatever the direction is.
+            (left, right) => left.is_none().cmp(&right.is_none()),
         };
         if order.is_ne() {
             return order;
         }
     }
-    let order = left.id.cmp(&right.id);
-    if keys.last().is_some_and(|key| key.descending) { order.reverse() } else { order }
-}
-
-/// Both values, or the order of what is null.
-fn both<T>(left: Option<T>, right: Option<T>) -> Result<(T, T), Ordering> {
-    match (left, right) {
-        (Some(left), Some(right)) => Ok((left, right)),
-        (left, right) => Err(left.is_none().cmp(&right.is_none())),
-    }
+    turned(ids[left].cmp(&ids[right]), keys.last().is_some_and(|(_, descending)| *descending))
 }
 
 fn in_order(kind: &str, left: &Cell, right: &Cell, collator: &CollatorBorrowed<'_>) -> Ordering {

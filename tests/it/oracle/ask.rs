@@ -4,9 +4,10 @@ use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::answer::Table;
+use super::corpus::{ATOMS, TIMES};
 use super::forms::Cell;
 use super::random::Random;
-use super::values::{ATOMS, TIMES, text};
+use super::values::text;
 
 /// Decoded parameters.
 pub(crate) type Pairs = Vec<(String, String)>;
@@ -54,8 +55,17 @@ const MOMENTS: &[&str] = &[
     "2026-01-01T00:00:00.123456789Z",
 ];
 
-/// A query as it is sent, without page.
+/// A query as it is sent, without page; not longer than the 64 KiB that a request's address may have.
 pub(crate) fn pairs(random: &mut Random, table: &Table) -> Pairs {
+    loop {
+        let pairs = any_pairs(random, table);
+        if encode(&pairs).len() < 60_000 {
+            return pairs;
+        }
+    }
+}
+
+fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
     let mut pairs = Pairs::new();
     let variants = table.variants();
     let variant = random.below(variants.len());
@@ -100,8 +110,8 @@ fn filter(random: &mut Random, table: &Table, variant: usize) -> (String, String
             let field = random.text(&["published_at", "created_at", "updated_at", "published_at"]);
             let value = match operator.as_str() {
                 "null" => random.text(&["true", "1", "false", "0"]),
-                "between" => format!("{},{}", random.pick(MOMENTS), random.pick(MOMENTS)),
-                _ => random.text(MOMENTS),
+                "between" => format!("{},{}", time(random), time(random)),
+                _ => time(random),
             };
             (named(&field, &operator), value)
         }
@@ -130,11 +140,11 @@ fn value(random: &mut Random, table: &Table, variant: usize, column: usize, oper
     let one = |random: &mut Random| {
         let cell = some_cell(random, table, variant, Some(column));
         match kind.as_str() {
-            "datetime" if !["contains", "not_contains", "starts_with", "ends_with"].contains(&operator) => {
-                if random.chance(50) { random.text(TIMES) } else { random.text(MOMENTS) }
-            }
+            "datetime" if !["contains", "not_contains", "starts_with", "ends_with"].contains(&operator) => time(random),
+            "number" | "money" | "duration" | "user" if random.chance(15) => figure(random),
             "boolean" if random.chance(80) => random.text(&["true", "false", "1", "0"]),
             _ if random.chance(8) => random.text(ATOMS),
+            _ if random.chance(8) => figure(random),
             _ => match (cell, operator) {
                 (None, _) => text(random),
                 (Some(cell), "has") => match &cell.elements {
@@ -169,6 +179,25 @@ fn value(random: &mut Random, table: &Table, variant: usize, column: usize, oper
         }
         _ => one(random),
     }
+}
+
+/// A timestamp; seldom one with a character changed, which may be one no more.
+fn time(random: &mut Random) -> String {
+    let mut time = if random.chance(50) { random.text(TIMES) } else { random.text(MOMENTS) };
+    if random.chance(6) {
+        let place = random.below(time.len());
+        let other = random.text(&["0", "1", "2", "3", "5", "6", "9", "-", "+", ":", ".", "T", " ", "Z", "", "é"]);
+        time.replace_range(place..place + 1, &other);
+    }
+    time
+}
+
+/// A number, or what looks like one.
+fn figure(random: &mut Random) -> String {
+    let mut figure = random.text(&["-", "", "", "", "+", " "]);
+    figure += &random.text(&["0", "1", "10", "01", "9", "123456", "9007199254740991", "0", "1", "1_0", "１"]);
+    figure += &random.text(&["", "", "", ".", ".0", ".5", ".789"]);
+    figure + &random.text(&["", "", "", "e1", "E+2", "e-7", "e", "e400", "e-400", " ", "x", "\n"])
 }
 
 fn some_cell(random: &mut Random, table: &Table, variant: usize, column: Option<usize>) -> Option<Cell> {

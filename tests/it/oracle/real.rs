@@ -1,1 +1,81 @@
-//! The same comparison on real content, where a folder with it is given.
+//! The same comparison on real content, where `BINDERY_TEST_DATA` names a folder with it: catalogues and articles as
+//! NDJSON, compressed by zstd.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::random::Random;
+use super::values::Related;
+use super::world::{Driver, SLUG, World};
+use super::{Figures, Look};
+use crate::support::Server;
+
+/// How many queries are asked of each kind of content.
+const QUERIES: usize = 1_000;
+
+#[test]
+fn random_queries_on_a_catalogue_of_cities_are_answered_the_same() {
+    let text =
+        ["name", "alt_name", "admin_code", "municipality_code", "municipality_sub_code"].map(|slug| (slug, "text"));
+    let choices = ["country", "feature_code"].map(|slug| (slug, "enum"));
+    let numbers = ["population", "latitude", "longitude"].map(|slug| (slug, "number"));
+    let booleans = ["is_capital", "is_admin_seat"].map(|slug| (slug, "boolean"));
+    let fields = [&text[..], &choices, &numbers, &booleans].concat();
+    compare("catalog-cities.ndjson.zst", &fields, &[], usize::MAX);
+}
+
+#[test]
+fn random_queries_on_articles_in_seven_languages_are_answered_the_same() {
+    let fields = [
+        ("title", "text"),
+        ("slug", "slug"),
+        ("description", "text"),
+        ("body", "rich-text"),
+        ("tags", "multi-enum"),
+        ("reading_minutes", "number"),
+        ("status", "enum"),
+        ("updated_on", "date"),
+        ("source_url", "link"),
+    ];
+    compare("articles-cpp.ndjson.zst", &fields, &["en", "de", "es", "fr", "ja", "ru", "zh-CN"], 1_200);
+}
+
+fn compare(file: &str, fields: &[(&str, &str)], variants: &[&str], count: usize) {
+    let Some(folder) = std::env::var_os("BINDERY_TEST_DATA").map(PathBuf::from) else { return };
+    let started = Instant::now();
+    let server = Server::start();
+    let viewer = server.token(&["view"]);
+    let settings = |kind: &str| if kind.ends_with("enum") { json!({ "values": null }) } else { json!({}) };
+    let fields = fields
+        .iter()
+        .map(|(slug, kind)| json!({ "name": slug, "slug": slug, "type": kind, "settings": settings(kind) }));
+    let variants = variants.iter().map(|slug| json!({ "name": slug, "slug": slug, "default": *slug == "en" }));
+    let blueprint = json!({
+        "name": SLUG, "slug": SLUG, "fields": fields.collect::<Vec<_>>(), "variants": variants.collect::<Vec<_>>(),
+    });
+    let mut world = World::of(Driver::Binary(server, viewer), blueprint, Related::default());
+    let lines = lines(&folder.join(file), count);
+    for lines in lines.chunks(2_000) {
+        world.load(lines);
+    }
+    eprintln!("{file}: {} of {} lines were refused; loaded after {:?}", world.refused, world.tried, started.elapsed());
+    assert!(world.refused * 100 < world.tried);
+    let mut random = Random::new(7);
+    let table = world.table(&mut random);
+    eprintln!("{file}: the oracle has them after {:?}", started.elapsed());
+    let mut figures = Figures::default();
+    let started = Instant::now();
+    for _ in 0..QUERIES {
+        let look = Look { world: &world, table: &table, sees_drafts: random.chance(70) };
+        look.ask(&mut random, &mut figures).unwrap_or_else(|difference| panic!("{difference}"));
+    }
+    eprintln!("{file}: {figures:?} in {:?}", started.elapsed());
+}
+
+fn lines(path: &Path, count: usize) -> Vec<Value> {
+    let decoder = zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap();
+    BufReader::new(decoder).lines().take(count).map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
+}

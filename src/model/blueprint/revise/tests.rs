@@ -35,13 +35,14 @@ fn fields_keep_their_numbers_and_numbers_are_never_used_again() {
     assert_eq!(numbers(&first), [(1, 1), (2, 1), (3, 1)]);
 
     let (second, changes) = first.revise(draft(fields(&[("c", "text"), ("a", "text"), ("d", "date")])), 20);
-    assert_eq!(numbers(&second), [(4, 2), (1, 1), (5, 2)]);
+    // A re-typed field has a new number, and counts from where it counted: its values stay.
+    assert_eq!(numbers(&second), [(4, 1), (1, 1), (5, 2)]);
     assert_eq!(told(&changes), [("remove", "b"), ("retype", "c"), ("add", "d"), ("reorder", "fields")]);
     assert_eq!((second.revision, second.created_at, second.updated_at), (2, 10, 20));
 
     let (third, changes) =
         second.revise(draft(fields(&[("c", "number"), ("a", "text"), ("b", "text"), ("d", "date")])), 30);
-    assert_eq!(numbers(&third), [(6, 3), (1, 1), (7, 3), (5, 2)]);
+    assert_eq!(numbers(&third), [(6, 1), (1, 1), (7, 3), (5, 2)]);
     assert_eq!(told(&changes), [("retype", "c"), ("add", "b")]);
 }
 

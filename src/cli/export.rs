@@ -1,0 +1,68 @@
+//! `bindery export BLUEPRINT [FILE]`, from a running server or a data folder.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use super::remote::Remote;
+use super::{CliError, blocking, close, failed, open_folder};
+use crate::access::Access;
+use crate::config::ExportArgs;
+use crate::content::Content;
+
+pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
+    let out: Box<dyn Write + Send> = match &args.file {
+        Some(path) => {
+            let file = File::create(path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
+            Box::new(BufWriter::new(file))
+        }
+        None => Box::new(std::io::stdout()),
+    };
+    let query = query(&args);
+    match Remote::of(&args.server)? {
+        Some(remote) => {
+            let path = format!("/v2/resources/{}/export?{query}", args.blueprint);
+            export_from_server(&remote, &path, out).await
+        }
+        None => {
+            let content = open_folder(&args.server).await?;
+            let (reading, blueprint) = (content.clone(), args.blueprint);
+            let result = blocking("exporting", move || export_from_folder(&reading, &blueprint, &query, out)).await;
+            close(content).await?;
+            result?
+        }
+    }
+}
+
+/// The query string: whole resources, with all their variants where the format has room for them.
+fn query(args: &ExportArgs) -> String {
+    let mut query = format!("format={}", args.format);
+    if args.format != "csv" {
+        query.push_str("&all_variants=true");
+    }
+    if !args.query.is_empty() {
+        query.push('&');
+        query.push_str(&args.query);
+    }
+    query
+}
+
+async fn export_from_server(remote: &Remote, path: &str, mut out: Box<dyn Write + Send>) -> Result<(), CliError> {
+    let mut response = remote.get_stream(path).await?;
+    while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the answer", &error))? {
+        out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;
+    }
+    out.flush().map_err(|error| failed("writing the export", &error))
+}
+
+fn export_from_folder(
+    content: &Content,
+    blueprint: &str,
+    query: &str,
+    mut out: Box<dyn Write + Send>,
+) -> Result<(), CliError> {
+    let mut export = content.read(&Access::everything("cli"), blueprint)?.export(query, None)?;
+    while let Some(piece) = export.next_chunk()? {
+        out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;
+    }
+    out.flush().map_err(|error| failed("writing the export", &error))
+}

@@ -1,0 +1,159 @@
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::*;
+use crate::access::Access;
+use crate::content::{Content, ContentOptions, Etags, IndexOptions};
+use crate::model::ability::Ability;
+use crate::store::StoreOptions;
+
+fn open(folder: &Path) -> Content {
+    Content::open(&ContentOptions {
+        folder: folder.to_owned(),
+        admin_token: None,
+        video_hosts: Vec::new(),
+        store_cache_bytes: 1 << 20,
+        index: IndexOptions::default(),
+    })
+    .unwrap()
+}
+
+fn access() -> Access {
+    Access::everything("test")
+}
+
+async fn blueprint(content: &Content, slug: &str) {
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text", "unique": true }]);
+    let body = json!({ "name": slug, "slug": slug, "fields": fields }).to_string();
+    content.create_blueprint(&access(), body.as_bytes(), None).await.unwrap();
+}
+
+async fn fill(content: &Content, slug: &str, count: usize) {
+    let mut import = content.import(&access(), slug).unwrap();
+    for n in 0..count {
+        let line = json!({ "key": format!("k{n}"), "attributes": { "title": format!("title {n}") } }).to_string();
+        import.push(line.as_bytes()).await.unwrap();
+    }
+    import.finish().await.unwrap();
+}
+
+/// Waits until a condition holds, ten seconds at most.
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(10), "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Reads an export to its end and answers how many lines it has.
+fn lines(export: &mut crate::content::Export) -> usize {
+    let mut count = 0;
+    while let Some(piece) = export.next_chunk().unwrap() {
+        count += piece.iter().filter(|byte| **byte == b'\n').count();
+    }
+    count
+}
+
+#[tokio::test]
+async fn a_deleted_blueprint_leaves_nothing_behind_once_nobody_reads_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let store = content.shared.store.clone();
+    for slug in ["gone", "stays"] {
+        blueprint(&content, slug).await;
+        fill(&content, slug, 700).await;
+    }
+    let mut export = content.read(&access(), "gone").unwrap().export("format=ndjson", None).unwrap();
+    content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
+    fill(&content, "stays", 10).await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(holds_any_of(&store, 1).unwrap(), "what is read stays");
+    assert_eq!(lines(&mut export), 700);
+    drop(export);
+    until("the deleted blueprint is purged", || !holds_any_of(&store, 1).unwrap()).await;
+    assert_eq!(store.scan(Prefix::Resources(2)).count(), 700);
+    assert_eq!(store.scan(Prefix::Uniques(2)).count(), 700);
+    // A blueprint of that slug is a new one.
+    blueprint(&content, "gone").await;
+    fill(&content, "gone", 3).await;
+    let mut export = content.read(&access(), "gone").unwrap().export("format=ndjson", None).unwrap();
+    assert_eq!(lines(&mut export), 3);
+    content.close();
+}
+
+#[tokio::test]
+async fn a_purge_goes_on_after_a_restart() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    blueprint(&content, "gone").await;
+    fill(&content, "gone", 2000).await;
+    content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
+    content.close();
+    assert!(holds_any_of(&content.shared.store, 1).unwrap(), "the purge takes longer than the shutdown");
+    drop(content);
+    let content = open(temp.path());
+    let store = content.shared.store.clone();
+    until("the purge goes on", || !holds_any_of(&store, 1).unwrap()).await;
+    content.close();
+}
+
+#[tokio::test]
+async fn a_version_stays_as_long_as_any_state_names_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    blueprint(&content, "notes").await;
+    fill(&content, "notes", 1).await;
+    let copies = || content.shared.store.scan(Prefix::Copies(1)).count();
+    let mut export = content.read(&access(), "notes").unwrap().export("format=ndjson", None).unwrap();
+    let create = |title: &str| {
+        let body = json!({ "attributes": { "title": title } }).to_string();
+        let writing = content.write(&access(), Ability::Create, "notes", "").unwrap();
+        async move { writing.create(body.as_bytes(), None).await.unwrap() }
+    };
+    // The state that the export holds is replaced by a write that supersedes nothing, the next one supersedes.
+    create("new").await;
+    let list = content.read(&access(), "notes").unwrap().list("sort=created_at", "").unwrap().json;
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let id = list["data"][0]["id"].as_str().unwrap().to_owned();
+    let writing = content.write(&access(), Ability::Update, "notes", "").unwrap();
+    let target = writing.target(&id).unwrap();
+    let body = json!({ "attributes": { "title": "changed" } }).to_string();
+    writing.change(target, Etags::Any, body.as_bytes()).await.unwrap();
+    create("newer").await;
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(copies(), 4);
+    assert_eq!(lines(&mut export), 1);
+    drop(export);
+    until("the superseded version goes", || copies() == 3).await;
+    content.close();
+}
+
+#[test]
+fn answers_that_are_kept_no_longer_go_and_the_others_stay() {
+    let temp = tempfile::tempdir().unwrap();
+    let store = Store::open(temp.path(), &StoreOptions::default()).unwrap();
+    let count = STEP_KEYS * 2 + 10;
+    let entries = (0..count).map(|n| {
+        let key = Key::Idempotency { token: "t".into(), key: format!("{n:05}").as_str().into() };
+        let expires = if n % 3 == 0 { 1000 } else { 2000 };
+        Change::put(key, idempotency::tests::entry(expires))
+    });
+    store.apply(1, &entries.collect::<Vec<_>>()).unwrap();
+    let mut sweeper = Sweeper::new(Vec::new());
+    let mut steps = 0;
+    for number in 2..20 {
+        std::thread::sleep(STEP_PAUSE);
+        let removals = sweeper.next_step(&store, 1000).unwrap();
+        steps += usize::from(!removals.is_empty());
+        assert!(removals.len() <= STEP_KEYS);
+        store.apply(number, &removals).unwrap();
+    }
+    assert_eq!(steps, 3);
+    let left: Vec<Key> = store.scan(Prefix::Idempotency).map(|entry| entry.unwrap().0).collect();
+    assert_eq!(left.len(), count - count.div_ceil(3));
+}

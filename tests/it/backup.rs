@@ -1,0 +1,191 @@
+//! Backups, restores, verification and exports, by the command line and over HTTP.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Server, binary};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(binary()).args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap()
+}
+
+#[track_caller]
+fn succeed(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {error}{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[track_caller]
+fn fail(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A server with resources in two variants, a member, a token, a kept answer and a deleted blueprint.
+fn filled() -> Server {
+    let server = Server::start();
+    let body = json!({
+        "name": "Posts", "slug": "posts",
+        "variants": [{ "name": "English", "slug": "en", "default": true }, { "name": "German", "slug": "de" }],
+        "fields": [
+            { "name": "Title", "slug": "title", "type": "text", "unique": true },
+            { "name": "Body", "slug": "body", "type": "rich-text" },
+        ],
+    });
+    server.post("/v2/blueprints", &body).expect(201);
+    for n in 0..60 {
+        let body = format!("<p>{}</p>", "word ".repeat(n * 37 % 900));
+        let id = server.create("posts", json!({ "title": format!("post {n}"), "body": body }));
+        if n % 3 == 0 {
+            let german = json!({ "attributes": { "title": format!("Beitrag {n}") } });
+            server.patch(&format!("/v2/resources/posts/{id}?variant=de"), &german).expect(200);
+        }
+        if n % 7 == 0 {
+            server.delete(&format!("/v2/resources/posts/{id}")).expect(204);
+        }
+    }
+    server.post("/v2/members", &json!({ "name": "Ada", "email": "ada@example.org" })).expect(201);
+    server.token(&["view"]);
+    server
+}
+
+/// Everything that can be read over HTTP.
+fn everything(server: &Server) -> Vec<Value> {
+    let paths = ["/v2/blueprints", "/v2/members", "/v2/tokens", "/v2/resources/posts/export?all_variants=true&sort=id"];
+    paths.map(|path| server.get(path).expect(200).json()).into()
+}
+
+#[test]
+fn a_backup_of_a_running_server_restores_to_the_same_content() {
+    let server = filled();
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("all.backup");
+    let body = json!({ "attributes": { "title": "kept" } }).to_string();
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let kept = server.as_token(ADMIN).raw("POST", "/v2/resources/posts", &headers, body.as_bytes()).expect(201);
+    let told = succeed(&["backup", text(&file), "--url", server.address(), "--token", ADMIN]);
+    assert!(told.contains("holds everything"), "{told}");
+    let before = everything(&server);
+    server.create("posts", json!({ "title": "after the backup" }));
+    drop(server);
+
+    let folder = temp.path().join("restored");
+    succeed(&["restore", text(&file), "--data", text(&folder)]);
+    let told = fail(&["restore", text(&file), "--data", text(&folder)]);
+    assert!(told.contains("not empty"), "{told}");
+    succeed(&["verify", "--data", text(&folder)]);
+    let restored = Server::start_in(&folder, &[]);
+    assert_eq!(everything(&restored), before);
+    let again = restored.as_token(ADMIN).raw("POST", "/v2/resources/posts", &headers, body.as_bytes());
+    assert_eq!((again.status, &again.text), (kept.status, &kept.text));
+    restored.create("posts", json!({ "title": "new" }));
+    let taken = json!({ "attributes": { "title": "post 1" } });
+    restored.post("/v2/resources/posts", &taken).expect(422);
+}
+
+#[test]
+fn a_backup_that_was_made_during_writes_is_whole() {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("all.backup");
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let server = &server;
+            scope.spawn(move || {
+                for n in 0..100 {
+                    server.create("notes", json!({ "text": format!("{writer} {n} {}", "x".repeat(n * 31)) }));
+                }
+            });
+        }
+        for _ in 0..5 {
+            succeed(&["backup", text(&file), "--url", server.address(), "--token", ADMIN]);
+        }
+    });
+    let folder = temp.path().join("restored");
+    succeed(&["restore", text(&file), "--data", text(&folder)]);
+    let told = succeed(&["verify", "--data", text(&folder)]);
+    assert!(told.contains("everything is as it should be"), "{told}");
+}
+
+#[test]
+fn only_manage_may_take_a_backup() {
+    let server = Server::start();
+    let token = server.token(&["view", "preview", "create", "update", "delete", "publish"]);
+    server.as_token(&token).get("/v2/backup").expect(403);
+    server.as_token("").get("/v2/backup").expect(401);
+}
+
+#[test]
+fn damage_is_refused_or_found() {
+    let mut server = filled();
+    let folder = server.folder().to_owned();
+    server.terminate();
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("all.backup");
+    succeed(&["backup", text(&file), "--data", text(&folder)]);
+    succeed(&["verify", "--data", text(&folder)]);
+
+    let whole = std::fs::read(&file).unwrap();
+    for place in [0, 9, 40, whole.len() / 2, whole.len() - 1] {
+        let mut damaged = whole.clone();
+        damaged[place] ^= 0x10;
+        std::fs::write(&file, &damaged).unwrap();
+        let target = temp.path().join("target");
+        fail(&["restore", text(&file), "--data", text(&target)]);
+        assert!(!target.exists(), "nothing is made from a backup that is damaged at {place}");
+    }
+    std::fs::write(&file, &whole[..whole.len() - 40]).unwrap();
+    fail(&["restore", text(&file), "--data", text(&temp.path().join("target"))]);
+    fail(&["verify", "--data", text(&temp.path().join("none"))]);
+}
+
+#[test]
+fn an_index_is_made_again_from_the_store() {
+    let mut server = filled();
+    let before = everything(&server);
+    let found = server.ids("posts?search=word&sort=title");
+    let folder = server.folder().to_owned();
+    let busy = fail(&["reindex", "--data", text(&folder)]);
+    assert!(busy.contains("in use"), "{busy}");
+    server.terminate();
+    succeed(&["reindex", "--data", text(&folder)]);
+    succeed(&["verify", "--data", text(&folder)]);
+    server.restart();
+    assert_eq!(everything(&server), before);
+    assert_eq!(server.ids("posts?search=word&sort=title"), found);
+}
+
+#[test]
+fn an_export_goes_in_again() {
+    let mut server = filled();
+    let temp = tempfile::tempdir().unwrap();
+    let (online, offline) = (temp.path().join("online.ndjson"), temp.path().join("offline.ndjson"));
+    succeed(&["export", "posts", text(&online), "--url", server.address(), "--token", ADMIN]);
+    let csv = succeed(&["export", "posts", "--format", "csv", "--url", server.address(), "--token", ADMIN]);
+    assert!(csv.starts_with("id,type,published_at,created_at,updated_at,title,body\r\n"), "{csv}");
+    let blueprint = server.get("/v2/blueprints/posts").data();
+    let before = server.get("/v2/resources/posts/export?all_variants=true&sort=id").expect(200).json();
+    let folder = server.folder().to_owned();
+    server.terminate();
+    succeed(&["export", "posts", text(&offline), "--data", text(&folder)]);
+    let lines = std::fs::read_to_string(&online).unwrap();
+    assert_eq!(lines, std::fs::read_to_string(&offline).unwrap());
+    assert_eq!(lines.lines().count(), before["data"].as_array().unwrap().len());
+    let one = succeed(&["export", "posts", "--query", "filter[title]=post+1", "--data", text(&folder)]);
+    assert_eq!(one.lines().count(), 1);
+
+    let other = Server::start();
+    other.post("/v2/blueprints", &blueprint).expect(201);
+    succeed(&["import", "posts", text(&online), "--url", other.address(), "--token", ADMIN]);
+    assert_eq!(other.get("/v2/resources/posts/export?all_variants=true&sort=id").expect(200).json(), before);
+}

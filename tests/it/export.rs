@@ -1,0 +1,312 @@
+//! Exports: their forms, that what is exported goes in again unchanged, and entity tags of lists and gets.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use bindery::content::{Content, ContentOptions};
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Server};
+
+const NDJSON: [(&str, &str); 1] = [("content-type", "application/x-ndjson")];
+
+fn import(server: &Server, blueprint: &str, body: &str) -> Vec<Value> {
+    let path = format!("/v2/resources/{blueprint}/import");
+    let reply = server.as_token(ADMIN).raw("POST", &path, &NDJSON, body.as_bytes()).expect(200);
+    reply.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn articles(server: &Server) {
+    server.blueprint("authors", json!([{ "name": "Name", "slug": "name", "type": "text" }]));
+    let body = json!({
+        "name": "articles", "slug": "articles",
+        "fields": [
+            { "name": "Title", "slug": "title", "type": "text", "required": true },
+            { "name": "Body", "slug": "body", "type": "rich-text" },
+            { "name": "Price", "slug": "price", "type": "money" },
+            { "name": "Tags", "slug": "tags", "type": "multi-enum", "settings": { "values": null } },
+            { "name": "Rate", "slug": "rate", "type": "number" },
+            { "name": "Author", "slug": "author", "type": "reference", "settings": { "blueprint": "authors" } },
+            { "name": "Page", "slug": "page", "type": "html-page" },
+        ],
+        "variants": [
+            { "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de", "default": false },
+            { "name": "中文", "slug": "zh-CN", "default": false },
+        ],
+    });
+    server.post("/v2/blueprints", &body).expect(201);
+}
+
+#[test]
+fn what_is_exported_goes_into_an_empty_server_unchanged() {
+    let source = Server::start();
+    articles(&source);
+    let author = source.create("authors", json!({ "name": "Ada" }));
+    for n in 0..600 {
+        let body = json!({
+            "attributes": {
+                "title": format!("Straße {n}, \"x\"\n"), "body": format!("<p>a <b>{n}</b> &amp; b</p>"),
+                "price": { "amount": n as f64 / 8.0, "currency": "EUR" }, "tags": ["a,b", format!("{n}")], "rate": 1e-7,
+                "author": author, "page": { "html": "<p>x</p>", "blocks": [{ "n": n }] },
+            },
+            "published_at": if n % 3 == 0 { Value::Null } else { json!("2026-01-01T00:00:00.5Z") },
+        });
+        let variant = ["en", "de", "zh-CN"][n % 3];
+        let id = source.post(&format!("/v2/resources/articles?variant={variant}"), &body).expect(201).data();
+        if n % 5 == 0 {
+            let path = format!("/v2/resources/articles/{}?variant=de", id["id"].as_str().unwrap());
+            source.patch(&path, &json!({ "attributes": { "title": "später", "rate": null } })).expect(200);
+        }
+    }
+    let keyed = json!({ "key": "k/1", "created_at": "2001-02-03T04:05:06.789Z", "updated_at": "2002-01-01", "variants": { "de": { "title": "x" } } });
+    let bare = json!({ "key": "k/2", "published_at": "9999-12-31" });
+    assert!(import(&source, "articles", &format!("{keyed}\n{bare}\n")).iter().all(|line| line["op"] == "created"));
+
+    let path = |blueprint: &str| format!("/v2/resources/{blueprint}/export?format=ndjson&all_variants=true&sort=id");
+    let target = Server::start();
+    articles(&target);
+    for blueprint in ["authors", "articles"] {
+        let exported = source.get(&path(blueprint)).expect(200).text;
+        for run in ["created", "updated"] {
+            let answers = import(&target, blueprint, &exported);
+            assert_eq!(answers.len(), exported.lines().count());
+            for answer in &answers {
+                assert_eq!(answer["op"], run, "{answer}");
+            }
+            let again = target.get(&path(blueprint)).expect(200).text;
+            for (line, (before, after)) in exported.lines().zip(again.lines()).enumerate() {
+                assert_eq!(before, after, "{blueprint}, line {line}, once {run}");
+            }
+            assert_eq!(exported.len(), again.len());
+        }
+    }
+    let body =
+        import(&target, "articles", &format!("{}\n", json!({ "key": "k/1", "attributes": { "title": "by key" } })));
+    assert_eq!(body[0]["op"], "updated", "the key is known: {body:?}");
+}
+
+#[test]
+fn an_export_has_the_form_that_is_asked_for() {
+    let server = Server::start();
+    server.blueprint(
+        "things",
+        json!([
+            { "name": "t", "slug": "t", "type": "text" }, { "name": "n", "slug": "n", "type": "number" },
+            { "name": "a", "slug": "a", "type": "multi-enum", "settings": { "values": null } }
+        ]),
+    );
+    let first =
+        server.create("things", json!({ "t": "a \"quoted\", text\r\nof two lines", "n": 0.000001, "a": ["x", "y"] }));
+    let second = server.create("things", json!({ "t": "", "n": null, "a": [] }));
+    let export = |query: &str, accept: &str| {
+        let path = format!("/v2/resources/things/export?sort=id&{query}");
+        server.as_token(ADMIN).raw("GET", &path, &[("accept", accept)], b"")
+    };
+    let table = [
+        ("fields=id", "", "application/json", format!("{{\"data\":[{{\"id\":\"{first}\"}},{{\"id\":\"{second}\"}}]}}")),
+        (
+            "fields=id&format=json",
+            "text/csv",
+            "application/json",
+            format!("{{\"data\":[{{\"id\":\"{first}\"}},{{\"id\":\"{second}\"}}]}}"),
+        ),
+        (
+            "fields=id&format=ndjson",
+            "",
+            "application/x-ndjson",
+            format!("{{\"id\":\"{first}\"}}\n{{\"id\":\"{second}\"}}\n"),
+        ),
+        (
+            "fields=id",
+            "application/x-ndjson",
+            "application/x-ndjson",
+            format!("{{\"id\":\"{first}\"}}\n{{\"id\":\"{second}\"}}\n"),
+        ),
+        (
+            "fields=id&filter[n][null]=1",
+            "text/csv;q=0.5, application/xml",
+            "text/csv; charset=utf-8",
+            format!("id\r\n{second}\r\n"),
+        ),
+        ("filter[n]=2", "", "application/json", "{\"data\":[]}".to_owned()),
+        ("filter[n]=2&format=ndjson", "", "application/x-ndjson", String::new()),
+        (
+            "filter[n]=2&format=csv",
+            "",
+            "text/csv; charset=utf-8",
+            "id,type,published_at,created_at,updated_at,t,n,a\r\n".to_owned(),
+        ),
+        (
+            "format=csv&exclude=created_at,updated_at,relationships",
+            "",
+            "text/csv; charset=utf-8",
+            format!(
+                "id,type,published_at,t,n,a\r\n\
+                 {first},resource,2026-01-01T00:00:00.000+00:00,\"a \"\"quoted\"\", text\r\nof two lines\",0.000001,\"[\"\"x\"\",\"\"y\"\"]\"\r\n\
+                 {second},resource,2026-01-01T00:00:00.000+00:00,,,[]\r\n"
+            ),
+        ),
+        (
+            "format=csv&fields=attributes.n,id&exclude=type&filter[id]=x",
+            "",
+            "text/csv; charset=utf-8",
+            "id,n\r\n".to_owned(),
+        ),
+        (
+            "page=0&per_page=x&fields=id&filter[n][null]=0",
+            "",
+            "application/json",
+            format!("{{\"data\":[{{\"id\":\"{first}\"}}]}}"),
+        ),
+    ];
+    for (query, accept, media_type, text) in table {
+        let reply = export(query, accept).expect(200);
+        assert_eq!(reply.header("content-type"), Some(media_type), "{query}");
+        assert_eq!(reply.text, text, "{query}");
+        assert_eq!(reply.header("vary"), Some("Authorization"), "{query}");
+    }
+    for (query, code) in [
+        ("format=xml", "INVALID_PARAMETER"),
+        ("format=csv&all_variants=true", "INVALID_PARAMETER"),
+        ("sort=id", "INVALID_PARAMETER"),
+        ("variant=x&filter[t][null]=x", "INVALID_FILTER"),
+        ("filter[x]=1", "INVALID_FILTER"),
+        ("fields=", "INVALID_PARAMETER"),
+    ] {
+        assert_eq!(export(query, "").expect(422).code(), code, "{query}");
+    }
+}
+
+#[test]
+fn an_export_shows_one_moment_and_stops_when_its_client_goes_away() {
+    let server = Server::start();
+    server.blueprint(
+        "things",
+        json!([{ "name": "t", "slug": "t", "type": "text" }, { "name": "n", "slug": "n", "type": "number" }]),
+    );
+    let text = "x".repeat(20_000);
+    let lines: String = (0..1_500)
+        .map(|n| format!("{}\n", json!({ "key": format!("{n}"), "attributes": { "t": text, "n": 1 } })))
+        .collect();
+    let created = import(&server, "things", &lines);
+    let begin = || {
+        let mut stream = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
+        let request = format!(
+            "GET /v2/resources/things/export?format=ndjson&sort=id HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ADMIN}\r\nconnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert!(line.contains("200"), "{line}");
+        reader
+    };
+    // 30 MB are more than the sockets hold: the rest is read after everything has changed.
+    let mut reader = begin();
+    drop(begin());
+    for (n, line) in created.iter().enumerate().step_by(3) {
+        let path = format!("/v2/resources/things/{}", line["id"].as_str().unwrap());
+        match n % 2 {
+            0 => server.patch(&path, &json!({ "attributes": { "n": 2 } })).expect(200),
+            _ => server.delete(&path).expect(204),
+        };
+    }
+    server.create("things", json!({ "t": "late", "n": 3 }));
+    let mut answer = String::new();
+    reader.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer.matches("\"n\":1}").count(), 1_500, "the state of the moment it began");
+    assert_eq!(answer.matches("\"n\":2}").count() + answer.matches("\"n\":3}").count(), 0);
+    let now = server.get("/v2/resources/things/export?format=ndjson").expect(200).text;
+    assert_eq!(now.matches("\"n\":2}").count(), 250);
+    assert_eq!(now.lines().count(), 1_500 - 250 + 1);
+}
+
+#[test]
+fn entity_tags_of_lists_and_gets_change_with_what_they_answer() {
+    let server = Server::start();
+    let blueprint = server.blueprint("things", json!([{ "name": "t", "slug": "t", "type": "text" }]));
+    server.blueprint("others", json!([{ "name": "t", "slug": "t", "type": "text" }]));
+    let id = server.create("things", json!({ "t": "a" }));
+    let other = server.create("things", json!({ "t": "b" }));
+    let viewer = server.token(&["view"]);
+    let one = format!("/v2/resources/things/{id}");
+    let ask = |token: &str, path: &str, tag: &str| {
+        let reply = server.as_token(token).raw("GET", path, &[("if-none-match", tag)], b"");
+        let new = reply.header("etag").unwrap().to_owned();
+        assert_eq!(reply.header("vary"), Some("Authorization"));
+        assert_eq!(reply.status == 304, reply.text.is_empty());
+        (reply.status, new)
+    };
+    let list = "/v2/resources/things";
+    let (status, mut tag) = ask(ADMIN, list, "\"x\"");
+    assert_eq!(status, 200);
+    let mut tag_of_one = ask(ADMIN, &one, "\"x\"").1;
+    assert_eq!(ask(ADMIN, list, &tag).0, 304);
+    assert_eq!(ask(ADMIN, list, &format!("\"y\", W/{tag}")).0, 304, "compared weakly, any of several");
+    assert_eq!(ask(ADMIN, list, "*").0, 304);
+    assert_eq!(ask(&viewer, list, &tag).0, 200, "another sight is another answer");
+    server.create("others", json!({ "t": "elsewhere" }));
+    assert_eq!(ask(ADMIN, list, &tag).0, 304, "what happens elsewhere changes nothing");
+    assert_eq!(
+        server.as_token(ADMIN).raw("GET", "/v2/resources/things?filter[x]=1", &[("if-none-match", &tag)], b"").status,
+        422,
+        "a wrong query is never answered with 304"
+    );
+
+    let body = |text: &str| json!({ "attributes": { "t": text } });
+    let blueprints = "/v2/blueprints/things";
+    let mut wider = blueprint.clone();
+    wider["fields"].as_array_mut().unwrap().push(json!({ "name": "u", "slug": "u", "type": "text" }));
+    // What is done, and whether the list and the first resource are other ones afterwards.
+    let steps: [(&str, String, Value, bool, bool); 6] = [
+        ("PATCH", one.clone(), body("a"), false, false),
+        ("PATCH", one.clone(), body("c"), true, true),
+        ("PATCH", format!("/v2/resources/things/{other}"), body("d"), true, false),
+        ("POST", list.to_owned(), body("draft"), true, false),
+        ("DELETE", format!("/v2/resources/things/{other}"), Value::Null, true, false),
+        ("PUT", blueprints.to_owned(), wider, true, true),
+    ];
+    for (method, path, body, list_changes, one_changes) in steps {
+        let reply = server.as_token(ADMIN).send(method, &path, (!body.is_null()).then_some(&body));
+        assert!(reply.status < 300, "{}", reply.text);
+        for (path, tag, changes) in [(list, &mut tag, list_changes), (one.as_str(), &mut tag_of_one, one_changes)] {
+            let (status, new) = ask(ADMIN, path, tag);
+            assert_eq!((status, new != *tag), if changes { (200, true) } else { (304, false) }, "{method} then {path}");
+            *tag = new;
+        }
+    }
+}
+
+#[test]
+fn at_midnight_a_list_is_another_one() {
+    const MIDNIGHT: i64 = 20_000 * 86_400_000;
+    let folder = tempfile::tempdir().unwrap();
+    let options = ContentOptions {
+        folder: folder.path().to_owned(),
+        admin_token: Some(ADMIN.to_owned()),
+        video_hosts: Vec::new(),
+        store_cache_bytes: 1 << 20,
+        index: bindery_index::Options::default(),
+    };
+    let content = Content::open(&options).unwrap();
+    let access = content.authenticate(Some(ADMIN)).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let blueprint = json!({ "name": "t", "slug": "things", "fields": [{ "name": "t", "slug": "t", "type": "text" }] });
+    runtime.block_on(content.create_blueprint(&access, blueprint.to_string().as_bytes(), None)).unwrap();
+    // Published on the first millisecond of that day.
+    let body = json!({ "attributes": {}, "published_at": "2024-10-04T00:00:00Z" }).to_string();
+    let writing = content.write(&access, bindery::model::ability::Ability::Create, "things", "").unwrap();
+    runtime.block_on(writing.create(body.as_bytes(), None)).unwrap();
+    let at = |now: i64| {
+        let reading = content.read_at(&access, "things", now).unwrap();
+        let list = reading.list("filter[published]=true", "http://x/v2/resources/things").unwrap();
+        let list: Value = serde_json::from_str(&list.json).unwrap();
+        (reading.list_tag(), list["meta"]["total"].as_u64().unwrap())
+    };
+    let (before, after) = (at(MIDNIGHT - 1), at(MIDNIGHT));
+    assert_eq!((before.1, after.1), (0, 1), "what is published today is published from midnight on");
+    assert_ne!(before.0, after.0, "so the tag of the day before stands for nothing any more");
+    assert_eq!(at(MIDNIGHT - 86_400_000).0, before.0);
+    assert_eq!(at(MIDNIGHT + 86_399_999), after);
+    content.close();
+}

@@ -1,0 +1,151 @@
+//! `Idempotency-Key`: a request that is sent again is not done again (`API.md` 4.13).
+
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Client, Reply, Server};
+
+const NOTES: &str = "/v2/resources/notes";
+
+fn notes() -> Server {
+    let server = Server::start();
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text", "required": true, "unique": true }]);
+    server.blueprint("notes", fields);
+    server
+}
+
+fn send(client: &Client<'_>, path: &str, key: &str, body: &Value) -> Reply {
+    let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+    client.raw("POST", path, &headers, body.to_string().as_bytes())
+}
+
+fn total(server: &Server, path: &str) -> usize {
+    let json = server.get(path).expect(200).json();
+    json["meta"]["total"].as_u64().map_or_else(|| json["data"].as_array().unwrap().len(), |total| total as usize)
+}
+
+/// Status, body and the headers that are part of an answer.
+fn parts(reply: &Reply) -> (u16, String, [Option<String>; 3]) {
+    let headers = ["etag", "location", "content-type"].map(|name| reply.header(name).map(str::to_owned));
+    (reply.status, reply.text.clone(), headers)
+}
+
+#[test]
+fn the_same_request_gets_the_same_answer_also_after_a_restart() {
+    let mut server = notes();
+    let id = server.create("notes", json!({ "title": "there" }));
+    let member = json!({ "name": "Ada", "email": "ada@example.org" });
+    let blueprint = json!({ "name": "More", "slug": "more", "fields": [] });
+    let cases = [
+        (NOTES.to_owned(), json!({ "attributes": { "title": "a" } }), 201),
+        (format!("{NOTES}?variant=x"), json!({ "attributes": { "title": "b" } }), 201),
+        (format!("{NOTES}/bulk"), json!({ "resources": [{ "attributes": { "title": "c" } }] }), 201),
+        (format!("{NOTES}/bulk"), json!({ "resources": [{ "attributes": { "title": "d" } }, {}] }), 207),
+        (format!("{NOTES}/bulk"), json!({ "resources": [{}] }), 207),
+        (format!("{NOTES}/bulk-publish"), json!({ "ids": [id] }), 200),
+        (format!("{NOTES}/bulk-unpublish"), json!({ "ids": [id] }), 200),
+        ("/v2/members".to_owned(), member, 201),
+        ("/v2/blueprints".to_owned(), blueprint, 201),
+    ];
+    let client = server.as_token(ADMIN);
+    let first: Vec<Reply> = cases
+        .iter()
+        .enumerate()
+        .map(|(n, (path, body, status))| send(&client, path, &format!("key-{n}"), body).expect(*status))
+        .collect();
+    // What was answered is kept, not made again from what is there now.
+    let created = first[0].data()["id"].as_str().unwrap().to_owned();
+    server.patch(&format!("{NOTES}/{created}"), &json!({ "attributes": { "title": "changed" } })).expect(200);
+    server.delete(&format!("{NOTES}/{created}")).expect(204);
+    let counts = (total(&server, NOTES), total(&server, "/v2/members"), total(&server, "/v2/blueprints"));
+    for round in 0..2 {
+        let client = server.as_token(ADMIN);
+        for (n, (path, body, _)) in cases.iter().enumerate() {
+            // The address differs after a restart, but the kept answer does not.
+            let again = send(&client, path, &format!("key-{n}"), body);
+            assert_eq!(parts(&again), parts(&first[n]), "round {round}, {path}");
+        }
+        assert_eq!(counts, (total(&server, NOTES), total(&server, "/v2/members"), total(&server, "/v2/blueprints")));
+        if round == 0 {
+            server.kill_and_restart();
+        }
+    }
+}
+
+#[test]
+fn a_conflict_is_kept_and_other_faults_are_not() {
+    let server = notes();
+    let singular = json!({ "name": "Home", "slug": "home", "kind": "singular_resource", "fields": [] });
+    server.post("/v2/blueprints", &singular).expect(201);
+    let client = server.as_token(ADMIN);
+    let body = json!({ "attributes": {} });
+    let first = send(&client, "/v2/resources/home", "k", &body).expect(409);
+    assert_eq!(parts(&send(&client, "/v2/resources/home", "k", &body)), parts(&first));
+    assert_eq!(send(&client, NOTES, "k", &body).expect(422).code(), "IDEMPOTENCY_KEY_REUSED");
+
+    let taken = server.create("notes", json!({ "title": "taken" }));
+    let body = json!({ "attributes": { "title": "taken" } });
+    assert_eq!(send(&client, NOTES, "v", &body).expect(422).code(), "VALIDATION_FAILED");
+    server.delete(&format!("{NOTES}/{taken}")).expect(204);
+    send(&client, NOTES, "v", &body).expect(201);
+    send(&client, "/v2/resources/none", "n", &body).expect(404);
+    server.blueprint("none", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    send(&client, "/v2/resources/none", "n", &body).expect(201);
+}
+
+#[test]
+fn a_key_with_another_request_is_refused_before_anything_else_is_looked_at() {
+    let server = notes();
+    let client = server.as_token(ADMIN);
+    let body = json!({ "attributes": { "title": "a" } });
+    send(&client, NOTES, "k", &body).expect(201);
+    let spaced = format!(" {body}");
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let others = [
+        client.raw("POST", NOTES, &headers, spaced.as_bytes()),
+        client.raw("POST", NOTES, &headers, b"{"),
+        client.raw("POST", NOTES, &headers[1..], b"{"),
+        send(&client, &format!("{NOTES}?x=1"), "k", &body),
+        send(&client, &format!("{NOTES}?variant=none"), "k", &body),
+        send(&client, "/v2/resources/none", "k", &body),
+        send(&client, &format!("{NOTES}/bulk"), "k", &body),
+        send(&client, "/v2/members", "k", &body),
+    ];
+    for (n, reply) in others.into_iter().enumerate() {
+        assert_eq!(reply.expect(422).code(), "IDEMPOTENCY_KEY_REUSED", "case {n}");
+    }
+    let large = vec![b' '; 11 << 20];
+    assert_eq!(client.raw("POST", NOTES, &headers, &large).expect(422).code(), "IDEMPOTENCY_KEY_REUSED");
+    let fresh = [("content-type", "application/json"), ("idempotency-key", "fresh")];
+    assert_eq!(client.raw("POST", NOTES, &fresh, &large).expect(413).code(), "PAYLOAD_TOO_LARGE");
+    // The ability comes first, and a key is a token's own.
+    let viewer = server.token(&["view"]);
+    assert_eq!(send(&server.as_token(&viewer), NOTES, "k", &json!({})).expect(403).code(), "FORBIDDEN");
+    let creator = server.token(&["create"]);
+    let other = json!({ "attributes": { "title": "b" } });
+    send(&server.as_token(&creator), NOTES, "k", &other).expect(201);
+    assert_eq!(total(&server, NOTES), 2);
+}
+
+#[test]
+fn a_malformed_key_is_refused_and_keys_elsewhere_are_ignored() {
+    let server = notes();
+    let client = server.as_token(ADMIN);
+    let body = json!({ "attributes": { "title": "a" } });
+    let long = "k".repeat(256);
+    for key in ["", "a b", "sch\u{f6}n", "a\tb", &long] {
+        for path in [NOTES, "/v2/resources/none", "/v2/members", "/v2/resources/notes/bulk"] {
+            assert_eq!(send(&client, path, key, &body).expect(422).code(), "INVALID_PARAMETER", "{key:?} {path}");
+        }
+        assert_eq!(send(&server.as_token(&server.token(&["view"])), NOTES, key, &body).status, 403);
+    }
+    send(&client, NOTES, &"k".repeat(255), &body).expect(201);
+    send(&client, NOTES, "!~", &json!({ "attributes": { "title": "b" } })).expect(201);
+    let token = json!({ "name": "t", "abilities": ["view"] });
+    let secrets = [0, 1].map(|_| send(&client, "/v2/tokens", "same", &token).expect(201).data()["secret"].take());
+    assert_ne!(secrets[0], secrets[1]);
+    send(&client, "/v2/tokens", "not a key", &token).expect(201);
+    let id = server.create("notes", json!({ "title": "c" }));
+    let headers = [("content-type", "application/json"), ("idempotency-key", "!~")];
+    let body = json!({ "attributes": { "title": "d" } }).to_string();
+    assert_eq!(client.raw("PATCH", &format!("{NOTES}/{id}"), &headers, body.as_bytes()).status, 200);
+}

@@ -1,0 +1,261 @@
+//! Imports over HTTP (`API.md` 4.11).
+
+use serde_json::{Value, json};
+
+use crate::support::{Faults, Reply, Server};
+
+fn import(server: &Server, path: &str, lines: &[Value]) -> Vec<Value> {
+    let body: Vec<String> = lines.iter().map(Value::to_string).collect();
+    answers(&send(server, path, body.join("\n").as_bytes()))
+}
+
+fn send(server: &Server, path: &str, body: &[u8]) -> Reply {
+    server.raw("POST", path, &[("content-type", "application/x-ndjson")], body).expect(200)
+}
+
+/// The answer lines, by index.
+fn answers(reply: &Reply) -> Vec<Value> {
+    let mut lines: Vec<Value> = reply.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.sort_by_key(|line| line["index"].as_u64());
+    lines
+}
+
+fn notes(server: &Server) {
+    server.blueprint(
+        "notes",
+        json!([
+            { "name": "T", "slug": "t", "type": "text", "required": true },
+            { "name": "U", "slug": "u", "type": "slug", "unique": true },
+            { "name": "P", "slug": "parent", "type": "reference", "settings": { "blueprint": "notes" } },
+            { "name": "R", "slug": "related", "type": "references", "settings": { "blueprint": "notes" } },
+        ]),
+    );
+}
+
+const NOTES: &str = "/v2/resources/notes/import";
+
+#[test]
+fn rule_6_a_second_run_updates() {
+    let server = Server::start();
+    notes(&server);
+    let id = "0192b3c4-0000-7000-8000-000000000001";
+    let lines = [
+        json!({ "key": "a", "attributes": { "t": "one", "u": "x" }, "published_at": "2026-01-01" }),
+        json!({ "id": id, "attributes": { "t": "two" }, "created_at": "2020-01-01", "updated_at": "2021-01-01T00:00:00.5Z" }),
+        json!({ "attributes": { "t": "three" } }),
+        json!({ "key": "both", "id": "0192b3c4-0000-7000-8000-000000000002", "attributes": {} }),
+    ];
+    let first = import(&server, NOTES, &lines);
+    let ops: Vec<&str> = first.iter().map(|line| line["op"].as_str().unwrap_or("fault")).collect();
+    assert_eq!(ops, ["created"; 4], "{first:?}");
+    assert_eq!(first[1]["id"], id);
+    let two = server.find(&format!("notes/{id}"));
+    assert_eq!(two["created_at"], "2020-01-01T00:00:00.000+00:00");
+    assert_eq!(two["updated_at"], "2021-01-01T00:00:00.500+00:00");
+    assert_eq!(two["published_at"], Value::Null);
+    let one = server.find(&format!("notes/{}", first[0]["id"].as_str().unwrap()));
+    assert_eq!(one["published_at"], "2026-01-01T00:00:00.000+00:00");
+
+    let second = import(&server, NOTES, &lines);
+    let ops: Vec<&str> = second.iter().map(|line| line["op"].as_str().unwrap_or("fault")).collect();
+    assert_eq!(ops, ["updated", "updated", "created", "updated"], "an item without key and id is new each time");
+    assert_eq!((&second[0]["id"], &second[3]["id"]), (&first[0]["id"], &first[3]["id"]));
+    assert_eq!(server.find(&format!("notes/{}", first[0]["id"].as_str().unwrap())), one, "nothing changed");
+    assert_eq!(server.find(&format!("notes/{id}")), two);
+
+    // A given copy is replaced whole; what is not given stays.
+    let third = import(&server, NOTES, &[json!({ "key": "a", "attributes": { "t": "new" } })]);
+    assert_eq!((&third[0]["id"], &third[0]["op"]), (&first[0]["id"], &json!("updated")));
+    let one = server.find(&format!("notes/{}", first[0]["id"].as_str().unwrap()));
+    assert_eq!((&one["attributes"]["t"], &one["attributes"]["u"]), (&json!("new"), &Value::Null));
+    assert_eq!(one["published_at"], "2026-01-01T00:00:00.000+00:00");
+    let dates = import(&server, NOTES, &[json!({ "key": "a", "published_at": null })]);
+    assert_eq!(dates[0]["op"], "updated", "{dates:?}");
+    let one = server.find(&format!("notes/{}", first[0]["id"].as_str().unwrap()));
+    assert_eq!((&one["attributes"]["t"], &one["published_at"]), (&json!("new"), &Value::Null));
+    // A later line of the same key wins.
+    let twice = [json!({ "key": "n", "attributes": { "t": "1" } }), json!({ "key": "n", "attributes": { "t": "2" } })];
+    let twice = import(&server, NOTES, &twice);
+    assert_eq!((&twice[0]["op"], &twice[1]["op"]), (&json!("created"), &json!("updated")));
+    assert_eq!(server.ids("notes?filter[t]=2").len(), 1);
+}
+
+#[test]
+fn rule_6_faults_of_lines_do_not_stop_an_import() {
+    let server = Server::start();
+    notes(&server);
+    let lines: Vec<(&str, &str)> = vec![
+        (r#"{"key":"ok","attributes":{"t":"a","u":"taken"}}"#, ""),
+        (r#"{"key":"broken","attributes":{"#, "MALFORMED_JSON"),
+        ("[]", "VALIDATION_FAILED"),
+        (r#"{"key":"","attributes":{}}"#, "VALIDATION_FAILED key"),
+        (r#"{"key":5,"attributes":{}}"#, "VALIDATION_FAILED key"),
+        (r#"{"id":"x","attributes":{}}"#, "VALIDATION_FAILED id"),
+        (
+            r#"{"key":"k1","attributes":{"t":1,"nothing":2},"published_at":"x","more":1}"#,
+            "VALIDATION_FAILED more nothing published_at t",
+        ),
+        (r#"{"key":"k2","attributes":[]}"#, "VALIDATION_FAILED attributes"),
+        (r#"{"key":"k3","attributes":{},"variants":{}}"#, "VALIDATION_FAILED variants"),
+        (r#"{"key":"k4","variants":{"de":{}}}"#, "VALIDATION_FAILED variants"),
+        (r#"{"key":"k5","attributes":{"u":"taken"}}"#, "VALIDATION_FAILED u"),
+        (r#"{"key":"k6","attributes":{"parent":"no such key"}}"#, "VALIDATION_FAILED parent"),
+        (r#"{"key":"k7","attributes":{"related":["ok","missing"]}}"#, "VALIDATION_FAILED related"),
+        (r#"{"key":"k8","created_at":"x","attributes":{}}"#, "VALIDATION_FAILED created_at"),
+        (r#"{"key":"last","attributes":{"t":"required is not asked for","t":"x"}}"#, "MALFORMED_JSON"),
+        (r#"{"key":"last","attributes":{}}"#, ""),
+    ];
+    // Blank lines are no items, lines may end in CRLF, and the last needs no end.
+    let text: Vec<&str> = lines.iter().map(|(line, _)| *line).collect();
+    let reply = send(&server, NOTES, format!("\n\r\n{}", text.join("\r\n \n")).as_bytes());
+    assert_eq!(reply.header("content-type"), Some("application/x-ndjson"));
+    let answers = answers(&reply);
+    assert_eq!(answers.len(), lines.len(), "one answer line an item");
+    let mut faults = Faults::default();
+    for (index, ((line, expected), answer)) in lines.iter().zip(&answers).enumerate() {
+        let mut told = vec![answer["errors"]["code"].as_str().unwrap_or_default().to_owned()];
+        let fields = answer["errors"]["fields"].as_object();
+        let mut keys: Vec<String> = fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default();
+        keys.sort();
+        told.extend(keys);
+        faults.same(line, told.join(" "), (*expected).to_owned());
+        faults.same(line, answer["index"].as_u64(), Some(index as u64));
+        faults.check(answer["id"].is_string() == expected.is_empty(), || answer.to_string());
+    }
+    faults.same("stored", server.ids("notes").len(), 2);
+    faults.none();
+}
+
+#[test]
+fn rule_6_relations_to_later_lines() {
+    let server = Server::start();
+    notes(&server);
+    let id = "0192b3c4-0000-7000-8000-00000000000a";
+    // A forward chain by key and by id, a circle, a relation to itself, and what is there already.
+    let lines = [
+        json!({ "key": "a", "attributes": { "parent": "b", "related": ["c", id] } }),
+        json!({ "key": "b", "attributes": { "parent": "c" } }),
+        json!({ "key": "c", "attributes": {} }),
+        json!({ "id": id, "attributes": { "parent": "a" } }),
+        json!({ "key": "x", "attributes": { "parent": "y" } }),
+        json!({ "key": "y", "attributes": { "parent": "x" } }),
+        json!({ "key": "self", "attributes": { "parent": "self", "related": ["self", "a"] } }),
+        json!({ "key": "lost", "attributes": { "parent": "nowhere" } }),
+        json!({ "key": "on-lost", "attributes": { "parent": "lost" } }),
+    ];
+    let answers = import(&server, NOTES, &lines);
+    let ids: Vec<Value> = answers.iter().map(|line| line["id"].clone()).collect();
+    let attribute = |at: usize, name: &str| {
+        let path = format!("notes/{}", ids[at].as_str().unwrap());
+        server.find(&path)["attributes"][name].clone()
+    };
+    assert!(ids[..7].iter().all(Value::is_string), "{answers:?}");
+    assert_eq!((attribute(0, "parent"), attribute(0, "related")), (ids[1].clone(), json!([ids[2], id])));
+    assert_eq!((attribute(1, "parent"), attribute(3, "parent")), (ids[2].clone(), ids[0].clone()));
+    assert_eq!((attribute(4, "parent"), attribute(5, "parent")), (ids[5].clone(), ids[4].clone()));
+    assert_eq!((attribute(6, "parent"), attribute(6, "related")), (ids[6].clone(), json!([ids[6], ids[0]])));
+    assert_eq!(server.ids(&format!("notes?filter[parent]={}", ids[1].as_str().unwrap())), [ids[0].as_str().unwrap()]);
+    for at in [7, 8] {
+        let keys: Vec<&String> = answers[at]["errors"]["fields"].as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["parent"], "{}", answers[at]);
+    }
+    assert_eq!(server.ids("notes").len(), 7);
+    // A second run finds all by their keys.
+    let again = import(&server, NOTES, &lines);
+    assert_eq!(again.iter().map(|line| line["id"].clone()).collect::<Vec<_>>(), ids);
+    assert!(again[..7].iter().all(|line| line["op"] == "updated"));
+    assert_eq!(server.ids("notes").len(), 7);
+}
+
+#[test]
+fn rule_6_variants_and_exports_round_trip() {
+    let server = Server::start();
+    let blueprint = json!({
+        "name": "Pages", "slug": "pages",
+        "variants": [{ "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de" }],
+        "fields": [{ "name": "T", "slug": "t", "type": "text", "required": true }, { "name": "B", "slug": "b", "type": "rich-text" },
+            { "name": "R", "slug": "r", "type": "references", "settings": { "blueprint": "pages" } }],
+    });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    let path = "/v2/resources/pages/import";
+    let made = import(
+        &server,
+        path,
+        &[
+            json!({ "key": "a", "variants": { "en": { "t": "one", "r": ["b"] }, "de": { "t": "eins" } }, "published_at": "2026-01-01" }),
+            json!({ "key": "b", "attributes": { "t": "two", "b": "<p onclick=1>x</p>" } }),
+            json!({ "key": "c", "variants": { "de": { "t": "drei" } } }),
+            json!({ "key": "d", "variants": {} }),
+        ],
+    );
+    assert!(made.iter().all(|line| line["op"] == "created"), "{made:?}");
+    let a = made[0]["id"].as_str().unwrap();
+    assert_eq!(server.find(&format!("pages/{a}?variant=de"))["attributes"]["t"], "eins");
+    assert_eq!(server.find(&format!("pages/{a}"))["attributes"]["r"], json!([made[1]["id"]]));
+    // A given copy is replaced whole, others stay.
+    import(&server, path, &[json!({ "key": "a", "variants": { "de": { "b": "neu" } } })]);
+    assert_eq!(
+        server.find(&format!("pages/{a}?variant=de"))["attributes"],
+        json!({ "t": null, "b": "neu", "r": null })
+    );
+    assert_eq!(server.find(&format!("pages/{a}"))["attributes"]["t"], "one");
+    // `attributes` are the requested variant's.
+    import(&server, &format!("{path}?variant=de"), &[json!({ "key": "b", "attributes": { "t": "zwei" } })]);
+    let b = made[1]["id"].as_str().unwrap();
+    assert_eq!(server.find(&format!("pages/{b}?variant=de"))["attributes"]["t"], "zwei");
+    assert_eq!(server.find(&format!("pages/{b}"))["attributes"]["b"], "<p>x</p>");
+    let unknown = server.raw("POST", &format!("{path}?variant=fr"), &[("content-type", "application/x-ndjson")], b"{}");
+    assert_eq!(unknown.outcome(), "422 INVALID_VARIANT");
+
+    // What export writes goes in again unchanged: here, where it changes nothing, and on an empty server.
+    let export = "/v2/resources/pages/export?all_variants=true&format=ndjson&sort=id";
+    let exported = server.get(export).expect(200).text;
+    let lines = answers(&send(&server, path, exported.as_bytes()));
+    assert!(lines.iter().all(|line| line["op"] == "updated"), "{lines:?}");
+    assert_eq!(server.get(export).text, exported);
+    let other = Server::start();
+    other.post("/v2/blueprints", &blueprint).expect(201);
+    let lines = answers(&send(&other, path, exported.as_bytes()));
+    assert!(lines.iter().all(|line| line["op"] == "created"), "{lines:?}");
+    assert_eq!(other.get(export).text, exported);
+    // A plain export does so too, for the one copy that it shows.
+    let plain = server.get("/v2/resources/pages/export?format=ndjson&sort=id").expect(200).text;
+    send(&other, path, plain.as_bytes());
+    assert_eq!(other.get("/v2/resources/pages/export?format=ndjson&sort=id").text, plain);
+}
+
+#[test]
+fn rule_6_an_item_of_a_singular_blueprint_is_its_one_resource() {
+    let server = Server::start();
+    let body = json!({ "name": "S", "slug": "s", "kind": "singular_resource", "fields": [{ "name": "T", "slug": "t", "type": "text" }] });
+    server.post("/v2/blueprints", &body).expect(201);
+    let id = server.ids("s").remove(0);
+    let lines = [
+        json!({ "attributes": { "t": "a" } }),
+        json!({ "key": "k", "attributes": { "t": "b" } }),
+        json!({ "id": "0192b3c4-0000-7000-8000-000000000001", "attributes": { "t": "c" } }),
+    ];
+    for answer in import(&server, "/v2/resources/s/import", &lines) {
+        assert_eq!((&answer["id"], &answer["op"]), (&json!(id), &json!("updated")), "{answer}");
+    }
+    assert_eq!(server.find(&format!("s/{id}"))["attributes"]["t"], "c");
+    assert_eq!(server.get("/v2/resources/s").json()["meta"]["total"], 1);
+}
+
+#[test]
+fn rule_6_lines_that_are_cut_or_too_long() {
+    let server = Server::start_with(&["--max-body-bytes", "2000"]);
+    notes(&server);
+    let cut = send(&server, NOTES, b"{\"key\":\"a\",\"attributes\":{}}\n{\"key\":\"b\",\"attri");
+    let lines = answers(&cut);
+    assert_eq!((&lines[0]["op"], &lines[1]["errors"]["code"]), (&json!("created"), &json!("MALFORMED_JSON")));
+    // The limit is one line's, not the whole import's.
+    let many: Vec<String> =
+        (0..200).map(|n| format!("{{\"key\":\"k{n}\",\"attributes\":{{\"t\":\"{n}\"}}}}")).collect();
+    let lines = answers(&send(&server, NOTES, many.join("\n").as_bytes()));
+    assert_eq!(lines.iter().filter(|line| line["op"] == "created").count(), 200);
+    let long = format!("{{\"key\":\"z\",\"attributes\":{{\"t\":\"{}\"}}}}\n", "x".repeat(3000));
+    let reply = send(&server, NOTES, long.as_bytes());
+    assert!(reply.text.contains("PAYLOAD_TOO_LARGE"), "{}", reply.text);
+    assert_eq!(send(&server, NOTES, b"").text, "");
+}

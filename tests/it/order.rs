@@ -1,0 +1,371 @@
+//! Which fault wins where a request has several (`API.md` 1.7), by all pairs and triples of faults of an endpoint.
+
+use serde_json::{Value, json};
+
+use crate::support::{Faults, Server};
+
+/// A fault that a request is given, in the order in which they win.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Route,
+    Method,
+    Token,
+    Ability,
+    Blueprint,
+    Parameter,
+    Resource,
+    TooLarge,
+    MediaType,
+    Malformed,
+    PublishedAt,
+    Match,
+    Singular,
+    Invalid,
+    State,
+}
+
+use Fault::*;
+
+impl Fault {
+    fn outcome(self) -> &'static str {
+        match self {
+            Route | Blueprint | Resource => "404 NOT_FOUND",
+            Method => "405 METHOD_NOT_ALLOWED",
+            Token => "401 UNAUTHENTICATED",
+            Ability | PublishedAt | State => "403 FORBIDDEN",
+            Parameter => "422 INVALID_VARIANT",
+            TooLarge => "413 PAYLOAD_TOO_LARGE",
+            MediaType => "415 UNSUPPORTED_MEDIA_TYPE",
+            Malformed => "400 MALFORMED_JSON",
+            Match => "412 PRECONDITION_FAILED",
+            Singular => "409 SINGULAR_RESOURCE",
+            Invalid => "422 VALIDATION_FAILED",
+        }
+    }
+
+    /// A word that the message of this fault holds, where the outcome alone does not tell it.
+    fn sign(self) -> &'static str {
+        match self {
+            Route => "no route",
+            Blueprint => "no blueprint",
+            Resource => "no resource",
+            _ => "",
+        }
+    }
+}
+
+struct Endpoint {
+    method: &'static str,
+    wrong_method: &'static str,
+    is_item: bool,
+    ability: &'static str,
+    faults: &'static [Fault],
+}
+
+const ENDPOINTS: [Endpoint; 6] = [
+    Endpoint {
+        method: "GET",
+        wrong_method: "DELETE",
+        is_item: false,
+        ability: "view",
+        faults: &[Route, Method, Token, Ability, Blueprint, Parameter],
+    },
+    Endpoint {
+        method: "GET",
+        wrong_method: "POST",
+        is_item: true,
+        ability: "view",
+        faults: &[Route, Method, Token, Ability, Blueprint, Parameter, Resource],
+    },
+    Endpoint {
+        method: "POST",
+        wrong_method: "PUT",
+        is_item: false,
+        ability: "create",
+        faults: &[
+            Route, Method, Token, Ability, Blueprint, Parameter, TooLarge, MediaType, Malformed, Singular, Invalid,
+        ],
+    },
+    Endpoint {
+        method: "PUT",
+        wrong_method: "POST",
+        is_item: true,
+        ability: "update",
+        faults: &[
+            Route, Method, Token, Ability, Blueprint, Parameter, Resource, TooLarge, MediaType, Malformed, Match,
+            Invalid, State,
+        ],
+    },
+    Endpoint {
+        method: "PATCH",
+        wrong_method: "POST",
+        is_item: true,
+        ability: "update",
+        faults: &[
+            Route,
+            Method,
+            Token,
+            Ability,
+            Blueprint,
+            Parameter,
+            Resource,
+            TooLarge,
+            MediaType,
+            Malformed,
+            PublishedAt,
+            Match,
+            Invalid,
+        ],
+    },
+    Endpoint {
+        method: "DELETE",
+        wrong_method: "POST",
+        is_item: true,
+        ability: "delete",
+        faults: &[Route, Method, Token, Ability, Blueprint, Parameter, Resource, Match, Singular],
+    },
+];
+
+/// What the faults are made with.
+struct Scene {
+    server: Server,
+    note: String,
+    setting: String,
+    other: String,
+}
+
+#[test]
+fn rule_1_7_the_first_fault_wins() {
+    let server = Server::start_with(&["--max-body-bytes", "1000"]);
+    let variants = json!([{ "name": "English", "slug": "en", "default": true }]);
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    for (slug, kind) in [("notes", "resource"), ("settings", "singular_resource")] {
+        let body = json!({ "name": slug, "slug": slug, "kind": kind, "variants": variants, "fields": fields });
+        server.post("/v2/blueprints", &body).expect(201);
+    }
+    let draft = server.post("/v2/resources/notes", &json!({ "attributes": { "title": "a" } })).expect(201).data();
+    let note = draft["id"].as_str().unwrap().to_owned();
+    let setting = server.ids("settings").remove(0);
+    let other = server.token(&["analytics:view"]);
+    let mut faults = Faults::default();
+    let scene = Scene { server, note, setting, other };
+    for endpoint in &ENDPOINTS {
+        let token = scene.server.token(&[endpoint.ability, "preview"]);
+        for set in pairs_and_triples(endpoint.faults) {
+            // Neither is a state of the other's resource.
+            if set.contains(&Singular) && set.contains(&Resource) {
+                continue;
+            }
+            check(&scene, endpoint, &token, &set, &mut faults);
+        }
+    }
+    faults.none();
+}
+
+fn pairs_and_triples(faults: &[Fault]) -> Vec<Vec<Fault>> {
+    let mut sets = Vec::new();
+    for (i, first) in faults.iter().enumerate() {
+        sets.push(vec![*first]);
+        for (j, second) in faults.iter().enumerate().skip(i + 1) {
+            sets.push(vec![*first, *second]);
+            sets.extend(faults[j + 1..].iter().map(|third| vec![*first, *second, *third]));
+        }
+    }
+    sets
+}
+
+fn check(scene: &Scene, endpoint: &Endpoint, token: &str, set: &[Fault], faults: &mut Faults) {
+    let has = |fault: Fault| set.contains(&fault);
+    let blueprint = match () {
+        () if has(Blueprint) => "nothing",
+        () if has(Singular) => "settings",
+        () => "notes",
+    };
+    let id = match () {
+        () if has(Resource) => "0192b3c4-0000-7000-8000-000000000000",
+        () if has(Singular) => &scene.setting,
+        () => &scene.note,
+    };
+    let mut path = if has(Route) { format!("/v2/resource/{blueprint}") } else { format!("/v2/resources/{blueprint}") };
+    if endpoint.is_item {
+        path.push_str(&format!("/{id}"));
+    }
+    if has(Parameter) {
+        path.push_str("?variant=xx");
+    }
+    let token = match () {
+        () if has(Token) => "bnd_unknown",
+        () if has(Ability) => &scene.other,
+        () => token,
+    };
+    let mut headers = Vec::new();
+    if has(Match) {
+        headers.push(("if-match", "\"0-0\""));
+    }
+    let mut body = String::new();
+    let has_body = !matches!(endpoint.method, "GET" | "DELETE");
+    if has_body {
+        headers.push(("content-type", if has(MediaType) { "text/plain" } else { "application/json" }));
+        body = body_with(&has).to_string();
+        if has(TooLarge) {
+            body.push_str(&" ".repeat(1000));
+        }
+        if has(Malformed) {
+            body.push('x');
+        }
+    }
+    let method = if has(Method) { endpoint.wrong_method } else { endpoint.method };
+    let reply = scene.server.as_token(token).raw(method, &path, &headers, body.as_bytes());
+    let case = format!("{} {set:?}", endpoint.method);
+    faults.same(&case, reply.outcome(), set[0].outcome().to_owned());
+    faults.check(reply.message().contains(set[0].sign()), || format!("{case}: {}", reply.text));
+}
+
+fn body_with(has: &impl Fn(Fault) -> bool) -> Value {
+    let mut body = json!({ "attributes": { "title": if has(Invalid) { json!(1) } else { json!("b") } } });
+    if has(PublishedAt) || has(State) {
+        body["published_at"] = json!("2026-01-01");
+    }
+    body
+}
+
+#[test]
+fn rule_1_7_bodies_that_are_no_json() {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Page", "slug": "page", "type": "html-page" }]));
+    let nested = |levels: usize| {
+        // The body, `attributes`, the page and `blocks` are four levels, then objects and arrays within.
+        let inner = levels - 4;
+        let (open, close) = ("{\"a\":".repeat(inner), "}".repeat(inner));
+        format!("{{\"attributes\":{{\"page\":{{\"blocks\":[{open}1{close}]}}}}}}")
+    };
+    let (deep, deeper, abyss) = (nested(64), nested(65), "[".repeat(100_000));
+    let mut faults = Faults::default();
+    let json = Some("application/json");
+    let good = "{\"attributes\":{}}";
+    for (name, content_type, body, outcome) in [
+        ("good", json, good.as_bytes(), "201"),
+        ("charset", Some("application/json; charset=utf-8"), good.as_bytes(), "201"),
+        ("capitals", Some("Application/JSON"), good.as_bytes(), "201"),
+        ("blanks around", json, b" \r\n\t{\"attributes\":{}} \n".as_slice(), "201"),
+        ("64 levels", json, deep.as_bytes(), "201"),
+        ("65 levels", json, deeper.as_bytes(), "400 MALFORMED_JSON"),
+        ("endless levels", json, abyss.as_bytes(), "400 MALFORMED_JSON"),
+        ("no type", None, good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
+        ("another type", Some("text/plain"), good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
+        ("a form", Some("application/x-www-form-urlencoded"), b"a=b".as_slice(), "415 UNSUPPORTED_MEDIA_TYPE"),
+        ("a longer type", Some("application/json5"), good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
+        ("empty", json, b"", "400 MALFORMED_JSON"),
+        ("blank", json, b"  \n", "400 MALFORMED_JSON"),
+        ("cut", json, b"{\"attributes\":{", "400 MALFORMED_JSON"),
+        ("two values", json, b"{} {}", "400 MALFORMED_JSON"),
+        ("a comma too many", json, b"{\"attributes\":{},}", "400 MALFORMED_JSON"),
+        ("a comment", json, b"{\"attributes\":{}} // x", "400 MALFORMED_JSON"),
+        ("single quotes", json, b"{'attributes':{}}", "400 MALFORMED_JSON"),
+        ("NaN", json, b"{\"attributes\":{\"page\":NaN}}", "400 MALFORMED_JSON"),
+        ("a leading zero", json, b"{\"attributes\":{\"page\":01}}", "400 MALFORMED_JSON"),
+        ("a huge number", json, b"{\"attributes\":{\"page\":1e999}}", "400 MALFORMED_JSON"),
+        ("a key twice", json, b"{\"attributes\":{},\"attributes\":{}}", "400 MALFORMED_JSON"),
+        (
+            "an inner key twice",
+            json,
+            b"{\"attributes\":{\"page\":{\"blocks\":[{\"a\":1,\"a\":1}]}}}",
+            "400 MALFORMED_JSON",
+        ),
+        ("an escaped key twice", json, b"{\"attributes\":{},\"\\u0061ttributes\":{}}", "400 MALFORMED_JSON"),
+        ("byte order mark", json, b"\xef\xbb\xbf{\"attributes\":{}}", "400 MALFORMED_JSON"),
+        ("utf-16", json, b"{\x00}\x00", "400 MALFORMED_JSON"),
+        ("invalid utf-8", json, b"{\"attributes\":{\"page\":\"\xff\"}}", "400 MALFORMED_JSON"),
+        ("invalid utf-8 in a key", json, b"{\"attri\xc0butes\":1}", "400 MALFORMED_JSON"),
+        ("lone surrogate", json, b"{\"attributes\":{\"page\":\"\\ud800\"}}", "400 MALFORMED_JSON"),
+        ("lone low surrogate", json, b"{\"attributes\":{\"page\":\"\\udc00x\"}}", "400 MALFORMED_JSON"),
+        ("surrogate in a key", json, b"{\"\\ud800\":1}", "400 MALFORMED_JSON"),
+        ("raw control character", json, b"{\"attributes\":{\"page\":\"\x01\"}}", "400 MALFORMED_JSON"),
+        ("trailing zero byte", json, b"{\"attributes\":{}}\0", "400 MALFORMED_JSON"),
+    ] {
+        let headers: Vec<(&str, &str)> = content_type.map(|sent| ("content-type", sent)).into_iter().collect();
+        let reply = server.raw("POST", "/v2/resources/notes", &headers, body);
+        faults.same(name, reply.outcome(), outcome.to_owned());
+        if reply.status == 400 {
+            faults.check(reply.message().contains("(line "), || format!("{name}: no place in {}", reply.message()));
+        }
+    }
+    // What is not right in 4.4 is wrong everywhere.
+    for (method, path) in
+        [("POST", "/v2/blueprints"), ("PUT", "/v2/blueprints/notes"), ("POST", "/v2/tokens"), ("POST", "/v2/members")]
+    {
+        for (headers, body, outcome) in [
+            (vec![("content-type", "application/json")], "{", "400 MALFORMED_JSON"),
+            (vec![("content-type", "text/plain")], "{}", "415 UNSUPPORTED_MEDIA_TYPE"),
+            (vec![], "{}", "415 UNSUPPORTED_MEDIA_TYPE"),
+            (vec![("content-type", "application/json")], "{}", "422 VALIDATION_FAILED"),
+            (vec![("content-type", "application/json")], "[]", "422 VALIDATION_FAILED"),
+        ] {
+            let reply = server.raw(method, path, &headers, body.as_bytes());
+            faults.same(&format!("{method} {path} {body}"), reply.outcome(), outcome.to_owned());
+        }
+    }
+    faults.none();
+}
+
+#[test]
+fn rule_1_7_the_order_holds_for_administration() {
+    let server = Server::start_with(&["--max-body-bytes", "1000"]);
+    server.blueprint("notes", json!([]));
+    let member = server.member("ada", None).to_string();
+    let view = server.token(&["view"]);
+    let large = format!("{}x", " ".repeat(1000));
+    let mut faults = Faults::default();
+    let json = "application/json";
+    for (name, token, method, path, content_type, body, outcome) in [
+        ("token, ability", "x", "PUT", "/v2/blueprints/nothing", json, "", "401 UNAUTHENTICATED"),
+        ("ability, blueprint", &view, "PUT", "/v2/blueprints/nothing", json, "", "403 FORBIDDEN"),
+        ("ability, media type", &view, "POST", "/v2/blueprints", "text/plain", "x", "403 FORBIDDEN"),
+        ("ability, body", &view, "POST", "/v2/tokens", json, "x", "403 FORBIDDEN"),
+        ("ability, member", &view, "PATCH", "/v2/members/99", json, "x", "403 FORBIDDEN"),
+        ("ability, token", &view, "DELETE", "/v2/tokens/x", json, "", "403 FORBIDDEN"),
+        ("blueprint, parameter", "", "PUT", "/v2/blueprints/nothing?dry_run=x", json, "x", "404 NOT_FOUND"),
+        ("parameter, too large", "", "PUT", "/v2/blueprints/notes?dry_run=x", json, &large, "422 INVALID_PARAMETER"),
+        (
+            "parameter, media type",
+            "",
+            "PUT",
+            "/v2/blueprints/notes?force=x",
+            "text/plain",
+            "x",
+            "422 INVALID_PARAMETER",
+        ),
+        ("parameter twice", "", "PUT", "/v2/blueprints/notes?force=1&force=1", json, "{}", "422 INVALID_PARAMETER"),
+        ("too large, media type", "", "PUT", "/v2/blueprints/notes", "text/plain", &large, "413 PAYLOAD_TOO_LARGE"),
+        ("media type, malformed", "", "PUT", "/v2/blueprints/notes", "text/plain", "x", "415 UNSUPPORTED_MEDIA_TYPE"),
+        ("malformed", "", "PUT", "/v2/blueprints/notes", json, "x", "400 MALFORMED_JSON"),
+        ("member, body", "", "PATCH", "/v2/members/99", json, "x", "404 NOT_FOUND"),
+        ("member id", "", "PATCH", "/v2/members/01", json, "{}", "404 NOT_FOUND"),
+        ("too large for members", "", "PATCH", &format!("/v2/members/{member}"), json, &large, "413 PAYLOAD_TOO_LARGE"),
+        ("delete with parameter", "", "DELETE", "/v2/blueprints/notes?force=maybe", json, "", "422 INVALID_PARAMETER"),
+        ("import: ability, blueprint", &view, "POST", "/v2/resources/nothing/import", json, "x", "403 FORBIDDEN"),
+        (
+            "import: blueprint, media type",
+            "",
+            "POST",
+            "/v2/resources/nothing/import",
+            "text/plain",
+            "x",
+            "404 NOT_FOUND",
+        ),
+        (
+            "import: media type",
+            "",
+            "POST",
+            "/v2/resources/notes/import",
+            "text/plain",
+            "x",
+            "415 UNSUPPORTED_MEDIA_TYPE",
+        ),
+    ] {
+        let token = if token.is_empty() { crate::support::ADMIN } else { token };
+        let reply = server.as_token(token).raw(method, path, &[("content-type", content_type)], body.as_bytes());
+        faults.same(name, reply.outcome(), outcome.to_owned());
+    }
+    faults.none();
+}

@@ -1,0 +1,205 @@
+//! Variants (`API.md` 2.5).
+
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Faults, Server};
+
+fn pages(server: &Server) {
+    let body = json!({
+        "name": "Pages", "slug": "pages",
+        "variants": [{ "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de" },
+            { "name": "Chinese", "slug": "zh-CN" }],
+        "fields": [{ "name": "Title", "slug": "title", "type": "text", "required": true },
+            { "name": "Count", "slug": "count", "type": "number" }],
+    });
+    server.post("/v2/blueprints", &body).expect(201);
+}
+
+#[test]
+fn rule_3_writes_touch_one_copy() {
+    let server = Server::start();
+    pages(&server);
+    let id = server.create("pages", json!({ "title": "hello", "count": 1 }));
+    let path = format!("/v2/resources/pages/{id}");
+    let read =
+        |variant: &str| server.get(&format!("{path}?variant={variant}")).expect(200).data()["attributes"].clone();
+    let empty = json!({ "title": null, "count": null });
+    assert_eq!(read("de"), empty, "no silent fallback");
+    let mut faults = Faults::default();
+    for (name, method, variant, attributes, outcome, expected) in [
+        ("a first write wants what is required", "PATCH", "de", json!({ "count": 2 }), 422, empty.clone()),
+        ("patch", "PATCH", "de", json!({ "title": "hallo" }), 200, json!({ "title": "hallo", "count": null })),
+        ("patch more", "PATCH", "de", json!({ "count": 2 }), 200, json!({ "title": "hallo", "count": 2 })),
+        ("put", "PUT", "de", json!({ "title": "servus" }), 200, json!({ "title": "servus", "count": null })),
+        ("put without", "PUT", "de", json!({ "count": 3 }), 422, json!({ "title": "servus", "count": null })),
+    ] {
+        let body = json!({ "attributes": attributes });
+        let reply = server.as_token(ADMIN).send(method, &format!("{path}?variant={variant}"), Some(&body));
+        faults.same(name, reply.status, outcome);
+        faults.same(name, read(variant), expected.clone());
+        faults
+            .check(reply.status != 200 || reply.data()["attributes"] == expected, || format!("{name}: {}", reply.text));
+        faults.same(name, read("en"), json!({ "title": "hello", "count": 1 }));
+        faults.same(name, read("zh-CN"), empty.clone());
+    }
+    // The three dates belong to the resource.
+    let en = server.get(&path).data();
+    let de = server.get(&format!("{path}?variant=de")).data();
+    faults.same("dates", (&en["updated_at"], &en["published_at"]), (&de["updated_at"], &de["published_at"]));
+    let unpublish = server.patch(&format!("{path}?variant=de"), &json!({ "published_at": null })).expect(200);
+    faults.same("the copy that is answered", &unpublish.data()["attributes"]["title"], &json!("servus"));
+    faults.same("published", &server.get(&path).data()["published_at"], &Value::Null);
+    // A create fills the one copy alone.
+    let body = json!({ "attributes": { "title": "nur deutsch" } });
+    let made = server.post("/v2/resources/pages?variant=de", &body).expect(201).data();
+    faults.same("create", &made["attributes"]["title"], &json!("nur deutsch"));
+    faults.same("create", &server.find(&format!("pages/{}", made["id"].as_str().unwrap()))["attributes"], &empty);
+    faults.none();
+}
+
+#[test]
+fn rule_3_1_unknown_variants() {
+    let server = Server::start();
+    pages(&server);
+    server.blueprint("plain", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    let id = server.create("pages", json!({ "title": "x" }));
+    let plain = server.create("plain", json!({ "title": "x" }));
+    let body = json!({ "attributes": { "title": "y" } });
+    let mut faults = Faults::default();
+    for slug in ["fr", "DE", "", "zh", "zh-cn", "de ", "%20"] {
+        let slug = slug.replace(' ', "%20");
+        for (method, path, sent) in [
+            ("GET", "/v2/resources/pages".to_owned(), None),
+            ("GET", format!("/v2/resources/pages/{id}"), None),
+            ("GET", "/v2/resources/pages/export".to_owned(), None),
+            ("POST", "/v2/resources/pages".to_owned(), Some(&body)),
+            ("PUT", format!("/v2/resources/pages/{id}"), Some(&body)),
+            ("PATCH", format!("/v2/resources/pages/{id}"), Some(&body)),
+            ("DELETE", format!("/v2/resources/pages/{id}"), None),
+        ] {
+            let reply = server.as_token(ADMIN).send(method, &format!("{path}?variant={slug}"), sent);
+            let case = format!("{method} {slug}");
+            faults.same(&case, reply.outcome(), "422 INVALID_VARIANT".to_owned());
+            faults.check(["`en`", "`de`", "`zh-CN`"].iter().all(|part| reply.message().contains(part)), || {
+                reply.text.clone()
+            });
+        }
+        faults.same(
+            "fallback",
+            server.get(&format!("/v2/resources/pages?fallback={slug}")).code(),
+            "INVALID_VARIANT".to_owned(),
+        );
+    }
+    for path in ["/v2/resources/plain".to_owned(), format!("/v2/resources/plain/{plain}")] {
+        faults.same(&path, server.get(&format!("{path}?variant=fr&fallback=xx")).status, 200);
+    }
+    let path = format!("/v2/resources/plain/{plain}?variant=fr");
+    faults.same("plain write", server.patch(&path, &body).data()["attributes"]["title"].clone(), json!("y"));
+    faults.same(
+        "a delete checks the slug and nothing else",
+        server.delete(&format!("/v2/resources/pages/{id}?variant=de")).status,
+        204,
+    );
+    faults.none();
+}
+
+#[test]
+fn rule_3_3_lists_and_fallback() {
+    let server = Server::start();
+    pages(&server);
+    let both = server.create("pages", json!({ "title": "hello", "count": 1 }));
+    let path = format!("/v2/resources/pages/{both}?variant=de");
+    server.patch(&path, &json!({ "attributes": { "title": "hallo" } })).expect(200);
+    let english = server.create("pages", json!({ "title": "only", "count": 2 }));
+    let mut faults = Faults::default();
+    for (query, expected) in [
+        ("variant=de", vec![&english, &both]),
+        ("variant=de&filter[title][null]=true", vec![&english]),
+        ("variant=de&filter[title]=hallo", vec![&both]),
+        ("variant=de&filter[title]=hello", vec![]),
+        ("variant=de&search=hallo", vec![&both]),
+        ("variant=de&search=only", vec![]),
+        ("variant=de&sort=title", vec![&both, &english]),
+        ("variant=de&fallback=en&filter[title]=only", vec![]),
+        ("filter[title]=hallo", vec![]),
+        ("variant=zh-CN&filter[title][null]=true", vec![&english, &both]),
+    ] {
+        faults.same(query, server.ids(&format!("pages?{query}")), expected.into_iter().cloned().collect());
+    }
+    for (query, first, second) in [
+        ("variant=de", json!({ "title": null, "count": null }), json!({ "title": "hallo", "count": null })),
+        ("variant=de&fallback=en", json!({ "title": "only", "count": 2 }), json!({ "title": "hallo", "count": 1 })),
+        ("fallback=de", json!({ "title": "only", "count": 2 }), json!({ "title": "hello", "count": 1 })),
+        (
+            "variant=zh-CN&fallback=de",
+            json!({ "title": null, "count": null }),
+            json!({ "title": "hallo", "count": null }),
+        ),
+        ("variant=de&fallback=de", json!({ "title": null, "count": null }), json!({ "title": "hallo", "count": null })),
+    ] {
+        let listed = server.get(&format!("/v2/resources/pages?{query}")).expect(200).data();
+        faults.same(query, &listed[0]["attributes"], &first);
+        faults.same(query, &listed[1]["attributes"], &second);
+        faults.same(query, &server.find(&format!("pages/{both}?{query}"))["attributes"], &second);
+        let exported = server.get(&format!("/v2/resources/pages/export?{query}")).expect(200).data();
+        faults.same(query, &exported, &listed);
+    }
+    let chosen = server.find(&format!("pages/{both}?variant=de&fallback=en&fields=attributes.count"));
+    faults.same("with fields", chosen, json!({ "attributes": { "count": 1 } }));
+    faults.none();
+}
+
+#[test]
+fn rule_3_3_variants_that_come_and_go() {
+    let server = Server::start();
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let blueprint =
+        |variants: Value| json!({ "name": "Pages", "slug": "pages", "variants": variants, "fields": fields });
+    let english = json!({ "name": "English", "slug": "en", "default": true });
+    let german = json!({ "name": "Deutsch", "slug": "de" });
+    server.post("/v2/blueprints", &blueprint(json!([]))).expect(201);
+    let id = server.create("pages", json!({ "title": "first" }));
+    let title = |query: &str| server.find(&format!("pages/{id}{query}"))["attributes"]["title"].clone();
+    let put = |variants: Value, query: &str| server.put(&format!("/v2/blueprints/pages{query}"), &blueprint(variants));
+
+    put(json!([german, english]), "").expect(200);
+    assert_eq!((title(""), title("?variant=en"), title("?variant=de")), (json!("first"), json!("first"), Value::Null));
+    server
+        .patch(&format!("/v2/resources/pages/{id}?variant=de"), &json!({ "attributes": { "title": "erst" } }))
+        .expect(200);
+
+    let refused = put(json!([english]), "").expect(409);
+    assert_eq!(refused.json()["errors"]["count"], 1);
+    assert_eq!(refused.json()["errors"]["ids"], json!([id]));
+    assert_eq!(title("?variant=de"), "erst");
+    let renamed = json!([{ "name": "English", "slug": "en-GB", "default": true }, german]);
+    put(renamed, "").expect(409);
+    put(json!([english]), "?force=true").expect(200);
+    put(json!([english, german]), "").expect(200);
+    assert_eq!((title(""), title("?variant=de")), (json!("first"), Value::Null), "a variant that comes again is empty");
+    assert_eq!(server.ids("pages?variant=de&filter[title][null]=true"), [id.as_str()]);
+
+    server
+        .patch(&format!("/v2/resources/pages/{id}?variant=de"), &json!({ "attributes": { "title": "zweit" } }))
+        .expect(200);
+    put(json!([]), "").expect(409);
+    put(json!([]), "?force=true").expect(200);
+    assert_eq!(title(""), "first", "when the last ones go, the default's copy stays");
+    assert_eq!(server.ids("pages?filter[title]=first"), [id.as_str()]);
+
+    for (variants, keys) in [
+        (json!([{ "name": "A", "slug": "a" }]), vec!["variants"]),
+        (json!([english, english]), vec!["variants.1.slug", "variants"]),
+        (json!([{ "name": "A", "slug": "1a", "default": true }]), vec!["variants.0.slug"]),
+        (json!([{ "name": "A", "slug": "a_b", "default": true }]), vec!["variants.0.slug"]),
+        (json!([{ "name": "A", "slug": "a".repeat(36), "default": true }]), vec!["variants.0.slug"]),
+        (json!([{ "name": "A", "slug": "", "default": true }]), vec!["variants.0.slug"]),
+        (json!([{ "name": "A", "default": true }]), vec!["variants.0.slug"]),
+        (json!([{ "name": "A", "slug": "a", "default": "yes" }]), vec!["variants.0.default", "variants"]),
+        (json!({}), vec!["variants"]),
+    ] {
+        let reply = put(variants.clone(), "").expect(422);
+        assert_eq!(reply.fault_keys(), keys, "{variants}");
+    }
+    put(json!([{ "name": "A", "slug": "a".repeat(35), "default": true }]), "").expect(200);
+}

@@ -1,0 +1,333 @@
+//! Create, replace, change, delete, and the states (`API.md` 3 and 4.4).
+
+mod kinds;
+
+use serde_json::{Value, json};
+
+use crate::support::{Faults, Server};
+
+const DATE: &str = "2026-03-01T10:00:00.000+00:00";
+const OTHER: &str = "2026-04-01T10:00:00.000+00:00";
+
+fn notes(server: &Server) {
+    let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
+    server.blueprint("notes", json!([field("title", "text"), field("count", "number"), field("place", "address")]));
+}
+
+#[test]
+fn rule_3_states_and_abilities() {
+    let server = Server::start();
+    notes(&server);
+    let create = server.token(&["create"]);
+    let update = server.token(&["update"]);
+    let publish = server.token(&["publish"]);
+    let both = server.token(&["update", "publish"]);
+    let attributes = json!({ "title": "x" });
+    let mut faults = Faults::default();
+    // Before, method, token, body, outcome, `published_at` afterwards.
+    let (draft, published) = (Value::Null, json!(DATE));
+    for (name, before, method, token, body, outcome, after) in [
+        ("patch publishes", &draft, "PATCH", &both, json!({ "published_at": DATE }), "200", &published),
+        ("patch unpublishes", &published, "PATCH", &both, json!({ "published_at": null }), "200", &draft),
+        ("patch moves the date", &draft, "PATCH", &both, json!({ "published_at": OTHER }), "200", &json!(OTHER)),
+        (
+            "patch of a date without publish",
+            &draft,
+            "PATCH",
+            &update,
+            json!({ "published_at": DATE }),
+            "403 FORBIDDEN",
+            &draft,
+        ),
+        (
+            "patch of null without publish",
+            &draft,
+            "PATCH",
+            &update,
+            json!({ "published_at": null }),
+            "403 FORBIDDEN",
+            &draft,
+        ),
+        (
+            "patch of the same date without publish",
+            &published,
+            "PATCH",
+            &update,
+            json!({ "published_at": DATE }),
+            "403 FORBIDDEN",
+            &published,
+        ),
+        ("patch without update", &draft, "PATCH", &publish, json!({ "published_at": DATE }), "403 FORBIDDEN", &draft),
+        ("patch of attributes", &published, "PATCH", &update, json!({ "attributes": attributes }), "200", &published),
+        ("patch of nothing", &published, "PATCH", &update, json!({}), "200", &published),
+        ("put keeps the state", &published, "PUT", &update, json!({ "attributes": attributes }), "200", &published),
+        ("put keeps the draft", &draft, "PUT", &update, json!({ "attributes": attributes }), "200", &draft),
+        (
+            "put moves the date",
+            &published,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": OTHER }),
+            "200",
+            &json!(OTHER),
+        ),
+        (
+            "put publishes",
+            &draft,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": DATE }),
+            "403 FORBIDDEN",
+            &draft,
+        ),
+        (
+            "put unpublishes",
+            &published,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": null }),
+            "403 FORBIDDEN",
+            &published,
+        ),
+        (
+            "put publishes with publish",
+            &draft,
+            "PUT",
+            &both,
+            json!({ "attributes": attributes, "published_at": DATE }),
+            "200",
+            &published,
+        ),
+        (
+            "put unpublishes with publish",
+            &published,
+            "PUT",
+            &both,
+            json!({ "attributes": attributes, "published_at": null }),
+            "200",
+            &draft,
+        ),
+        (
+            "put of null to a draft",
+            &draft,
+            "PUT",
+            &update,
+            json!({ "attributes": attributes, "published_at": null }),
+            "200",
+            &draft,
+        ),
+        (
+            "put with faults tells them first",
+            &draft,
+            "PUT",
+            &update,
+            json!({ "attributes": { "title": 1 }, "published_at": DATE }),
+            "422 VALIDATION_FAILED",
+            &draft,
+        ),
+    ] {
+        let body_before = json!({ "attributes": {}, "published_at": before });
+        let id = server.post("/v2/resources/notes", &body_before).expect(201).data()["id"].as_str().unwrap().to_owned();
+        let path = format!("/v2/resources/notes/{id}");
+        let reply = server.as_token(token).send(method, &path, Some(&body));
+        faults.same(name, reply.outcome(), outcome.to_owned());
+        faults.same(name, &server.get(&path).expect(200).data()["published_at"], after);
+    }
+    for (name, body, after) in [
+        ("create without a date", json!({ "attributes": {} }), &draft),
+        ("create with null", json!({ "attributes": {}, "published_at": null }), &draft),
+        ("create with a date", json!({ "attributes": {}, "published_at": DATE }), &published),
+        (
+            "create in the future",
+            json!({ "attributes": {}, "published_at": "2999-01-01" }),
+            &json!("2999-01-01T00:00:00.000+00:00"),
+        ),
+    ] {
+        let reply = server.as_token(&create).send("POST", "/v2/resources/notes", Some(&body));
+        faults.same(name, reply.outcome(), "201".to_owned());
+        faults.same(name, &reply.data()["published_at"], after);
+    }
+    faults.none();
+}
+
+#[test]
+fn rule_1_2_published_at_is_taken_in_many_forms_and_answered_in_one() {
+    let server = Server::start();
+    notes(&server);
+    let mut faults = Faults::default();
+    for (sent, answered) in [
+        ("2026-11-20T20:42:31.123+00:00", Some("2026-11-20T20:42:31.123+00:00")),
+        ("2026-11-20T20:42:31Z", Some("2026-11-20T20:42:31.000+00:00")),
+        ("2026-11-20t20:42:31z", Some("2026-11-20T20:42:31.000+00:00")),
+        ("2026-11-20T20:42:31.9999Z", Some("2026-11-20T20:42:31.999+00:00")),
+        ("2026-11-20T20:42:31.123456789Z", Some("2026-11-20T20:42:31.123+00:00")),
+        ("2026-11-20T20:42+02", Some("2026-11-20T18:42:00.000+00:00")),
+        ("2026-11-20T20:42:31+0230", Some("2026-11-20T18:12:31.000+00:00")),
+        ("2026-11-20T20:42", Some("2026-11-20T20:42:00.000+00:00")),
+        ("2026-11-20", Some("2026-11-20T00:00:00.000+00:00")),
+        ("2026-11-20 20:42:31Z", None),
+        ("2026-11-20T20:42:60Z", None),
+        ("2026-02-30", None),
+        ("", None),
+        ("now", None),
+        ("1795207351", None),
+    ] {
+        let reply = server.post("/v2/resources/notes", &json!({ "attributes": {}, "published_at": sent }));
+        match answered {
+            Some(answered) => {
+                faults.same(sent, reply.outcome(), "201".to_owned());
+                faults.check(reply.status != 201 || reply.data()["published_at"] == answered, || {
+                    format!("{sent}: {}", reply.text)
+                });
+            }
+            None => {
+                faults.same(sent, reply.outcome(), "422 VALIDATION_FAILED".to_owned());
+                faults.same(sent, reply.fault_keys(), vec!["published_at".to_owned()]);
+            }
+        }
+    }
+    for sent in [json!(5), json!(true), json!({})] {
+        let reply = server.post("/v2/resources/notes", &json!({ "attributes": {}, "published_at": sent }));
+        faults.same(&sent.to_string(), reply.fault_keys(), vec!["published_at".to_owned()]);
+    }
+    faults.none();
+}
+
+#[test]
+fn rule_5_1_create_and_delete() {
+    let server = Server::start();
+    notes(&server);
+    let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "count": 1, "title": "a" } })).expect(201);
+    let data = reply.data();
+    let id = data["id"].as_str().unwrap();
+    let keys: Vec<&String> = data.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["id", "type", "published_at", "created_at", "updated_at", "attributes", "relationships"]);
+    assert_eq!(data["type"], "resource");
+    assert_eq!(data["relationships"], json!({ "blueprint": { "data": { "id": "notes", "type": "blueprint" } } }));
+    // Every field, in the blueprint's order, null where it was never set.
+    assert_eq!(data["attributes"].to_string(), r#"{"title":"a","count":1,"place":null}"#);
+    assert_eq!(data["created_at"], data["updated_at"]);
+    let location = reply.header("location").unwrap();
+    assert_eq!(location, format!("{}/v2/resources/notes/{id}", server.address()));
+    let get = server.get(location.strip_prefix(server.address()).unwrap()).expect(200);
+    assert_eq!(get.data(), data);
+    assert_eq!(get.header("etag"), reply.header("etag"));
+    assert_eq!(get.header("content-type"), Some("application/json"));
+
+    let path = format!("/v2/resources/notes/{id}");
+    let gone = server.delete(&path).expect(204);
+    assert_eq!(gone.text, "");
+    server.get(&path).expect(404);
+    server.delete(&path).expect(404);
+    server.patch(&path, &json!({})).expect(404);
+    assert!(server.ids("notes").is_empty());
+}
+
+#[test]
+fn rule_1_3_ids_and_dates_only_grow() {
+    let server = Server::start();
+    notes(&server);
+    let made: Vec<Value> = (0..50)
+        .map(|n| server.post("/v2/resources/notes", &json!({ "attributes": { "count": n } })).expect(201).data())
+        .collect();
+    for pair in made.windows(2) {
+        assert!(pair[0]["id"].as_str() < pair[1]["id"].as_str());
+        assert!(pair[0]["created_at"].as_str() <= pair[1]["created_at"].as_str());
+    }
+    let id = made[0]["id"].as_str().unwrap();
+    assert_eq!((id.len(), &id[14..15], id), (36, "7", id.to_lowercase().as_str()));
+    let mut last = made[0]["updated_at"].as_str().unwrap().to_owned();
+    for n in 100..130 {
+        let body = json!({ "attributes": { "count": n } });
+        let updated = server.patch(&format!("/v2/resources/notes/{id}"), &body).expect(200).data();
+        assert!(updated["updated_at"].as_str().unwrap() > last.as_str());
+        last = updated["updated_at"].as_str().unwrap().to_owned();
+        assert_eq!(updated["created_at"], made[0]["created_at"]);
+    }
+}
+
+#[test]
+fn rule_5_3_and_5_4_put_patch_and_updated_at() {
+    let server = Server::start();
+    notes(&server);
+    let place = json!({ "street": "s", "postal_code": "p", "city": "c", "country": "d" });
+    let id = server.create("notes", json!({ "title": "a", "count": 1, "place": place }));
+    let path = format!("/v2/resources/notes/{id}");
+    let mut faults = Faults::default();
+    let full = |title: Value, count: Value, place: Value| json!({ "title": title, "count": count, "place": place });
+    for (name, method, attributes, after, changes) in [
+        ("patch of one", "PATCH", json!({ "count": 2 }), full(json!("a"), json!(2), place.clone()), true),
+        ("patch of the same", "PATCH", json!({ "count": 2 }), full(json!("a"), json!(2), place.clone()), false),
+        ("patch of 2.0", "PATCH", json!({ "count": 2.0 }), full(json!("a"), json!(2), place.clone()), false),
+        ("patch of none", "PATCH", json!({}), full(json!("a"), json!(2), place.clone()), false),
+        ("patch to null", "PATCH", json!({ "title": null }), full(Value::Null, json!(2), place.clone()), true),
+        (
+            "objects are replaced whole",
+            "PATCH",
+            json!({ "place": { "city": "x" } }),
+            full(Value::Null, json!(2), json!({ "street": null, "postal_code": null, "city": "x", "country": null })),
+            true,
+        ),
+        ("put", "PUT", json!({ "title": "b" }), full(json!("b"), Value::Null, Value::Null), true),
+        (
+            "put of the same",
+            "PUT",
+            json!({ "title": "b", "count": null }),
+            full(json!("b"), Value::Null, Value::Null),
+            false,
+        ),
+        ("put of none", "PUT", json!({}), full(Value::Null, Value::Null, Value::Null), true),
+    ] {
+        let before = server.get(&path).expect(200);
+        let reply =
+            server.as_token(crate::support::ADMIN).send(method, &path, Some(&json!({ "attributes": attributes })));
+        faults.same(name, reply.outcome(), "200".to_owned());
+        faults.same(name, &reply.data()["attributes"], &after);
+        let (was, is) = (before.data()["updated_at"].clone(), reply.data()["updated_at"].clone());
+        faults.same(name, was != is, changes);
+        faults.same(name, before.header("etag") != reply.header("etag"), changes);
+        faults.same(name, server.get(&path).text, reply.text);
+    }
+    faults.none();
+}
+
+#[test]
+fn rule_1_6_bodies() {
+    let server = Server::start();
+    notes(&server);
+    let id = server.create("notes", json!({ "title": "a" }));
+    let one = format!("/v2/resources/notes/{id}");
+    let list = "/v2/resources/notes".to_owned();
+    let ignored = json!({ "attributes": {}, "id": "x", "type": 5, "created_at": "never", "updated_at": null, "relationships": [] });
+    let mut faults = Faults::default();
+    for (method, path, body, keys) in [
+        ("POST", &list, ignored.clone(), vec![]),
+        ("PUT", &one, ignored.clone(), vec![]),
+        ("PATCH", &one, ignored, vec![]),
+        ("POST", &list, json!({}), vec!["attributes"]),
+        ("POST", &list, json!({ "attributes": null }), vec!["attributes"]),
+        ("POST", &list, json!({ "attributes": [] }), vec!["attributes"]),
+        ("PUT", &one, json!({}), vec!["attributes"]),
+        ("PUT", &one, json!({ "published_at": DATE }), vec!["attributes"]),
+        ("PATCH", &one, json!({ "attributes": null }), vec!["attributes"]),
+        ("PATCH", &one, json!({ "attributes": "x" }), vec!["attributes"]),
+        ("POST", &list, json!({ "attributes": {}, "title": "x" }), vec!["title"]),
+        ("PUT", &one, json!({ "attributes": {}, "is_singular": 1, "status": "draft" }), vec!["is_singular", "status"]),
+        ("PATCH", &one, json!({ "attributes": { "titel": "x", "title": "y" } }), vec!["titel"]),
+    ] {
+        let reply = server.as_token(crate::support::ADMIN).send(method, path, Some(&body));
+        let case = format!("{method} {body}");
+        faults.check((reply.status == 422) != keys.is_empty(), || format!("{case}: {}", reply.text));
+        if reply.status == 422 {
+            faults.same(&case, reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+        }
+    }
+    for body in [json!([]), json!("x"), json!(null), json!(1), json!(true)] {
+        for (method, path) in [("POST", &list), ("PUT", &one), ("PATCH", &one)] {
+            let reply = server.as_token(crate::support::ADMIN).send(method, path, Some(&body));
+            faults.same(&format!("{method} {body}"), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
+        }
+    }
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], Value::Null, "the put above");
+    faults.none();
+}

@@ -1,0 +1,96 @@
+//! Unique fields, singular and read-only blueprints (`API.md` 2.3, 2.4).
+
+use serde_json::json;
+
+use super::DATE;
+use crate::support::{Faults, Server};
+
+#[test]
+fn rule_5_13_unique() {
+    let server = Server::start();
+    let unique = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind, "unique": true });
+    let body = json!({
+        "name": "Pages", "slug": "pages",
+        "variants": [{ "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de" }],
+        "fields": [unique("slug", "slug"), unique("number", "number"), unique("title", "text")],
+    });
+    server.post("/v2/blueprints", &body).expect(201);
+    let first = server.create("pages", json!({ "slug": "a", "number": 1, "title": "" }));
+    let mut faults = Faults::default();
+    for (attributes, query, keys) in [
+        (json!({ "slug": "a" }), "", vec!["slug"]),
+        (json!({ "slug": "A" }), "", vec![]),
+        (json!({ "number": 1.0 }), "", vec!["number"]),
+        (json!({ "slug": "a", "number": 1 }), "", vec!["slug", "number"]),
+        (json!({ "slug": "a" }), "?variant=de", vec![]),
+        (json!({ "slug": "a" }), "?variant=de", vec!["slug"]),
+        (json!({ "title": "" }), "", vec![]),
+        (json!({ "title": null }), "", vec![]),
+    ] {
+        let reply = server.post(&format!("/v2/resources/pages{query}"), &json!({ "attributes": attributes }));
+        let case = format!("{attributes} {query}");
+        faults.same(&case, reply.status, if keys.is_empty() { 201 } else { 422 });
+        faults.same(&case, reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+    }
+    // A value is free again once its owner lets it go, and one's own value is no clash.
+    let path = format!("/v2/resources/pages/{first}");
+    server.patch(&path, &json!({ "attributes": { "slug": "a", "title": "t" } })).expect(200);
+    let second = server.create("pages", json!({ "slug": "b" }));
+    let second_path = format!("/v2/resources/pages/{second}");
+    server.patch(&second_path, &json!({ "attributes": { "slug": "a" } })).expect(422);
+    server.patch(&path, &json!({ "attributes": { "slug": "c" } })).expect(200);
+    server.patch(&second_path, &json!({ "attributes": { "slug": "a" } })).expect(200);
+    server.delete(&second_path).expect(204);
+    server.patch(&path, &json!({ "attributes": { "slug": "a" } })).expect(200);
+    faults.none();
+}
+
+#[test]
+fn rule_5_7_singular() {
+    let server = Server::start();
+    let body = json!({
+        "name": "Settings", "slug": "settings", "kind": "singular_resource",
+        "fields": [{ "name": "Title", "slug": "title", "type": "text", "required": true }],
+    });
+    let blueprint = server.post("/v2/blueprints", &body).expect(201).data();
+    assert_eq!((&blueprint["is_singular"], &blueprint["is_readonly"]), (&json!(true), &json!(false)));
+    let list = server.get("/v2/resources/settings").expect(200).json();
+    assert_eq!(list["meta"]["total"], 1);
+    assert!(list["data"][0]["published_at"].is_string(), "it is created published");
+    assert_eq!(list["data"][0]["attributes"], json!({ "title": null }));
+    let id = list["data"][0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v2/resources/settings/{id}");
+    let mut faults = Faults::default();
+    for (method, path, body, outcome) in [
+        ("POST", "/v2/resources/settings", Some(json!({ "attributes": { "title": "x" } })), "409 SINGULAR_RESOURCE"),
+        ("POST", "/v2/resources/settings", Some(json!({ "attributes": { "title": 1 } })), "409 SINGULAR_RESOURCE"),
+        ("DELETE", &path, None, "409 SINGULAR_RESOURCE"),
+        ("PATCH", &path, Some(json!({ "published_at": null })), "200"),
+        ("PUT", &path, Some(json!({ "attributes": { "title": "x" } })), "200"),
+    ] {
+        let reply = server.as_token(crate::support::ADMIN).send(method, path, body.as_ref());
+        faults.same(&format!("{method} {body:?}"), reply.outcome(), outcome.to_owned());
+    }
+    let view = server.token(&["view"]);
+    for path in [path.as_str(), "/v2/resources/settings", "/v2/resources/settings/export"] {
+        let reply = server.as_token(&view).get(path).expect(200);
+        faults.check(reply.text.contains("\"title\":\"x\""), || format!("a draft is served to every reader: {path}"));
+    }
+    let filtered = server.get("/v2/resources/settings?filter[title]=y").expect(200).json();
+    faults.same("filters apply", &filtered["meta"]["total"], &json!(0));
+    faults.none();
+}
+
+#[test]
+fn rule_5_8_readonly_takes_every_call() {
+    let server = Server::start();
+    let body = json!({ "name": "Messages", "slug": "messages", "kind": "readonly_resource",
+        "fields": [{ "name": "Text", "slug": "text", "type": "text" }] });
+    let blueprint = server.post("/v2/blueprints", &body).expect(201).data();
+    assert_eq!((&blueprint["is_singular"], &blueprint["is_readonly"]), (&json!(false), &json!(true)));
+    let id = server.create("messages", json!({ "text": "a" }));
+    let path = format!("/v2/resources/messages/{id}");
+    server.patch(&path, &json!({ "attributes": { "text": "b" }, "published_at": null })).expect(200);
+    server.put(&path, &json!({ "attributes": { "text": "c" }, "published_at": DATE })).expect(200);
+    server.delete(&path).expect(204);
+}
