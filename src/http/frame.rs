@@ -35,12 +35,8 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(
     if let Some(cors) = cors(cors_origins) {
         framed = framed.layer(cors);
     }
-<<<<<<< HEAD
-    framed.merge(public.layer(CatchPanicLayer::custom(panicked))).layer(middleware::from_fn(request_id::carry))
-=======
-    let public = public.method_not_allowed_fallback(no_method).layer(CatchPanicLayer::custom(panicked));
+    let public = public.layer(CatchPanicLayer::custom(panicked));
     framed.merge(public).layer(middleware::from_fn(drain)).layer(middleware::from_fn(request_id::carry))
->>>>>>> main
 }
 
 async fn no_route(method: Method, uri: Uri) -> Failure {
