@@ -54,10 +54,10 @@ impl Salts {
             self.salts.remove(&day);
             destroy(&self.path(day))?;
         }
-        if let Entry::Vacant(place) = self.salts.entry(today) {
+        if let Entry::Vacant(missing) = self.salts.entry(today) {
             let mut salt = Salt::default();
             getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
-            place.insert(salt);
+            missing.insert(salt);
             self.keep(today, &salt)?;
         }
         Ok(())
