@@ -1,4 +1,4 @@
-//! Analytics: pageviews in, exact figures out (`API.md` 7). Knows nothing of content.
+//! Analytics: pageviews in, exact figures out (`API.md` 4.8). Knows nothing of content.
 //!
 //! One thread owns what changes: it takes pageviews from a bounded queue, counts them, and writes them to a log of its
 //! own that is synced several times a second. Days that are over are folded into parts: what their pageviews add up to,

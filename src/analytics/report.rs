@@ -1,4 +1,4 @@
-//! The reports: which question takes which parameters, and what its answer looks like (`API.md` 4.8 and 7).
+//! The reports: which question takes which parameters, and what its answer looks like (`API.md` 4.8).
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

@@ -5,6 +5,7 @@
 //! store and no backup.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -53,10 +54,10 @@ impl Salts {
             self.salts.remove(&day);
             destroy(&self.path(day))?;
         }
-        if !self.salts.contains_key(&today) {
+        if let Entry::Vacant(missing) = self.salts.entry(today) {
             let mut salt = Salt::default();
             getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
-            self.salts.insert(today, salt);
+            missing.insert(salt);
             self.keep(today, &salt)?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Analytics (`API.md` 4.8 and 7): reports, the intake of pageviews, the script that sends them, imports.
+//! Analytics (`API.md` 4.8): reports, the intake of pageviews, the script that sends them, imports.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sites: what pageviews are of, named by their host (`API.md` 7.8).
+//! Sites: what pageviews are of, named by their host (`API.md` 4.8.1).
 
 use url::Url;
 

@@ -1,4 +1,4 @@
-//! Analytics: every figure against the definitions of `API.md` 7, computed naively over a list of pageviews.
+//! Analytics: every figure against the definitions of `API.md` 4.8, computed naively over a list of pageviews.
 
 mod endpoints;
 mod intake;
