@@ -33,7 +33,7 @@ async fn blueprint(content: &Content, slug: &str) {
 }
 
 async fn fill(content: &Content, slug: &str, count: usize) {
-    let mut import = content.import(&access(), slug).unwrap();
+    let mut import = content.import(&access(), slug, "").unwrap();
     for n in 0..count {
         let line = json!({ "key": format!("k{n}"), "attributes": { "title": format!("title {n}") } }).to_string();
         import.push(line.as_bytes()).await.unwrap();

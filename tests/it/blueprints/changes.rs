@@ -49,10 +49,11 @@ fn rule_6_changes_survive_a_restart() {
     server.blueprint("notes", json!([text("a"), text("b")]));
     let id = server.create("notes", json!({ "a": "1", "b": "2" }));
     put(&server, json!([text("b")]), "").expect(200);
-    put(&server, json!([text("b"), text("a")]), "").expect(200);
+    put(&server, json!([typed("b", "slug", json!({})), text("a")]), "").expect(200);
     server.kill_and_restart();
     assert_eq!(server.find(&format!("notes/{id}"))["attributes"].to_string(), r#"{"b":"2","a":null}"#);
-    assert_eq!(server.ids("notes?filter[a][null]=true&filter[b]=2"), [id.as_str()]);
+    assert_eq!(server.ids("notes?filter[a][null]=true&filter[b]=2"), [id.as_str()], "also in its new type");
+    server.patch(&format!("/v2/resources/notes/{id}"), &json!({ "attributes": { "b": "two words" } })).expect(422);
 }
 
 #[test]

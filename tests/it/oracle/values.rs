@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::corpus::{ATOMS, COLORS, DATES, EMAILS, LINKS, NUMBERS, SLUG_ATOMS, TIMES};
+use super::corpus::{ATOMS, COLORS, DATES, EMAILS, LINKS, NUMBERS, SLUG_ATOMS, TAGS, TIMES};
 use super::random::Random;
 
 /// The 21 field types.
@@ -112,8 +112,10 @@ pub(crate) fn text(random: &mut Random) -> String {
         0 => String::new(),
         1 | 2 => {
             // Beyond the 256 code points that collation looks at, with what differs on either side of the border.
-            let (head, tail) = (random.text(&["x", "é", "漢", "e\u{301}"]), random.text(ATOMS));
-            head.repeat(random.within(125, 300)) + &tail
+            let (head, count) =
+                random.pick(&[("x", 255), ("x", 254), ("漢", 255), ("é", 256), ("e\u{301}", 127), ("x", 300)]);
+            let tail: String = (0..random.within(1, 3)).map(|_| *random.pick(ATOMS)).collect();
+            head.repeat(*count) + &tail
         }
         3 => (0..300).map(|_| *random.pick(ATOMS)).collect(),
         4..=6 => random.pick(NUMBERS).to_string() + &random.text(&["", "", "", ".0", "e1", " "]),
@@ -129,13 +131,18 @@ fn html(random: &mut Random) -> String {
     let mut html = String::new();
     for _ in 0..random.below(4) {
         let inside = escaped(random);
-        html.push_str(&match random.below(14) {
+        html.push_str(&match random.below(17) {
             0 => format!("<p>{inside}</p>"),
             1 => format!("<p>{inside}<b>{}</b>{}</p>", escaped(random), escaped(random)),
             2 => format!("<h2>{inside}</h2>"),
             3 => format!("<ul><li>{inside}<li>{}</ul>", escaped(random)),
             4 => format!("{inside}<br>{}", escaped(random)),
             5 => format!("<table><tr><td>{inside}</td><td>{}</td></tr></table>", escaped(random)),
+            15 => format!(
+                "<table>{}<caption>{inside}</caption><thead><tr><th>{}</th></tr></thead><tfoot><tr><td>x</table>",
+                escaped(random),
+                escaped(random),
+            ),
             6 => format!("<em>{inside}</em>"),
             7 => format!("<a href=\"/a\" title=\"a>b\">{inside}</a>"),
             8 => format!("<pre>\n{inside}\n  x</pre>"),
@@ -143,6 +150,10 @@ fn html(random: &mut Random) -> String {
             10 => format!("<img src=\"/a.png\" alt=\"<p>\">{inside}"),
             11 => format!("<!-- {inside} --><div>{}", escaped(random)),
             12 => format!("<b>a</b><i>b</i>{inside}<span>c</span>"),
+            13 | 14 => {
+                let tag = random.pick(TAGS);
+                format!("{}<{tag}>{inside}</{tag}>{}", escaped(random), escaped(random))
+            }
             _ => inside,
         });
     }

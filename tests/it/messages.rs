@@ -1,0 +1,330 @@
+//! Every message that a client can be told, once: read them in the snapshot as a user would.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Reply, Server};
+
+/// What is asked, and the answer's error as text.
+struct Told {
+    text: String,
+    /// What differs from run to run, and what stands for it.
+    names: Vec<(String, &'static str)>,
+}
+
+impl Told {
+    fn part(&mut self, title: &str) {
+        write!(self.text, "\n## {title}\n").unwrap();
+    }
+
+    fn tell(&mut self, asked: &str, reply: &Reply) {
+        assert!(reply.status >= 400, "{asked}: {}", reply.text);
+        let body = reply.json();
+        let mut entry = format!("\n{asked}\n  {} {}: {}\n", reply.status, reply.code(), reply.message());
+        for (field, faults) in body["errors"]["fields"].as_object().into_iter().flatten() {
+            for fault in faults.as_array().unwrap() {
+                writeln!(entry, "    {field}: {}", fault.as_str().unwrap()).unwrap();
+            }
+        }
+        for (value, name) in &self.names {
+            entry = entry.replace(value, name);
+        }
+        self.text.push_str(&entry);
+    }
+
+    fn ask(&mut self, server: &Server, token: &str, method: &str, path: &str, body: Option<Value>) {
+        let reply = server.as_token(token).send(method, path, body.as_ref());
+        let shown: String = body.map(|body| format!(" {body}")).unwrap_or_default().chars().take(200).collect();
+        self.tell(&format!("{method} {path}{shown}"), &reply);
+    }
+
+    /// A body as it stands.
+    fn send(&mut self, server: &Server, asked: &str, headers: &[(&str, &str)], body: &[u8]) {
+        let reply = server.raw("POST", "/v2/resources/notes", headers, body);
+        self.tell(&format!("POST /v2/resources/notes {asked}"), &reply);
+    }
+}
+
+fn world() -> Server {
+    let server = Server::start_with(&["--max-body-bytes", "20000"]);
+    let types = [
+        "text",
+        "rich-text",
+        "html-page",
+        "slug",
+        "email",
+        "link",
+        "image",
+        "boolean",
+        "color",
+        "number",
+        "date",
+        "datetime",
+        "address",
+    ];
+    let mut fields: Vec<Value> = types.iter().map(|kind| json!({ "name": kind, "slug": kind, "type": kind })).collect();
+    let with = |slug: &str, kind: &str, settings: Value| json!({ "name": slug, "slug": slug, "type": kind, "settings": settings });
+    fields.extend([
+        with("enum", "enum", json!({ "values": ["red", "green"] })),
+        with("free", "enum", json!({})),
+        with("multi", "multi-enum", json!({ "values": ["red", "green"] })),
+        with("money", "money", json!({ "currencies": ["EUR", "USD"] })),
+        with("duration", "duration", json!({ "min": 1, "max": 5 })),
+        with("reference", "reference", json!({ "blueprint": "notes" })),
+        with("references", "references", json!({ "blueprint": "notes" })),
+        with("user", "user", json!({ "role": "editor" })),
+    ]);
+    fields.push(json!({ "name": "Must", "slug": "must", "type": "text", "required": true }));
+    fields.push(json!({ "name": "Once", "slug": "once", "type": "text", "unique": true }));
+    let variants = json!([{ "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de" }]);
+    server
+        .post("/v2/blueprints", &json!({ "name": "Notes", "slug": "notes", "fields": fields, "variants": variants }))
+        .expect(201);
+    server.blueprint("empty", json!([]));
+    let singular = json!({ "name": "Settings", "slug": "settings", "kind": "singular_resource", "fields": [] });
+    server.post("/v2/blueprints", &singular).expect(201);
+    server
+}
+
+#[test]
+fn messages_say_what_was_wrong_where_and_what_would_be_right() {
+    let server = world();
+    let note = server.create("notes", json!({ "must": "x", "once": "taken" }));
+    let setting = server.ids("settings").remove(0);
+    server.member("ada", None);
+    let view = server.token(&["view"]);
+    let update = server.token(&["update"]);
+    let missing = "0192b3c4-0000-7000-8000-000000000000";
+    let mut told = Told { text: String::new(), names: vec![(note.clone(), "NOTE"), (setting.clone(), "SETTING")] };
+    let one = format!("/v2/resources/notes/{note}");
+
+    told.part("Requests");
+    told.ask(&server, ADMIN, "GET", "/v2/nowhere", None);
+    told.ask(&server, ADMIN, "DELETE", "/v2/resources/notes", None);
+    told.ask(&server, "", "GET", "/v2/resources/notes", None);
+    told.ask(&server, "unknown", "GET", "/v2/resources/notes", None);
+    told.ask(&server, "bnd_damaged", "GET", "/v2/resources/notes", None);
+    told.ask(&server, &view, "GET", "/v2/tokens", None);
+    told.ask(&server, &update, "GET", "/v2/blueprints", None);
+    told.ask(&server, ADMIN, "GET", "/v2/resources/nothing", None);
+    told.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes/{missing}"), None);
+    told.ask(&server, ADMIN, "GET", "/v2/resources/notes/%ff", None);
+    told.ask(&server, ADMIN, "GET", "/v2/members/99", None);
+    told.ask(&server, ADMIN, "DELETE", "/v2/tokens/x", None);
+
+    told.part("Parameters");
+    for query in [
+        "page=0",
+        "per_page=101",
+        "page=1&page=2",
+        "search=%ff",
+        "variant=fr",
+        "fallback=fr",
+        "fields=",
+        "fields=nothing",
+        "exclude=attributes.nothing",
+        "sort=",
+        "sort=nothing",
+        "filter=x",
+        "filter%5Btext=x",
+        "filter%5Bnothing%5D=x",
+        "filter%5Btext%5D%5Blike%5D=x",
+        "filter%5Bcreated_at%5D%5Bcontains%5D=x",
+        "filter%5Bcreated_at%5D=x",
+        "filter%5Bpublished%5D%5Bgt%5D=1",
+        "filter%5Bid%5D%5Bgt%5D=1",
+        "filter%5Btext%5D%5Bnull%5D=maybe",
+        "filter%5Bnumber%5D%5Bbetween%5D=1",
+        "filter%5Btext%5D%5Bhas%5D=x",
+        "filter%5Bdatetime%5D=x",
+        "filter%5Bmoney.cents%5D=1",
+    ] {
+        told.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes?{query}"), None);
+    }
+    told.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=xml", None);
+    told.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=csv&all_variants=true", None);
+    told.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty?force=maybe", None);
+
+    told.part("Bodies");
+    let json_type = [("content-type", "application/json")];
+    told.send(&server, "no type", &[], b"{}");
+    told.send(&server, "text/plain", &[("content-type", "text/plain")], b"{}");
+    told.send(&server, "too large", &json_type, &[b' '; 20_001]);
+    for body in [
+        "",
+        "{",
+        "{\"a\":1,\n \"a\":2}",
+        "{} x",
+        "\u{feff}{}",
+        "{\"a\":\"\\ud800\"}",
+        "{\"a\":1e999}",
+        "{'a':1}",
+        "{\"a\":01}",
+        "{\"a\":\"\u{1}\"}",
+        "nul",
+        "[1,]",
+    ] {
+        told.send(&server, &format!("`{}`", body.escape_debug()), &json_type, body.as_bytes());
+    }
+    told.send(&server, "`{\"a\":\"\\xff\"}`", &json_type, b"{\"a\":\"\xff\"}");
+    told.send(&server, "65 levels", &json_type, "[".repeat(65).as_bytes());
+    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!([])));
+    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({})));
+    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({ "attributes": [] })));
+    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({ "attributes": { "must": "x" }, "title": 1 })));
+    told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "published_at": "soon" })));
+    told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { "nothing": 1 } })));
+    told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { "must": "", "text": 1 } })));
+
+    told.part("Values");
+    for (field, values) in values(missing) {
+        for value in values {
+            told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { field: value } })));
+        }
+    }
+    let second = json!({ "attributes": { "must": "x", "once": "taken" } });
+    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(second));
+
+    told.part("States");
+    told.ask(&server, &update, "PATCH", &one, Some(json!({ "published_at": null })));
+    told.ask(&server, &update, "PUT", &one, Some(json!({ "attributes": { "must": "x" }, "published_at": null })));
+    told.ask(&server, ADMIN, "POST", "/v2/resources/settings", Some(json!({ "attributes": {} })));
+    told.ask(&server, ADMIN, "DELETE", &format!("/v2/resources/settings/{setting}"), None);
+    let stale = server.raw("DELETE", &one, &[("if-match", "\"0-0\"")], b"");
+    told.tell(&format!("DELETE {one} with If-Match"), &stale);
+
+    told.part("Blueprints, tokens and members");
+    for body in blueprints() {
+        told.ask(&server, ADMIN, "POST", "/v2/blueprints", Some(body));
+    }
+    told.ask(
+        &server,
+        ADMIN,
+        "PUT",
+        "/v2/blueprints/empty",
+        Some(json!({ "name": "E", "slug": "other", "fields": [] })),
+    );
+    told.ask(
+        &server,
+        ADMIN,
+        "PUT",
+        "/v2/blueprints/empty",
+        Some(json!({ "name": "E", "kind": "singular_resource", "fields": [] })),
+    );
+    let narrow = json!({ "name": "Notes", "fields": [{ "name": "Must", "slug": "must", "type": "number" }] });
+    told.ask(&server, ADMIN, "PUT", "/v2/blueprints/notes", Some(narrow));
+    told.ask(&server, ADMIN, "DELETE", "/v2/blueprints/notes", None);
+    server.blueprint("links", json!([{ "name": "To", "type": "reference", "settings": { "blueprint": "empty" } }]));
+    told.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty", None);
+    for body in [
+        json!({ "name": "", "abilities": ["look"], "blueprints": "all", "expires_at": "soon", "x": 1 }),
+        json!({ "name": "x", "abilities": [] }),
+        json!({ "name": "x", "abilities": ["manage"], "blueprints": ["notes"] }),
+        json!({ "name": "x", "abilities": ["view"], "blueprints": ["nothing"] }),
+    ] {
+        told.ask(&server, ADMIN, "POST", "/v2/tokens", Some(body));
+    }
+    told.ask(&server, ADMIN, "POST", "/v2/members", Some(json!({ "name": 1, "email": "x", "role": "two words" })));
+    told.ask(&server, ADMIN, "POST", "/v2/members", Some(json!({ "name": "Ada", "email": "ada@example.org" })));
+
+    told.part("Lines of an import");
+    for line in [
+        "{\"key\":\"\",\"id\":\"x\",\"created_at\":\"x\",\"attributes\":{},\"x\":1}",
+        "{\"attributes\":{},\"variants\":{}}",
+        "{\"variants\":[]}",
+        "{\"variants\":{\"fr\":{},\"de\":1}}",
+        "{\"attributes\":{\"reference\":\"no such key\"}}",
+    ] {
+        let reply = server.raw(
+            "POST",
+            "/v2/resources/notes/import",
+            &[("content-type", "application/x-ndjson")],
+            line.as_bytes(),
+        );
+        let answer = Reply { status: 422, ..reply };
+        told.tell(line, &answer);
+    }
+    same_as_kept(&told.text);
+}
+
+/// Compares with the kept messages; with `BINDERY_KEEP_MESSAGES=1` keeps these instead.
+fn same_as_kept(told: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/messages.txt");
+    if std::env::var_os("BINDERY_KEEP_MESSAGES").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, told).unwrap();
+        return;
+    }
+    let kept = fs::read_to_string(&path).unwrap();
+    let (kept, told): (Vec<&str>, Vec<&str>) = (kept.split("\n\n").collect(), told.split("\n\n").collect());
+    let changed: Vec<&str> = told.iter().filter(|entry| !kept.contains(*entry)).copied().collect();
+    let gone: Vec<&str> = kept.iter().filter(|entry| !told.contains(*entry)).copied().collect();
+    let how = "read them; BINDERY_KEEP_MESSAGES=1 keeps what is told now";
+    assert!(
+        changed.is_empty() && gone.is_empty(),
+        "told now:\n{}\n\nkept:\n{}\n\n{how}",
+        changed.join("\n"),
+        gone.join("\n")
+    );
+}
+
+/// Values that their fields do not take.
+fn values(missing: &str) -> Vec<(&'static str, Vec<Value>)> {
+    vec![
+        ("text", vec![json!(1)]),
+        ("rich-text", vec![json!([]), json!("<b>".repeat(600))]),
+        (
+            "html-page",
+            vec![json!(1), json!({ "html": 1, "css": null, "blocks": [1], "js": "" }), json!({ "blocks": 1 })],
+        ),
+        ("slug", vec![json!(""), json!("two words"), json!(5)]),
+        ("email", vec![json!("x"), json!("x".repeat(255))]),
+        ("link", vec![json!("x"), json!("a b"), json!("javascript:x")]),
+        ("image", vec![json!("mailto:a@b.c")]),
+        ("boolean", vec![json!("yes")]),
+        ("color", vec![json!("red")]),
+        ("number", vec![json!("1"), json!(1e17)]),
+        ("date", vec![json!("2026-02-30")]),
+        ("datetime", vec![json!("2026-02-30T00:00:00Z")]),
+        ("address", vec![json!("x"), json!({ "city": 1, "town": "x" })]),
+        ("enum", vec![json!("blue"), json!(1)]),
+        ("free", vec![json!("")]),
+        ("multi", vec![json!("red"), json!(["red", "red", "blue", 1])]),
+        ("money", vec![json!(1), json!({ "amount": "x", "cents": 1 }), json!({ "amount": 1, "currency": "XXX" })]),
+        ("duration", vec![json!(0), json!("x")]),
+        ("reference", vec![json!("x"), json!(missing)]),
+        ("references", vec![json!("x"), json!([missing, "x", missing]), json!([missing])]),
+        ("user", vec![json!("ada"), json!(1), json!(99)]),
+    ]
+}
+
+fn blueprints() -> Vec<Value> {
+    let field = |field: Value| json!({ "name": "X", "fields": [field] });
+    let settings = |kind: &str, settings: Value| field(json!({ "name": "F", "type": kind, "settings": settings }));
+    vec![
+        json!([]),
+        json!({}),
+        json!({ "name": "", "slug": "No Slug", "kind": "x", "icon": 1, "record_title": "x", "seo": { "title": "x" }, "fields": [], "y": 1 }),
+        json!({ "name": "日本", "fields": [] }),
+        json!({ "name": "Notes", "fields": [] }),
+        json!({ "name": "x".repeat(1001), "fields": {} }),
+        json!({ "name": "X", "fields": [1, {}, { "name": "日本", "type": "x", "description": 1, "required": 1, "y": 1 }] }),
+        json!({ "name": "X", "fields": [{ "name": "A", "type": "text" }, { "name": "A", "type": "text" }] }),
+        field(json!({ "name": "Id", "type": "text" })),
+        field(json!({ "name": "B", "type": "boolean", "unique": true })),
+        json!({ "name": "X", "fields": [], "variants": [{ "slug": "1" }, { "slug": "a" }, { "slug": "a", "x": 1 }] }),
+        settings("text", json!({ "max": 1 })),
+        settings("enum", json!({ "values": [], "max": 1 })),
+        settings("enum", json!({ "values": ["a", "a", ""] })),
+        settings("multi-enum", json!({ "values": 1 })),
+        settings("money", json!({ "currencies": ["XXX"], "default_currency": "EUR" })),
+        settings("duration", json!({ "unit": "weeks", "min": 2, "max": 1 })),
+        settings("reference", json!({})),
+        settings("reference", json!({ "blueprint": "nothing" })),
+        settings("references", json!({ "blueprint": "No" })),
+        settings("user", json!({ "role": 1 })),
+    ]
+}
