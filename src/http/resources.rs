@@ -217,7 +217,7 @@ fn answer_lines(answers: &[ImportLine]) -> String {
     for ImportLine { index, result } in answers {
         let line = match result {
             Ok((id, op)) => serde_json::json!({ "index": index, "id": id.to_string(), "op": op }),
-            Err(error) => serde_json::json!({ "index": index, "errors": error_object(&error) }),
+            Err(error) => serde_json::json!({ "index": index, "errors": error_object(error) }),
         };
         out.push_str(&line.to_string());
         out.push('\n');
