@@ -88,7 +88,8 @@ fn print(line: &str) {
 }
 
 fn start_log(filter: &str) {
-    let filter = tracing_subscriber::EnvFilter::new(filter);
+    // The HTML parser warns of what people send, which is theirs to send; a filter that names it has the last word.
+    let filter = tracing_subscriber::EnvFilter::new(format!("html5ever=error,{filter}"));
     // A second start in one process keeps the first subscriber.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
