@@ -23,9 +23,6 @@ mod salts;
 mod session;
 mod worker;
 
-#[cfg(test)]
-mod tests;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 const REMEMBERED: usize = 4096;
 
 /// What no list of robots has, and no browser says: libraries, feed readers, monitors and headless browsers.
-const PROGRAMS: [&str; 26] = [
+const PROGRAMS: [&str; 29] = [
     "feedparser",
     "feedburner",
     "feedly",
@@ -36,6 +36,9 @@ const PROGRAMS: [&str; 26] = [
     "scrapy",
     "chatgpt-user",
     "ureq",
+    "dalvik/",
+    "libfetch",
+    "portscout",
 ];
 
 /// What a user agent tells.
@@ -101,6 +104,7 @@ fn device(user_agent: &str, category: &str) -> &'static str {
         _ if is_phone => "mobile",
         "smartphone" | "mobilephone" => "mobile",
         "pc" => "desktop",
+        _ if says(&["Windows NT", "Macintosh", "X11", "CrOS"]) => "desktop",
         _ => "unknown",
     }
 }
@@ -122,4 +126,70 @@ fn browser_name(name: &str) -> &'static str {
         ("Google Search App", "Google Search App"),
     ];
     KNOWN.iter().find(|(known, _)| name.starts_with(known)).map_or("unknown", |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_and_browsers_are_told_and_robots_known() {
+        let table = [
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36 OPR/115.0.0.0",
+                Some(("desktop", "Opera")),
+            ),
+            (
+                "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15",
+                Some(("desktop", "Safari")),
+            ),
+            (
+                "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
+                Some(("desktop", "Chrome")),
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 6.1; WOW64; Trident/7.0; rv:11.0) like Gecko",
+                Some(("desktop", "Internet Explorer")),
+            ),
+            (
+                "Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.2; SV1; .NET CLR 2.0.50727)",
+                Some(("desktop", "Internet Explorer")),
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36",
+                Some(("mobile", "Chrome")),
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 14; SM-S928B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/26.0 Chrome/122.0.0.0 Mobile Safari/537.36",
+                Some(("mobile", "Samsung Internet")),
+            ),
+            ("Mozilla/5.0 (Android 14; Mobile; rv:132.0) Gecko/132.0 Firefox/132.0", Some(("mobile", "Firefox"))),
+            (
+                "Mozilla/5.0 (Linux; Android 14; SM-X910) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
+                Some(("tablet", "Chrome")),
+            ),
+            (
+                "Mozilla/5.0 (iPad; CPU OS 12_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/12.1.2 Mobile/15E148 Safari/604.1",
+                Some(("tablet", "Safari")),
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/131.0.6778.73 Mobile/15E148 Safari/604.1",
+                Some(("mobile", "Chrome")),
+            ),
+            ("Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", None),
+            (
+                "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; ClaudeBot/1.0; +claudebot@anthropic.com)",
+                None,
+            ),
+            ("Wget/1.21.4", None),
+            ("Go-http-client/1.1", None),
+            ("", None),
+        ];
+        let mut agents = Agents::new();
+        for (user_agent, right) in table {
+            let right = right.map(|(device, browser)| Agent { device, browser });
+            assert_eq!(agents.read(user_agent), right, "{user_agent}");
+            assert_eq!(agents.read(user_agent), right, "remembered: {user_agent}");
+        }
+    }
 }

@@ -255,13 +255,14 @@ impl Figures<'_> {
     }
 
     fn referrer_trends(&self, period: Period) -> io::Result<Value> {
-        let mut rows = self.count_shares(period, Trait::Referrer)?;
-        for (name, previous, _) in self.count_shares(period.previous(), Trait::Referrer)? {
-            match rows.iter_mut().find(|row| row.0 == name) {
-                Some(row) => row.2 = previous,
-                None => rows.push((name, 0, previous)),
-            }
+        let mut counts: HashMap<Name, (u64, u64)> = HashMap::new();
+        for (name, current, _) in self.count_shares(period, Trait::Referrer)? {
+            counts.entry(name).or_default().0 = current;
         }
+        for (name, previous, _) in self.count_shares(period.previous(), Trait::Referrer)? {
+            counts.entry(name).or_default().1 = previous;
+        }
+        let rows = counts.into_iter().map(|(name, (current, previous))| (name, current, previous)).collect();
         let rows = top(rows, usize::MAX, self.names).into_iter();
         let rows = rows.map(|(name, current, previous)| {
             json!({ "referrer": &*self.names.text(name), "current": current, "previous": previous,

@@ -85,7 +85,7 @@ pub(crate) fn plan(
 pub(crate) fn conflict(conflict: Conflict) -> Error {
     let count = conflict.count;
     let text = format!(
-        "{count} stored resources stand against this change: they hold values that it would make invalid or drop; \
+        "stored resources stand against this change ({count}): they hold values that it would make invalid or drop; \
          change those first (`?dry_run=true` shows the plan)"
     );
     Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
@@ -14,8 +15,10 @@ use crate::content::Content;
 use crate::content::command::{
     Command, CopyDraft, Effect, Extent, Faults, ImportItem, Item, ItemOutcome, Missing, Outcome, Write,
 };
+use crate::content::idempotency::{Done, Keep};
 use crate::content::prepare::{self, Workbench, into_object, kind_of, unknown_keys};
 use crate::content::reading::visible;
+use crate::content::working::Working;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
@@ -36,6 +39,7 @@ pub struct Import {
     content: Content,
     access: Access,
     slug: String,
+    raw_query: String,
     blueprint: Arc<Blueprint>,
     /// The variant that `attributes` of a line are written to.
     variant: u16,
@@ -68,6 +72,7 @@ impl Content {
             content: self.clone(),
             access: access.clone(),
             slug: slug.to_owned(),
+            raw_query: raw_query.to_owned(),
             blueprint,
             variant,
             lines: Vec::new(),
@@ -136,6 +141,33 @@ impl Import {
         self.write(items).await
     }
 
+    /// Does a whole import in one transaction, once under its key.
+    ///
+    /// # Errors
+    /// `OVERLOADED`, `INTERNAL`, `NOT_FOUND` if the blueprint went away: nothing was applied.
+    pub async fn once(mut self, body: Bytes, keep: Keep<Vec<ImportLine>>) -> Result<Done<Vec<ImportLine>>> {
+        loop {
+            let (blueprint, body) = (Arc::clone(&self.blueprint), body.clone());
+            let (shared, variant) = (Arc::clone(&self.content.shared), self.variant);
+            let items = tokio::task::spawn_blocking(move || {
+                let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
+                let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+                lines.map(|line| prepare_line(bench, line)).map(last_try).collect()
+            });
+            let items = items.await.map_err(Error::internal)?;
+            let command = Command::Write(Write { blueprint: Arc::clone(&self.blueprint), items });
+            let keeping = keep.for_command(|outcome: &Outcome, _: &Working<'_>| lines_of(outcome));
+            match self.content.submit_keeping(command, Some(keeping)).await? {
+                Outcome::Kept(answer) => return Ok(Done::Kept(answer)),
+                Outcome::Stale => {
+                    self.blueprint = Arc::clone(&visible(&self.content.state(), &self.access, &self.slug)?.blueprint);
+                    self.variant = WriteParams::parse(&self.raw_query, &self.blueprint)?.variant;
+                }
+                outcome => return Ok(Done::Now(lines_of(&outcome)?)),
+            }
+        }
+    }
+
     /// Writes prepared items; those that wait for a later line are set aside.
     async fn write(&mut self, items: Vec<(u64, Item)>) -> Result<Vec<ImportLine>> {
         let (indices, items): (Vec<u64>, Vec<Item>) = items.into_iter().unzip();
@@ -153,12 +185,7 @@ impl Import {
         for (index, outcome) in indices.into_iter().zip(outcomes) {
             match outcome {
                 ItemOutcome::Done(written) => {
-                    let op = match written.effect {
-                        Effect::Created => "created",
-                        Effect::Updated => "updated",
-                        Effect::Deleted => "deleted",
-                    };
-                    answers.push(ImportLine { index, result: Ok((written.id, op)) });
+                    answers.push(ImportLine { index, result: Ok((written.id, op(written.effect))) });
                 }
                 ItemOutcome::Failed(error) => answers.push(ImportLine { index, result: Err(error) }),
                 ItemOutcome::Waiting(item) => self.waiting.push((index, *item)),
@@ -183,9 +210,41 @@ impl Import {
             }
         }
         let waiting = std::mem::take(&mut self.waiting);
-        let last_try = |(index, item)| (index, Item::Import(ImportItem { missing: Missing::Refuse, ..item }));
-        answers.extend(self.write(waiting.into_iter().map(last_try).collect()).await?);
+        let items = waiting.into_iter().map(|(index, item)| (index, last_try(Item::Import(item))));
+        answers.extend(self.write(items.collect()).await?);
         Ok(answers)
+    }
+}
+
+/// The item, for which no later line of another transaction brings what it relates to.
+fn last_try(item: Item) -> Item {
+    match item {
+        Item::Import(item) => Item::Import(ImportItem { missing: Missing::Refuse, ..item }),
+        other => other,
+    }
+}
+
+/// The answer lines of an import in one transaction.
+fn lines_of(outcome: &Outcome) -> Result<Vec<ImportLine>> {
+    let Outcome::Written(outcomes) = outcome else {
+        return Err(Error::internal("an import with another command's outcome"));
+    };
+    let lines = (0..).zip(outcomes).map(|(index, outcome)| {
+        let result = match outcome {
+            ItemOutcome::Done(written) => Ok((written.id, op(written.effect))),
+            ItemOutcome::Failed(error) => Err(error.clone()),
+            ItemOutcome::Waiting(_) => Err(Error::internal("a line that waits for another transaction")),
+        };
+        ImportLine { index, result }
+    });
+    Ok(lines.collect())
+}
+
+fn op(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Created => "created",
+        Effect::Updated => "updated",
+        Effect::Deleted => "deleted",
     }
 }
 

@@ -233,7 +233,7 @@ fn check_deletable(state: &State, slug: &str) -> Result<()> {
     let collection = state.collection(slug)?;
     let count = collection.snapshot.total();
     if count > 0 && collection.blueprint.kind != Kind::Singular {
-        let text = format!("`{slug}` has {count} resources; delete them first, or add `?force=true`");
+        let text = format!("`{slug}` still has resources ({count}); delete them first, or add `?force=true`");
         let conflict = Conflict { count, ids: evolve::first_ids(&collection.snapshot)? };
         return Err(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) });
     }

@@ -28,8 +28,6 @@ use rate::RateLimit;
 
 mod rate;
 mod script;
-#[cfg(test)]
-mod tests;
 
 /// The longest event that is taken.
 const MAX_EVENT_BYTES: usize = 64 << 10;

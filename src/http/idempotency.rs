@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{ETAG, HeaderName, LOCATION};
+use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -24,8 +24,8 @@ use crate::model::error::{Error, Result};
 /// The header that a client's key comes in.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The headers that are kept with an answer; its type is always JSON.
-const KEPT_HEADERS: [HeaderName; 2] = [ETAG, LOCATION];
+/// The headers that are kept with an answer; its type, where it is not JSON.
+const KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
 
 /// A `POST` of JSON whose body is still to be read.
 #[derive(Debug)]
@@ -95,8 +95,13 @@ pub(super) type Wording<T> = Arc<dyn Fn(&T) -> Plain + Send + Sync>;
 
 /// What the committer needs to keep the answer to a request that has a key.
 pub(super) fn keep<T: 'static>(once: Option<Once>, wording: &Wording<T>) -> Option<Keep<T>> {
+    once.map(|once| keeping(once, wording))
+}
+
+/// The same for a request that has one.
+pub(super) fn keeping<T: 'static>(once: Once, wording: &Wording<T>) -> Keep<T> {
     let wording = Arc::clone(wording);
-    once.map(|once| Keep::new(once, move |result| word(result, &wording)))
+    Keep::new(once, move |result| word(result, &wording))
 }
 
 /// The answer to a request that is done.
@@ -176,7 +181,9 @@ fn read_plain(bytes: &[u8]) -> Option<Plain> {
 impl IntoResponse for Plain {
     fn into_response(self) -> Response {
         let mut response = respond::json(self.status, self.body);
-        response.headers_mut().extend(self.headers);
+        for (name, value) in self.headers {
+            response.headers_mut().insert(name, value);
+        }
         response
     }
 }

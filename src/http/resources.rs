@@ -18,6 +18,9 @@ use crate::content::{self, Created, Etags, Export, ImportLine};
 use crate::model::ability::Ability;
 use crate::model::error::Error;
 
+/// The types of an import's body; the first is that of its answer.
+const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/json"];
+
 /// How many pieces of a streamed answer may wait for the client.
 const PIECES_IN_FLIGHT: usize = 4;
 
@@ -162,14 +165,25 @@ pub(super) async fn import(
     Bearer(access): Bearer,
     Path(blueprint): Path<String>,
     RawQuery(raw): RawQuery,
-    body: JsonBody,
+    request: Post,
 ) -> Answer {
+    let (body, once) = match request.begin(&app, &access, Ability::Manage).await? {
+        Begun::New { body, once } => (body, once),
+        Begun::Kept(kept) => return Ok(kept),
+    };
     let import = app.content.import(&access, &blueprint, &raw.unwrap_or_default())?;
+    if let Some(once) = once {
+        let body = body.read_as(app.config.max_body_bytes, &LINES).await?;
+        let wording: Wording<Vec<ImportLine>> =
+            Arc::new(|lines| Plain::new(StatusCode::OK, answer_lines(lines)).with(header::CONTENT_TYPE, LINES[0]));
+        let done = import.once(body, idempotency::keeping(once, &wording)).await?;
+        return idempotency::answer(done, &wording);
+    }
     let lines = body.lines(app.config.max_body_bytes)?;
     let (pieces, answer) = mpsc::channel(PIECES_IN_FLIGHT);
     tokio::spawn(run_import(import, lines, pieces));
     let body = Body::from_stream(ReceiverStream::new(answer));
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+    Ok(([(header::CONTENT_TYPE, LINES[0])], body).into_response())
 }
 
 /// Imports line by line. The status is sent before the first line is read, so what ends an import early is its last
@@ -190,15 +204,15 @@ async fn import_lines(
         let answers = import.push(&line).await?;
         if !answers.is_empty() {
             // A client that no longer listens has still sent its lines: they are imported.
-            let _ = pieces.send(Ok(answer_lines(answers))).await;
+            let _ = pieces.send(Ok(Bytes::from(answer_lines(&answers)))).await;
         }
     }
     let answers = import.finish().await?;
-    let _ = pieces.send(Ok(answer_lines(answers))).await;
+    let _ = pieces.send(Ok(Bytes::from(answer_lines(&answers)))).await;
     Ok(())
 }
 
-fn answer_lines(answers: Vec<ImportLine>) -> Bytes {
+fn answer_lines(answers: &[ImportLine]) -> String {
     let mut out = String::new();
     for ImportLine { index, result } in answers {
         let line = match result {
@@ -208,7 +222,7 @@ fn answer_lines(answers: Vec<ImportLine>) -> Bytes {
         out.push_str(&line.to_string());
         out.push('\n');
     }
-    Bytes::from(out)
+    out
 }
 
 fn etag(answer: &content::Answer) -> String {

@@ -149,3 +149,32 @@ fn a_malformed_key_is_refused_and_keys_elsewhere_are_ignored() {
     let body = json!({ "attributes": { "title": "d" } }).to_string();
     assert_eq!(client.raw("PATCH", &format!("{NOTES}/{id}"), &headers, body.as_bytes()).status, 200);
 }
+
+#[test]
+fn an_import_with_a_key_is_done_once_and_in_one_transaction() {
+    let mut server = notes();
+    let lines = "{\"attributes\":{\"title\":\"a\"}}\n\n{\"attributes\":{\"title\":\"a\"}}\n{\"key\":\"k\",\"attributes\":{\"title\":\"b\"}}\n7\n";
+    let headers = [("content-type", "application/x-ndjson"), ("idempotency-key", "import")];
+    let path = format!("{NOTES}/import");
+    let first = server.raw("POST", &path, &headers, lines.as_bytes()).expect(200);
+    let answers: Vec<Value> = first.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ops: Vec<&Value> = answers.iter().map(|answer| &answer["op"]).collect();
+    assert_eq!(ops, [&json!("created"), &Value::Null, &json!("created"), &Value::Null]);
+    assert_eq!(first.header("content-type"), Some("application/x-ndjson"));
+    for _ in 0..2 {
+        assert_eq!(parts(&server.raw("POST", &path, &headers, lines.as_bytes())), parts(&first));
+        assert_eq!(total(&server, NOTES), 2);
+        server.kill_and_restart();
+    }
+    assert_eq!(server.raw("POST", &path, &headers, b"").expect(422).code(), "IDEMPOTENCY_KEY_REUSED");
+    let fresh = [("content-type", "application/json"), ("idempotency-key", "relations")];
+    let fields = json!([{ "name": "Next", "slug": "next", "type": "reference", "settings": { "blueprint": "chain" } }]);
+    server.blueprint("chain", fields);
+    let lines = r#"{"key":"1","attributes":{"next":"2"}}
+        {"key":"2","attributes":{"next":"1"}}
+        {"key":"3","attributes":{"next":"none"}}"#;
+    let reply = server.raw("POST", "/v2/resources/chain/import", &fresh, lines.as_bytes()).expect(200);
+    let failed: Vec<bool> = reply.text.lines().map(|line| line.contains("\"errors\"")).collect();
+    assert_eq!(failed, [false, false, true]);
+    assert_eq!(total(&server, "/v2/resources/chain?filter[next][null]=false"), 2);
+}

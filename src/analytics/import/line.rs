@@ -48,16 +48,32 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A text in quotes, in which a backslash makes the next character literal; and what follows it.
+/// A text in quotes, in which a backslash makes the next character literal, and `\\xhh` is a byte; and what follows it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let text = text.strip_prefix('"')?;
-    let mut unquoted = String::new();
-    let mut chars = text.char_indices();
-    while let Some((at, char)) = chars.next() {
-        match char {
-            '"' => return Some((unquoted, &text[at + 1..])),
-            '\\' => unquoted.push(chars.next()?.1),
-            char => unquoted.push(char),
+    let bytes = text.as_bytes();
+    let (mut unquoted, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            // A quote is never a part of another character.
+            b'"' => return Some((String::from_utf8_lossy(&unquoted).into_owned(), &text[at + 1..])),
+            b'\\' => {
+                let byte = text.get(at + 2..at + 4).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+                match (bytes.get(at + 1)?, byte) {
+                    (b'x', Some(byte)) => {
+                        unquoted.push(byte);
+                        at += 4;
+                    }
+                    (literal, _) => {
+                        unquoted.push(*literal);
+                        at += 2;
+                    }
+                }
+            }
+            byte => {
+                unquoted.push(byte);
+                at += 1;
+            }
         }
     }
     None
@@ -73,4 +89,26 @@ fn parse_time(text: &str) -> Option<Millis> {
     let (time, offset) = time.split_once(' ')?;
     let instant = parse_instant(&format!("{year}-{month:02}-{day}T{time}{offset}"))?;
     Some(instant.micros.div_euclid(1_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_and_bytes_are_as_servers_write_them() {
+        let table = [
+            (r#""a b" c"#, Some(("a b", " c"))),
+            (r#""a\"b\\c\td" "#, Some(("a\"b\\ctd", " "))),
+            (r#""caf\xc3\xa9 \xff\xg" "#, Some(("café \u{fffd}xg", " "))),
+            (r#""\x""#, Some(("x", ""))),
+            (r#""open"#, None),
+            (r#""open\"#, None),
+            ("bare", None),
+        ];
+        for (text, right) in table {
+            let right = right.map(|(unquoted, rest)| (unquoted.to_owned(), rest));
+            assert_eq!(quoted(text), right, "{text}");
+        }
+    }
 }

@@ -140,6 +140,9 @@ fn missing_text(field: &Field, slug: &str, missing: &[String]) -> String {
     let shown: Vec<String> =
         missing.iter().take(5).map(|id| format!("`{}`", id.chars().take(100).collect::<String>())).collect();
     let and_more = if missing.len() > shown.len() { " and more" } else { "" };
-    let what = if matches!(field.kind, FieldType::References { .. }) { "resources" } else { "a resource" };
-    format!("must name {what} of the blueprint `{slug}` that exist: {}{and_more} not found", shown.join(", "))
+    let what = match field.kind {
+        FieldType::References { .. } => "resources of the blueprint `{slug}` that exist",
+        _ => "a resource of the blueprint `{slug}` that exists",
+    };
+    format!("must name {}: {}{and_more} not found", what.replace("{slug}", slug), shown.join(", "))
 }

@@ -62,3 +62,33 @@ fn network(address: IpAddr) -> IpAddr {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_minutes_worth_and_gets_it_back_evenly() {
+        let (limit, start) = (RateLimit::new(60), Instant::now());
+        let (one, other): (IpAddr, IpAddr) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let at = |address, seconds| limit.take_at(address, start + Duration::from_secs(seconds));
+        assert!((0..60).all(|_| at(one, 0) == Ok(())));
+        assert_eq!((at(one, 0), at(other, 0)), (Err(1), Ok(())));
+        assert_eq!((at(one, 2), at(one, 2), at(one, 2)), (Ok(()), Ok(()), Err(1)));
+        assert!((0..60).all(|_| at(one, 600) == Ok(())));
+        assert_eq!(at(one, 600), Err(1));
+    }
+
+    #[test]
+    fn who_has_a_network_of_addresses_is_one() {
+        let (limit, now) = (RateLimit::new(1), Instant::now());
+        let take = |address: &str| limit.take_at(address.parse().unwrap(), now);
+        assert_eq!((take("2001:db8::1"), take("2001:db8::ffff:1")), (Ok(()), Err(60)));
+        assert_eq!(take("2001:db8:0:1::1"), Ok(()));
+        assert_eq!(RateLimit::new(0).take(IpAddr::V6(Ipv6Addr::LOCALHOST)), Ok(()));
+    }
+}

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::super::error::{Error, Result};
+use super::super::error::{Code, Error, Result};
 use super::super::value::{Faults, describe, shorten};
 use super::{FieldType, Kind, Seo};
 pub use field::DraftField;
@@ -94,10 +94,8 @@ impl Draft {
 
 fn read(body: Value, existing: Option<&str>) -> Result<Draft> {
     let Value::Object(mut body) = body else {
-        return Err(Error::validation(vec![(
-            "body".to_owned(),
-            vec![format!("must be an object with `name` and `fields`, not {}", describe(&body))],
-        )]));
+        let text = format!("a JSON object with `name` and `fields` is expected here; it is {}", describe(&body));
+        return Err(Error::new(Code::ValidationFailed, text));
     };
     let mut report = Report::default();
     let name = report.label(body.shift_remove("name"), "name");

@@ -234,3 +234,45 @@ fn a_kill_loses_the_last_second_at_most() {
         kept = found;
     }
 }
+
+/// A file in MaxMind's format: the lower half of all addresses of IPv4 is in Germany.
+fn country_file() -> Vec<u8> {
+    let text = |text: &str| [&[0x40 | text.len() as u8], text.as_bytes()].concat();
+    let short = |number: u8| vec![0xa1, number];
+    // One node: 0 is the record at 0 of the data (behind 16 zeros), 1 is nothing.
+    let mut file = vec![0, 0, 17, 0, 0, 1];
+    file.extend([0; 16]);
+    file.extend([&[0xe1][..], &text("country"), &[0xe1], &text("iso_code"), &text("DE")].concat());
+    file.extend(b"\xab\xcd\xefMaxMind.com\xe9");
+    for (key, value) in [
+        ("node_count", vec![0xc1, 1]),
+        ("record_size", short(24)),
+        ("ip_version", short(4)),
+        ("database_type", text("Test")),
+        ("languages", vec![0x00, 0x04]),
+        ("binary_format_major_version", short(2)),
+        ("binary_format_minor_version", short(0)),
+        ("build_epoch", vec![0x01, 0x02, 1]),
+        ("description", vec![0xe0]),
+    ] {
+        // Texts of 29 bytes and more would be written otherwise.
+        file.extend([text(key), value].concat());
+    }
+    file
+}
+
+#[test]
+fn a_country_file_tells_countries_and_beats_the_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("countries.mmdb");
+    std::fs::write(&path, country_file()).unwrap();
+    let file = format!("--analytics-country-file={}", path.display());
+    let server = start(&[&file, "--analytics-trusted-proxies=127.0.0.1", "--analytics-country-header=x-country"]);
+    for address in ["10.0.0.1", "127.9.9.9", "192.0.2.1"] {
+        let headers = [("x-forwarded-for", address), ("x-country", "fr"), ("user-agent", AGENTS[0].0)];
+        send(&server, "https://a.example/", &headers).expect(202);
+    }
+    let countries = server.get("/v2/analytics/demographics/countries").json();
+    let right = json!([{ "country": "DE", "count": 2, "percentage": 66.7 }, { "country": "unknown", "count": 1, "percentage": 33.3 }]);
+    assert_eq!(countries, right);
+}
