@@ -102,7 +102,7 @@ pub enum TokenCommand {
 pub struct ImportArgs {
     /// The slug of the blueprint
     pub blueprint: String,
-    /// NDJSON, JSON or CSV; plain, gzip or zstd
+    /// NDJSON; plain, gzip or zstd
     pub file: PathBuf,
     /// Where.
     #[command(flatten)]
