@@ -182,7 +182,6 @@ pub(crate) enum Publication {
     /// It is this.
     At(Millis),
     /// It is the moment of the change, if there is none.
-    #[allow(dead_code)] // Bulk publishing.
     Now,
 }
 

@@ -240,13 +240,11 @@ impl Decider<'_, '_> {
                 None => None,
             };
             let current = current.map(|copy| copy.values(self.blueprint).map_err(Error::internal)).transpose()?;
-            let (values, entry) = self.merge(current.as_deref(), &draft);
+            let (mut values, mut entry) = self.merge(current.as_deref(), &draft);
             let mut copy_faults = draft.faults;
             if requires == Requires::Values {
                 self.check_required(&values, &mut copy_faults);
             }
-            let mut values = values;
-            let mut entry = entry;
             if let Some(missing) =
                 self.check_relations(edit, &draft.values, &mut values, &mut entry, &mut copy_faults)?
             {
@@ -288,8 +286,9 @@ impl Decider<'_, '_> {
 
     fn check_required(&self, values: &[Value], faults: &mut Faults) {
         let missing = value::required_faults(self.blueprint, values);
-        let is_new = |slug: &str, faults: &Faults| faults.iter().all(|(other, _)| other != slug);
-        faults.extend(missing.into_iter().filter(|(slug, _)| is_new(slug, faults)).collect::<Faults>());
+        let is_new = |slug: &str| faults.iter().all(|(other, _)| other != slug);
+        let new: Faults = missing.into_iter().filter(|(slug, _)| is_new(slug)).collect();
+        faults.extend(new);
     }
 
     /// Puts an edit into the working state and the index. An edit that changes nothing leaves no trace.
