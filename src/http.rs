@@ -58,7 +58,7 @@ pub fn router(app: App) -> Router {
         .route("/v2/resources/{blueprint}/import", post(resources::import))
         .route(
             "/v2/resources/{blueprint}/{id}",
-            get(resources::find).put(resources::replace).patch(resources::change).delete(resources::delete),
+            get(resources::find).put(resources::update).patch(resources::update).delete(resources::delete),
         )
         .route("/v2/blueprints", get(admin::list_blueprints).post(admin::create_blueprint))
         .route(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::IntoResponse;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -84,33 +84,24 @@ pub(super) async fn create(
     idempotency::answer(done, &wording)
 }
 
-pub(super) async fn replace(
+/// `PUT` and `PATCH`: all of a copy, or parts of it.
+pub(super) async fn update(
     State(app): State<App>,
     Bearer(access): Bearer,
     Path((blueprint, id)): Path<(String, String)>,
     RawQuery(raw): RawQuery,
+    method: Method,
     headers: HeaderMap,
     body: JsonBody,
 ) -> Answer {
     let writing = app.content.write(&access, Ability::Update, &blueprint, &raw.unwrap_or_default())?;
     let id = writing.target(&id)?;
     let body = body.read(app.config.max_body_bytes).await?;
-    let answer = writing.replace(id, if_match(&headers), &body).await?;
-    Ok(([(header::ETAG, etag(&answer))], data(StatusCode::OK, &answer.json)).into_response())
-}
-
-pub(super) async fn change(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path((blueprint, id)): Path<(String, String)>,
-    RawQuery(raw): RawQuery,
-    headers: HeaderMap,
-    body: JsonBody,
-) -> Answer {
-    let writing = app.content.write(&access, Ability::Update, &blueprint, &raw.unwrap_or_default())?;
-    let id = writing.target(&id)?;
-    let body = body.read(app.config.max_body_bytes).await?;
-    let answer = writing.change(id, if_match(&headers), &body).await?;
+    let etags = if_match(&headers);
+    let answer = match method {
+        Method::PUT => writing.replace(id, etags, &body).await?,
+        _ => writing.change(id, etags, &body).await?,
+    };
     Ok(([(header::ETAG, etag(&answer))], data(StatusCode::OK, &answer.json)).into_response())
 }
 
