@@ -9,10 +9,10 @@ use crate::content::command::{BlueprintPlan, Command, Outcome, ReplaceMode};
 use crate::content::idempotency::{Done, Keep};
 use crate::content::prepare::{self, into_object, quoted, unknown_keys};
 use crate::content::reading::visible;
-use crate::content::settle::find_member;
+use crate::content::settle::{check_kind, find_member};
 use crate::model::ability::Ability;
 use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::render;
+use crate::model::blueprint::{Kind, render};
 use crate::model::error::{Error, Result};
 use crate::model::json;
 use crate::model::time::format_millis;
@@ -45,7 +45,11 @@ impl Replacing {
     /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
     pub async fn run(self, body: &[u8]) -> Result<BlueprintBody> {
         let Replacing { content, slug, mode, force } = self;
-        let draft = Draft::parse_for(&slug, json::parse(body)?)?;
+        let body = json::parse(body)?;
+        // Told before any fault of the body (`API.md` 1.7); what it is decided against is decided again.
+        let kind = body.get("kind").and_then(Value::as_str).and_then(Kind::parse);
+        check_kind(&content.state().collection(&slug)?.blueprint, kind)?;
+        let draft = Draft::parse_for(&slug, body)?;
         content.submit_blueprint(Command::ReplaceBlueprint { slug, draft, mode, force }).await
     }
 }

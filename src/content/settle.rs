@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token, Tokens, new_secret};
 use crate::content::command::{Command, Outcome, ReplaceMode};
+use crate::content::decide::related_blueprint;
 use crate::content::evolve;
 use crate::content::record::Meta;
 use crate::content::recovery::{self, StartError};
@@ -15,6 +16,7 @@ use crate::model::blueprint::{Blueprint, FieldType, Kind, render};
 use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
+use crate::model::sent::quote;
 use crate::projection;
 use crate::store::{Counter, Key, Store};
 
@@ -165,7 +167,7 @@ fn replace_blueprint(
     let Replacement { slug, draft, mode, force } = replacement;
     let current = &state.collection(slug)?.blueprint;
     check_related(state, &draft, Some(current))?;
-    check_kind(current, &draft)?;
+    check_kind(current, draft.kind)?;
     let (next, changes) = current.revise(draft, working.now);
     let plan = evolve::plan(state, working, sanitizer, current, &next, changes, force)?;
     if mode == ReplaceMode::DryRun {
@@ -187,8 +189,8 @@ fn replace_blueprint(
 }
 
 /// What a blueprint is cannot become something else.
-fn check_kind(current: &Blueprint, draft: &Draft) -> Result<()> {
-    match draft.kind.filter(|kind| *kind != current.kind) {
+pub(crate) fn check_kind(current: &Blueprint, kind: Option<Kind>) -> Result<()> {
+    match kind.filter(|kind| *kind != current.kind) {
         None => Ok(()),
         Some(kind) => {
             let text = format!("the kind cannot be changed from `{}` to `{}`", current.kind.as_str(), kind.as_str());
@@ -197,21 +199,20 @@ fn check_kind(current: &Blueprint, draft: &Draft) -> Result<()> {
     }
 }
 
-/// The blueprints that relation fields name must exist, be this one, or be what the field names already.
+/// The blueprint that a relation field names must exist, be this one, or be what this field names already.
 fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> Result<()> {
-    let names_already = |slug: &str| {
-        current.is_some_and(|current| {
-            current.fields.iter().any(|field| match &field.kind {
-                FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => blueprint == slug,
-                _ => false,
-            })
-        })
+    let names_already = |field: &str, slug: &str| {
+        let field = current.and_then(|current| current.field(field));
+        field.and_then(related_blueprint) == Some(slug)
     };
+    let is_there = |slug: &str| state.blueprints.contains_key(slug) || slug == draft.slug;
     let faults: Vec<(String, Vec<String>)> = draft
         .related()
-        .into_iter()
-        .filter(|(_, slug)| !state.blueprints.contains_key(slug) && *slug != draft.slug && !names_already(slug))
-        .map(|(path, slug)| (path, vec![format!("relates to the blueprint `{slug}`, which does not exist")]))
+        .filter(|(_, field, slug)| !is_there(slug) && !names_already(field, slug))
+        .map(|(place, _, slug)| {
+            let text = format!("relates to the blueprint `{slug}`, which does not exist");
+            (format!("fields.{place}.settings"), vec![text])
+        })
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::validation(faults)) }
 }
@@ -277,8 +278,7 @@ fn create_token(state: &State, working: &mut Working<'_>, new: NewToken) -> Resu
 fn revoke_token(state: &State, working: &mut Working<'_>, id: &str) -> Result<Settled> {
     let mut tokens = Tokens::clone(&state.tokens);
     if tokens.remove(id).is_none() {
-        let id: String = id.chars().take(100).collect();
-        return Err(Error::new(Code::NotFound, format!("there is no token `{id}`")));
+        return Err(Error::new(Code::NotFound, format!("there is no token {}", quote(id))));
     }
     working.remove(Key::Token(id.into()));
     Ok(Settled { outcome: Outcome::Done, effect: StateEffect::Tokens(tokens) })
@@ -334,8 +334,7 @@ fn member(state: &State, id: u64) -> Result<&Member> {
 }
 
 fn no_member(id: &str) -> Error {
-    let id: String = id.chars().take(100).collect();
-    Error::new(Code::NotFound, format!("there is no member `{id}`"))
+    Error::new(Code::NotFound, format!("there is no member {}", quote(id)))
 }
 
 fn check_email(state: &State, email: &str, own: Option<u64>) -> Result<()> {
