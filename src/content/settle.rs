@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token, Tokens, new_secret};
-use crate::content::command::{Command, Outcome, ReplaceMode};
+use crate::content::change::{Carried, Pending};
+use crate::content::command::{Command, Outcome};
 use crate::content::evolve;
 use crate::content::record::Meta;
-use crate::content::recovery::{self, StartError};
-use crate::content::state::{State, StateCell, no_blueprint};
+use crate::content::state::{Collection, State, StateCell, no_blueprint};
+use crate::content::sweep::Lost;
 use crate::content::working::Working;
 use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Blueprint, FieldType, Kind, render};
+use crate::model::blueprint::{Blueprint, BlueprintChange, FieldType, Kind, render};
 use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;
-use crate::model::id::ResourceId;
 use crate::projection;
-use crate::store::{Counter, Key, Store};
+use crate::model::time::Millis;
+use crate::store::{Counter, Key};
 
 /// A command that is decided: what to answer, and what readers see once it is durable.
 pub(crate) struct Settled {
@@ -29,8 +30,17 @@ pub(crate) enum StateEffect {
     Nothing,
     /// A new blueprint, and its one resource if it is singular.
     NewBlueprint(Arc<Blueprint>, Vec<bindery_index::Change>),
-    /// A blueprint that was changed, and the resources that are to be indexed again.
-    ChangedBlueprint(Arc<Blueprint>, Vec<ResourceId>),
+    /// A change of a blueprint that begins.
+    BegunChange(Arc<Pending>),
+    /// What the change of the blueprint of that number needs of its index.
+    CarriedChange(u32, Vec<bindery_index::Change>),
+    /// A change that does not come into force.
+    DroppedChange(Arc<Pending>),
+    /// A blueprint that was changed, and what it was before.
+    ChangedBlueprint {
+        before: Arc<Blueprint>,
+        blueprint: Arc<Blueprint>,
+    },
     /// A blueprint that is gone.
     NoBlueprint {
         slug: String,
@@ -41,25 +51,18 @@ pub(crate) enum StateEffect {
 }
 
 impl StateEffect {
-    /// The number of the blueprint that it takes away.
-    pub(crate) fn lost_blueprint(&self) -> Option<u32> {
+    /// What it leaves in the store that nothing names any more.
+    pub(crate) fn lost(&self) -> Vec<Lost> {
         match self {
-            StateEffect::NoBlueprint { number, .. } => Some(*number),
-            _ => None,
+            StateEffect::NoBlueprint { number, .. } => vec![Lost::Blueprint(*number)],
+            StateEffect::ChangedBlueprint { before, blueprint } => lost_claims(before, blueprint),
+            StateEffect::DroppedChange(pending) => lost_claims(&pending.next, &pending.current),
+            _ => Vec::new(),
         }
     }
 
     /// Makes it visible, once it is in the store.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub(crate) fn apply(
-        self,
-        store: &Store,
-        indexes: &bindery_index::Indexes,
-        cell: &StateCell,
-        version: u64,
-    ) -> Result<(), StartError> {
+    pub(crate) fn apply(self, indexes: &bindery_index::Indexes, cell: &StateCell, version: u64) {
         match self {
             StateEffect::Nothing => {}
             StateEffect::NewBlueprint(blueprint, changes) => {
@@ -67,12 +70,28 @@ impl StateEffect {
                 index.apply(changes);
                 cell.update(|state| state.put(blueprint, index, version));
             }
-            StateEffect::ChangedBlueprint(blueprint, reindexed) => {
+            StateEffect::BegunChange(pending) => {
+                if let Some(index) = indexes.get(pending.current.number).filter(|_| pending.retypes()) {
+                    index.set_schema(pending.shape().schema());
+                }
+                cell.update(|state| state.set_pending(Arc::clone(&pending.current), Some(pending)));
+            }
+            StateEffect::CarriedChange(number, changes) => {
+                if let Some(index) = indexes.get(number) {
+                    index.apply(changes);
+                }
+            }
+            StateEffect::DroppedChange(pending) => {
+                if let Some(index) = indexes.get(pending.current.number).filter(|_| pending.retypes()) {
+                    index.set_schema(projection::schema(&pending.current));
+                }
+                cell.update(|state| state.set_pending(Arc::clone(&pending.current), None));
+            }
+            StateEffect::ChangedBlueprint { before: _, blueprint } => {
                 let index = indexes
                     .get(blueprint.number)
                     .unwrap_or_else(|| indexes.create(blueprint.number, projection::schema(&blueprint)));
                 index.set_schema(projection::schema(&blueprint));
-                recovery::index_resources(store, &index, &blueprint, reindexed.into_iter().map(Ok))?;
                 cell.update(|state| state.put(blueprint, index, version));
             }
             StateEffect::NoBlueprint { slug, number } => {
@@ -84,7 +103,6 @@ impl StateEffect {
             StateEffect::Tokens(tokens) => cell.update(|state| state.tokens = Arc::new(tokens)),
             StateEffect::Members(members) => cell.update(|state| state.members = Arc::new(members)),
         }
-        Ok(())
     }
 }
 
@@ -97,10 +115,12 @@ pub(crate) fn settle(
 ) -> Result<Settled> {
     match command {
         Command::CreateBlueprint(draft) => create_blueprint(state, working, draft),
-        Command::ReplaceBlueprint { slug, draft, mode, force } => {
-            let replacement = Replacement { slug: &slug, draft, mode, force };
-            replace_blueprint(state, sanitizer, working, replacement)
+        Command::ReplaceBlueprint { slug, draft, force } => {
+            replace_blueprint(state, sanitizer, working, &slug, draft, force)
         }
+        Command::CarryChange { blueprint, carried } => carry_change(state, sanitizer, working, blueprint, carried),
+        Command::FinishChange { blueprint } => finish_change(state, working, blueprint),
+        Command::DropChange { blueprint } => drop_change(state, working, blueprint),
         Command::DeleteBlueprint { slug, force } => delete_blueprint(state, working, &slug, force),
         Command::CreateToken(token) => create_token(state, working, token),
         Command::RevokeToken(id) => revoke_token(state, working, &id),
@@ -148,42 +168,132 @@ fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_
     Ok(bindery_index::Change::Put { id: id.as_u128(), dates, copies: Vec::new() })
 }
 
-/// What a blueprint shall become.
-struct Replacement<'a> {
-    slug: &'a str,
-    draft: Draft,
-    mode: ReplaceMode,
-    force: bool,
-}
-
+/// Begins the change of a blueprint, or makes it at once where it need not look at what is stored.
 fn replace_blueprint(
     state: &State,
     sanitizer: &Sanitizer,
     working: &mut Working<'_>,
-    replacement: Replacement<'_>,
+    slug: &str,
+    draft: Draft,
+    force: bool,
 ) -> Result<Settled> {
-    let Replacement { slug, draft, mode, force } = replacement;
-    let current = &state.collection(slug)?.blueprint;
-    check_related(state, &draft, Some(current))?;
-    check_kind(current, &draft)?;
-    let (next, changes) = current.revise(draft, working.now);
-    let plan = evolve::plan(state, working, sanitizer, current, &next, changes, force)?;
-    if mode == ReplaceMode::DryRun {
-        return Ok(Settled { outcome: Outcome::DryRun(plan), effect: StateEffect::Nothing });
-    }
-    if plan.conflicts.count > 0 {
-        return Err(evolve::conflict(plan.conflicts));
-    }
-    if plan.changes.is_empty() {
+    let collection = state.collection(slug)?;
+    check_settled(collection)?;
+    let current = &collection.blueprint;
+    let (next, changes) = revise(state, current, draft, working.now)?;
+    if changes.is_empty() {
         let outcome = Outcome::Blueprint(Arc::clone(current));
         return Ok(Settled { outcome, effect: StateEffect::Nothing });
     }
-    evolve::claim_unique(working, current, &next)?;
-    let reindexed = evolve::touch_retyped(working, current, &next)?;
+    let next = Arc::new(next);
+    // Numbers that the change gives out are used up, also if it does not come into force.
+    let mut bumped = Blueprint::clone(current);
+    (bumped.next_field, bumped.next_variant) = (next.next_field, next.next_variant);
+    let pending = Pending { current: Arc::new(bumped), next, force };
+    if !pending.takes_time(sanitizer) {
+        return Ok(bring_into_force(working, &pending));
+    }
+    working.put(Key::Blueprint(current.number), render::encode(&pending.current));
+    working.put(Key::Change(current.number), pending.encode());
+    Ok(Settled { outcome: Outcome::Done, effect: StateEffect::BegunChange(Arc::new(pending)) })
+}
+
+/// What a blueprint becomes by a draft, and the differences.
+///
+/// # Errors
+/// `VALIDATION_FAILED` for a relation to a blueprint that is not there, `CONFLICT` for another kind.
+pub(crate) fn revise(
+    state: &State,
+    current: &Blueprint,
+    draft: Draft,
+    now: Millis,
+) -> Result<(Blueprint, Vec<BlueprintChange>)> {
+    check_kind(current, &draft)?;
+    check_related(state, &draft, Some(current))?;
+    Ok(current.revise(draft, now))
+}
+
+/// `CONFLICT` while a change of the blueprint is under way.
+pub(crate) fn check_settled(collection: &Collection) -> Result<()> {
+    if collection.pending.is_none() {
+        return Ok(());
+    }
+    let slug = &collection.blueprint.slug;
+    let text = format!("a change of the blueprint `{slug}` is under way; try again when it is in force");
+    Err(Error::new(Code::Conflict, text))
+}
+
+fn pending_of(state: &State, number: u32) -> Result<Arc<Pending>> {
+    let pending = state.numbered(number).and_then(|collection| collection.pending.clone());
+    pending.ok_or_else(|| Error::internal("a step of a change that was not begun"))
+}
+
+/// Claims values that become unique, and takes in what the index needs.
+fn carry_change(
+    state: &State,
+    sanitizer: &Sanitizer,
+    working: &mut Working<'_>,
+    number: u32,
+    carried: Vec<Carried>,
+) -> Result<Settled> {
+    let pending = pending_of(state, number)?;
+    let claimed = pending.demands(sanitizer).claimed().to_vec();
+    let mut changes = Vec::new();
+    for Carried { id, version, claims, entry } in carried {
+        let Some(meta) = working.meta(number, id)? else { continue };
+        let (claims, entry) = if meta.version == version {
+            (claims, entry)
+        } else {
+            // It was written since it was looked at.
+            match pending.carry(working.store(), &claimed, id)? {
+                Some(carried) => (carried.claims, carried.entry),
+                None => continue,
+            }
+        };
+        let owner = id.as_u128().to_be_bytes().to_vec();
+        for key in claims {
+            match working.get(&key)? {
+                None => working.put(key, owner.clone()),
+                Some(other) if other != owner => {
+                    return Err(evolve::conflict(Conflict { count: 1, ids: vec![id.to_string()] }));
+                }
+                Some(_) => {}
+            }
+        }
+        changes.extend(entry);
+    }
+    Ok(Settled { outcome: Outcome::Done, effect: StateEffect::CarriedChange(number, changes) })
+}
+
+fn finish_change(state: &State, working: &mut Working<'_>, number: u32) -> Result<Settled> {
+    let pending = pending_of(state, number)?;
+    working.remove(Key::Change(number));
+    Ok(bring_into_force(working, &pending))
+}
+
+fn bring_into_force(working: &mut Working<'_>, pending: &Pending) -> Settled {
+    let mut next = Blueprint::clone(&pending.next);
+    next.updated_at = working.now.max(pending.current.updated_at + 1);
+    if pending.retypes() {
+        next.filled = working.number;
+    }
     let next = Arc::new(next);
     working.put(Key::Blueprint(next.number), render::encode(&next));
-    let outcome = Outcome::Blueprint(Arc::clone(&next));
-    Ok(Settled { outcome, effect: StateEffect::ChangedBlueprint(next, reindexed) })
+    let effect = StateEffect::ChangedBlueprint { before: Arc::clone(&pending.current), blueprint: Arc::clone(&next) };
+    Settled { outcome: Outcome::Blueprint(next), effect }
+}
+
+fn drop_change(state: &State, working: &mut Working<'_>, number: u32) -> Result<Settled> {
+    let pending = pending_of(state, number)?;
+    working.remove(Key::Change(number));
+    Ok(Settled { outcome: Outcome::Done, effect: StateEffect::DroppedChange(pending) })
+}
+
+/// The claims of a blueprint that another one does not have.
+fn lost_claims(blueprint: &Blueprint, other: &Blueprint) -> Vec<Lost> {
+    let is_kept = |claims: u32| other.fields.iter().any(|field| field.claims == Some(claims));
+    let claims = blueprint.fields.iter().filter_map(|field| field.claims).filter(|claims| !is_kept(*claims));
+    claims.map(|claims| Lost::Claims { blueprint: blueprint.number, claims }).collect()
 }
 
 /// What a blueprint is cannot become something else.
@@ -218,6 +328,7 @@ fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> R
 
 fn delete_blueprint(state: &State, working: &mut Working<'_>, slug: &str, force: bool) -> Result<Settled> {
     let collection = state.collection(slug)?;
+    check_settled(collection)?;
     let blueprint = &collection.blueprint;
     if !force {
         check_deletable(state, slug)?;
