@@ -131,7 +131,6 @@ fn columns_of(field: &Field) -> impl Iterator<Item = (Option<&'static str>, Colu
     std::iter::once((None, own, kind_of(&field.kind))).chain(parts)
 }
 
-
 /// The value of the field's own column; `None` is null.
 fn own_value(field: &Field, value: &Json) -> Option<Value> {
     if value.is_null() {

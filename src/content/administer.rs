@@ -4,13 +4,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::access::{Access, Member, MemberDraft, MemberPatch, NewToken, Token};
-use crate::content::{Content, now};
 use crate::content::command::{BlueprintPlan, Command, Outcome};
 use crate::content::evolve::{Demands, Scope};
 use crate::content::idempotency::{Done, Keep};
 use crate::content::prepare::{self, into_object, quoted, unknown_keys};
 use crate::content::reading::visible;
 use crate::content::settle::{check_settled, find_member, revise};
+use crate::content::{Content, now};
 use crate::model::ability::Ability;
 use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::render;

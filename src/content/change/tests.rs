@@ -203,7 +203,8 @@ async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then(
     content.create_blueprint(&access(), &body(&[field("a", "text"), field("n", "text")]), None).await.unwrap();
     let mut import = content.import(&access(), "notes", "").unwrap();
     for n in 0..2000 {
-        let line = json!({ "key": format!("k{n}"), "attributes": { "a": format!("<p>{n}</p>"), "n": "x" } }).to_string();
+        let line =
+            json!({ "key": format!("k{n}"), "attributes": { "a": format!("<p>{n}</p>"), "n": "x" } }).to_string();
         import.push(line.as_bytes()).await.unwrap();
     }
     import.finish().await.unwrap();

@@ -57,7 +57,10 @@ impl Decider<'_, '_> {
     }
 
     /// The index columns that the changed blueprint has beside those of today.
-    pub(super) fn columns_of_successor(&self, values: &[Value]) -> Vec<(bindery_index::ColumnId, bindery_index::Value)> {
+    pub(super) fn columns_of_successor(
+        &self,
+        values: &[Value],
+    ) -> Vec<(bindery_index::ColumnId, bindery_index::Value)> {
         let next = self.pending.map(|pending| &*pending.next);
         Shape { blueprint: self.blueprint, next }.added_columns(values)
     }
@@ -81,7 +84,8 @@ impl Decider<'_, '_> {
         old: Option<String>,
         new: Option<String>,
     ) -> Result<Option<ResourceId>> {
-        let key = |value: String| Key::Unique { blueprint: self.blueprint.number, claims, variant, value: value.into() };
+        let key =
+            |value: String| Key::Unique { blueprint: self.blueprint.number, claims, variant, value: value.into() };
         if let Some(old) = old.map(key)
             && let Some(owner) = self.working.get(&old)?
             && decode_id(&owner)? == edit.id

@@ -49,7 +49,8 @@ impl Decider<'_, '_> {
     pub(super) fn unique_keys_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
         let mut claimed = self.claimed();
-        claimed.extend(self.pending.iter().flat_map(|pending| pending.demands(self.scene.sanitizer).claimed().to_vec()));
+        claimed
+            .extend(self.pending.iter().flat_map(|pending| pending.demands(self.scene.sanitizer).claimed().to_vec()));
         if claimed.is_empty() {
             return Ok(keys);
         }

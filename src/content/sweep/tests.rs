@@ -94,7 +94,10 @@ async fn a_purge_goes_on_after_a_restart() {
     fill(&content, "gone", 2000).await;
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     content.close();
-    assert!(holds_any_of(&content.shared.store, Lost::Blueprint(1)).unwrap(), "the purge takes longer than the shutdown");
+    assert!(
+        holds_any_of(&content.shared.store, Lost::Blueprint(1)).unwrap(),
+        "the purge takes longer than the shutdown"
+    );
     drop(content);
     let content = open(temp.path());
     let store = content.shared.store.clone();

@@ -23,12 +23,8 @@ fn key() -> impl Strategy<Value = Key> {
         (any::<u32>(), text()).prop_map(|(blueprint, key)| Key::ImportKey { blueprint, key }),
         text().prop_map(Key::Token),
         any::<u64>().prop_map(Key::Member),
-        (any::<u32>(), any::<u32>(), any::<u16>(), text()).prop_map(|(blueprint, claims, variant, value)| Key::Unique {
-            blueprint,
-            claims,
-            variant,
-            value
-        }),
+        (any::<u32>(), any::<u32>(), any::<u16>(), text())
+            .prop_map(|(blueprint, claims, variant, value)| Key::Unique { blueprint, claims, variant, value }),
         (text(), text()).prop_map(|(token, key)| Key::Idempotency { token, key }),
     ]
 }
