@@ -120,8 +120,8 @@ impl Pending {
             return Ok(keys);
         }
         let blueprint = self.current.number;
-        let known = self.current.variant_numbers();
-        for (variant, number) in meta.copies.iter().copied().filter(|(variant, _)| known.contains(variant)) {
+        let kept = self.next.variant_numbers();
+        for (variant, number) in meta.copies.iter().copied().filter(|(variant, _)| kept.contains(variant)) {
             let values = read::copy_values(store, &self.current, id, variant, number)?;
             for (place, claims) in claimed {
                 if let Some(text) = unique_text(&values[*place]) {

@@ -39,8 +39,9 @@ pub(crate) struct Demands<'a> {
     redirected: Vec<(usize, &'a Field)>,
     /// Fields that become unique: their places, and the numbers that their values are claimed under.
     claimed: Vec<(usize, u32)>,
-    /// Variants whose copies go.
-    variants: Vec<u16>,
+    /// Variants whose copies go, and whether they may go with what they hold.
+    leaving: Vec<u16>,
+    force: bool,
 }
 
 /// What was found among the stored copies.
@@ -64,9 +65,10 @@ pub(crate) enum Scope {
 impl<'a> Demands<'a> {
     /// Compares a blueprint in force with the one that shall take its place. With `force`, variants go with their copies.
     pub(crate) fn new(sanitizer: &'a Sanitizer, current: &'a Blueprint, next: &'a Blueprint, force: bool) -> Self {
-        let (removed, variants) = (Vec::new(), Vec::new());
-        let (narrowed, redirected, claimed) = (Vec::new(), Vec::new(), Vec::new());
-        let mut demands = Demands { sanitizer, current, removed, narrowed, redirected, claimed, variants };
+        let kept = next.variant_numbers();
+        let leaving = current.variant_numbers().into_iter().filter(|number| !kept.contains(number)).collect();
+        let (removed, narrowed, redirected, claimed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut demands = Demands { sanitizer, current, removed, narrowed, redirected, claimed, leaving, force };
         for (place, field) in current.fields.iter().enumerate() {
             let Some(after) = next.field(&field.slug) else {
                 demands.removed.push(place);
@@ -82,17 +84,13 @@ impl<'a> Demands<'a> {
                 demands.claimed.push((place, claims));
             }
         }
-        if !force {
-            let kept = next.variant_numbers();
-            demands.variants = current.variant_numbers().into_iter().filter(|number| !kept.contains(number)).collect();
-        }
         demands
     }
 
     /// Whether stored copies may stand against the change.
     pub(crate) fn concern_copies(&self) -> bool {
         let is_met = self.narrowed.is_empty() && self.redirected.is_empty() && self.claimed.is_empty();
-        !is_met || !self.variants.is_empty()
+        !is_met || (!self.force && !self.leaving.is_empty())
     }
 
     /// The fields that become unique: their places, and the numbers that their values are claimed under.
@@ -178,8 +176,8 @@ impl<'a> Demands<'a> {
         (id, variant): (ResourceId, u16),
         values: &[Value],
     ) -> Result<bool> {
-        if self.variants.contains(&variant) {
-            return Ok(values.iter().any(|value| !value.is_null()));
+        if self.leaving.contains(&variant) {
+            return Ok(!self.force && values.iter().any(|value| !value.is_null()));
         }
         let get = |key: &Key| store.get(key).map_err(Error::internal);
         if !self.refused(state, &get, values)?.is_empty() {

@@ -81,7 +81,7 @@ impl StateEffect {
             }
             StateEffect::CarriedChange(number, changes) => {
                 if let Some(index) = indexes.get(number) {
-                    index.apply(changes);
+                    index.fill(changes);
                 }
             }
             StateEffect::DroppedChange(pending) => {
