@@ -54,13 +54,39 @@ impl Decider<'_, '_> {
         let mut outcomes = BTreeMap::new();
         let mut open: Vec<usize> = (0..items.len()).collect();
         loop {
-            let failed = self.try_together(items, &open, &users, &mut outcomes);
+            let mut failed = self.try_together(items, &open, &users, &mut outcomes);
+            if failed.len() == open.len() {
+                // One may stand in the way of another that it relates to.
+                failed = self.try_alone(items, &open, &mut outcomes);
+            }
             if failed.is_empty() || failed.len() == open.len() {
                 outcomes.extend(failed.into_iter().map(|(place, error)| (place, ItemOutcome::Failed(error))));
                 return outcomes.into_values().collect();
             }
             open.retain(|place| failed.contains_key(place));
         }
+    }
+
+    /// Decides the open items in their order with nothing promised; otherwise as [`Decider::try_together`].
+    fn try_alone(
+        &mut self,
+        items: &[Item],
+        open: &[usize],
+        outcomes: &mut BTreeMap<usize, ItemOutcome>,
+    ) -> HashMap<usize, Error> {
+        self.promised.clear();
+        let mut failed = HashMap::new();
+        for place in open.iter().copied() {
+            match self.decide(items[place].clone()) {
+                ItemOutcome::Failed(error) => {
+                    failed.insert(place, error);
+                }
+                outcome => {
+                    outcomes.insert(place, outcome);
+                }
+            }
+        }
+        failed
     }
 
     /// Decides the open items in their order, each promised to all the others. Puts those that pass among the outcomes
