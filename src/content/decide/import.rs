@@ -57,7 +57,9 @@ impl Decider<'_, '_> {
             let mut failed = self.try_together(items, &open, &users, &mut outcomes);
             if failed.len() == open.len() {
                 // One may stand in the way of another that it relates to.
-                failed = self.try_alone(items, &open, &mut outcomes);
+                let done = self.try_alone(items, &open);
+                failed.retain(|place, _| !done.contains_key(place));
+                outcomes.extend(done);
             }
             if failed.is_empty() || failed.len() == open.len() {
                 outcomes.extend(failed.into_iter().map(|(place, error)| (place, ItemOutcome::Failed(error))));
@@ -67,26 +69,11 @@ impl Decider<'_, '_> {
         }
     }
 
-    /// Decides the open items in their order with nothing promised; otherwise as [`Decider::try_together`].
-    fn try_alone(
-        &mut self,
-        items: &[Item],
-        open: &[usize],
-        outcomes: &mut BTreeMap<usize, ItemOutcome>,
-    ) -> HashMap<usize, Error> {
+    /// Decides the open items in their order with nothing promised. Returns those that pass.
+    fn try_alone(&mut self, items: &[Item], open: &[usize]) -> BTreeMap<usize, ItemOutcome> {
         self.promised.clear();
-        let mut failed = HashMap::new();
-        for place in open.iter().copied() {
-            match self.decide(items[place].clone()) {
-                ItemOutcome::Failed(error) => {
-                    failed.insert(place, error);
-                }
-                outcome => {
-                    outcomes.insert(place, outcome);
-                }
-            }
-        }
-        failed
+        let decided = open.iter().map(|place| (*place, self.decide(items[*place].clone())));
+        decided.filter(|(_, outcome)| !matches!(outcome, ItemOutcome::Failed(_))).collect()
     }
 
     /// Decides the open items in their order, each promised to all the others. Puts those that pass among the outcomes
