@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::content::change::Pending;
 use crate::content::command::{
-    CopyDraft, Effect, Extent, Faults, IfMatch, ImportItem, Item, ItemOutcome, Missing, Publication, Write, Written,
+    CopyDraft, Effect, Extent, Faults, IfMatch, Item, ItemOutcome, Publication, Write, Written,
 };
 use crate::content::record::{Copy, Meta, render_attributes};
 use crate::content::state::State;
@@ -21,6 +21,7 @@ use crate::model::value;
 use crate::projection;
 use crate::store::Key;
 
+pub(crate) mod import;
 mod relations;
 mod successor;
 mod unique;
@@ -44,62 +45,13 @@ pub(crate) fn decide_write(
     write: Write,
 ) -> (Vec<ItemOutcome>, Vec<bindery_index::Change>) {
     let blueprint = &*write.blueprint;
-    if write.items.iter().any(is_last_try) {
-        return decide_last_try(scene, working, &write);
-    }
     let mut decider = Decider::new(scene, blueprint, working);
-    let outcomes = write.items.into_iter().map(|item| decider.decide(item)).collect();
+    let outcomes = if write.items.iter().any(import::is_last_try) {
+        decider.decide_together(&write.items)
+    } else {
+        write.items.into_iter().map(|item| decider.decide(item)).collect()
+    };
     (outcomes, decider.index)
-}
-
-/// Decides items that relate to each other: each is promised to the others. Where one fails, what was decided in trust
-/// on it is undone, and all is decided again without it.
-fn decide_last_try(
-    scene: &Scene<'_>,
-    working: &mut Working<'_>,
-    write: &Write,
-) -> (Vec<ItemOutcome>, Vec<bindery_index::Change>) {
-    let blueprint = &*write.blueprint;
-    let mut failed: HashMap<usize, Error> = HashMap::new();
-    loop {
-        let before = working.clone();
-        let n_failed = failed.len();
-        let mut decider = Decider::new(scene, blueprint, &mut *working);
-        let hopeful = write.items.iter().enumerate().filter(|(place, _)| !failed.contains_key(place));
-        let promises: HashMap<usize, ResourceId> =
-            hopeful.filter_map(|(place, item)| Some((place, decider.promise(item)?))).collect();
-        let mut outcomes = Vec::with_capacity(write.items.len());
-        for (place, item) in write.items.iter().enumerate() {
-            if let Some(error) = failed.get(&place) {
-                outcomes.push(ItemOutcome::Failed(error.clone()));
-                continue;
-            }
-            let outcome = decider.decide(item.clone());
-            if let ItemOutcome::Failed(error) = &outcome {
-                failed.insert(place, error.clone());
-                if let Some(id) = promises.get(&place) {
-                    decider.withdraw(item, *id);
-                }
-            }
-            outcomes.push(outcome);
-        }
-        let index = decider.index;
-        if failed.len() == n_failed {
-            return (outcomes, index);
-        }
-        *working = before;
-    }
-}
-
-/// Whether an item is the last try of an import's line that waited for others.
-fn is_last_try(item: &Item) -> bool {
-    matches!(item, Item::Import(item) if item.missing == Missing::Refuse)
-}
-
-/// The id that a name will have, and how many items bring it.
-struct Promise {
-    id: ResourceId,
-    items: usize,
 }
 
 struct Decider<'a, 'b> {
@@ -110,7 +62,7 @@ struct Decider<'a, 'b> {
     working: &'a mut Working<'b>,
     index: Vec<bindery_index::Change>,
     /// Ids and keys that items of this write bring, with the ids that they will have.
-    promised: HashMap<String, Promise>,
+    promised: HashMap<String, import::Promise>,
 }
 
 /// A resource's state before and after an item.
@@ -159,11 +111,7 @@ impl<'a, 'b> Decider<'a, 'b> {
                 })
             }
             Item::Delete { id, if_match } => self.delete(id, if_match.as_ref()),
-            Item::Import(item) => match self.import(item) {
-                Ok(Imported::Done(written)) => Ok(written),
-                Ok(Imported::Waiting(item)) => return ItemOutcome::Waiting(item),
-                Err(error) => Err(error),
-            },
+            Item::Import(item) => return self.import(item),
         };
         match result {
             Ok(written) => ItemOutcome::Done(written),
@@ -367,113 +315,6 @@ enum Requires {
 
 /// Some relation of an import goes to what is not there yet.
 struct Unresolved;
-
-enum Imported {
-    Done(Written),
-    Waiting(Box<ImportItem>),
-}
-
-impl Decider<'_, '_> {
-    /// Gives an id to the resource that an item brings, so that others may relate to it.
-    fn promise(&mut self, item: &Item) -> Option<ResourceId> {
-        let Item::Import(item) = item else { return None };
-        let known = item.key.as_ref().and_then(|key| self.promised.get(key)).map(|promise| promise.id);
-        let found = self.find_imported(item).ok()?.map(|(id, _)| id);
-        let id = match found.or(known).or(item.id) {
-            Some(id) => id,
-            None => self.working.new_id().ok()?,
-        };
-        for name in names_of(item, id) {
-            self.promised.entry(name).or_insert(Promise { id, items: 0 }).items += 1;
-        }
-        Some(id)
-    }
-
-    /// Takes back the promise of an item that failed, unless another item brings the same.
-    fn withdraw(&mut self, item: &Item, id: ResourceId) {
-        let Item::Import(item) = item else { return };
-        for name in names_of(item, id) {
-            if let Some(promise) = self.promised.get_mut(&name) {
-                promise.items -= 1;
-                if promise.items == 0 {
-                    self.promised.remove(&name);
-                }
-            }
-        }
-    }
-
-    /// The resource that an import's key or id names, or the one of a singular blueprint.
-    fn find_imported(&self, item: &ImportItem) -> Result<Option<(ResourceId, Meta)>> {
-        let blueprint = self.blueprint.number;
-        let mut named = item.id;
-        if let Some(key) = &item.key
-            && let Some(bytes) = self.working.get(&Key::ImportKey { blueprint, key: key.as_str().into() })?
-        {
-            named = Some(decode_id(&bytes)?);
-        }
-        if self.blueprint.kind == Kind::Singular {
-            named = Some(self.singular_id()?);
-        }
-        let Some(id) = named else { return Ok(None) };
-        Ok(self.working.meta(blueprint, id)?.map(|meta| (id, meta)))
-    }
-
-    fn singular_id(&self) -> Result<ResourceId> {
-        let bytes = self.working.get(&Key::Singular(self.blueprint.number))?;
-        let bytes = bytes.ok_or_else(|| Error::internal("a singular blueprint without its resource"))?;
-        decode_id(&bytes)
-    }
-
-    fn import(&mut self, item: ImportItem) -> Result<Imported> {
-        let found = self.find_imported(&item)?;
-        let blueprint = self.blueprint.number;
-        let (id, before) = match found {
-            Some((id, meta)) => (id, Some(meta)),
-            None => (self.id_for_import(&item)?, None),
-        };
-        let mut after = before.clone().unwrap_or_else(|| self.new_meta(None));
-        after.published = item.published.apply(after.published, self.working.now);
-        after.created = item.created.unwrap_or(after.created);
-        after.updated = item.updated.unwrap_or(after.updated);
-        let mut edit = Edit::new(id, before, after);
-        edit.may_wait = item.missing == Missing::Wait;
-        edit.keeps_updated = item.updated.is_some();
-        if let Some(key) = &item.key {
-            self.set_import_key(&mut edit, blueprint, key);
-        }
-        let copies = item.copies.clone();
-        match self.write_copies(&mut edit, copies, Faults::new(), Requires::Nothing)? {
-            Some(Unresolved) if edit.may_wait => Ok(Imported::Waiting(Box::new(item))),
-            _ => Ok(Imported::Done(self.commit(edit))),
-        }
-    }
-
-    fn id_for_import(&mut self, item: &ImportItem) -> Result<ResourceId> {
-        if let Some(id) = item.id {
-            return Ok(id);
-        }
-        if let Some(promise) = item.key.as_ref().and_then(|key| self.promised.get(key)) {
-            return Ok(promise.id);
-        }
-        self.working.new_id()
-    }
-
-    fn set_import_key(&self, edit: &mut Edit, blueprint: u32, key: &str) {
-        if edit.after.key.as_deref() == Some(key) {
-            return;
-        }
-        if let Some(old) = edit.after.key.replace(key.to_owned()) {
-            edit.removes.push(Key::ImportKey { blueprint, key: old.into() });
-        }
-        let id = edit.id.as_u128().to_be_bytes().to_vec();
-        edit.puts.push((Key::ImportKey { blueprint, key: key.into() }, id));
-    }
-}
-
-/// What relations may call the resource of an import by.
-fn names_of(item: &ImportItem, id: ResourceId) -> impl Iterator<Item = String> {
-    std::iter::once(id.to_string()).chain(item.key.clone())
-}
 
 /// `PRECONDITION_FAILED` unless the resource is at one of the versions.
 pub(crate) fn check_match(blueprint: &Blueprint, meta: &Meta, if_match: Option<&IfMatch>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Imports (`API.md` 4.11): lines in, one answer a line, through the same write path in large groups.
 //!
 //! Lines are prepared on several threads and submitted in their order, so a later line of a key or id wins. A line that
-//! relates to what a later line brings waits until the end of the file.
+//! relates to what a later line brings waits until the end of the file; then what it relates to goes in before it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ use crate::model::id::ResourceId;
 use crate::model::json;
 use crate::model::value::Relations;
 use crate::query::WriteParams;
+
+mod order;
 
 /// A group is submitted when it has this many lines, or this many bytes.
 const GROUP_LINES: usize = 256;
@@ -194,24 +196,24 @@ impl Import {
         Ok(answers)
     }
 
-    /// Tries the waiting lines again as long as that helps; what is left then can only relate to each other.
+    /// Writes the waiting lines, each after those that it relates to; lines that relate to each other in one transaction.
     async fn submit_waiting(&mut self) -> Result<Vec<ImportLine>> {
-        let mut answers = Vec::new();
-        loop {
-            let waiting = std::mem::take(&mut self.waiting);
-            let n_waiting = waiting.len();
-            if n_waiting == 0 {
-                return Ok(answers);
-            }
-            let items = waiting.into_iter().map(|(index, item)| (index, Item::Import(item))).collect();
-            answers.extend(self.write(items).await?);
-            if self.waiting.len() == n_waiting {
-                break;
-            }
-        }
         let waiting = std::mem::take(&mut self.waiting);
-        let items = waiting.into_iter().map(|(index, item)| (index, last_try(Item::Import(item))));
-        answers.extend(self.write(items.collect()).await?);
+        let items: Vec<&ImportItem> = waiting.iter().map(|(_, item)| item).collect();
+        let groups = order::in_order(&self.blueprint, &items);
+        let mut waiting: Vec<Option<(u64, ImportItem)>> = waiting.into_iter().map(Some).collect();
+        let mut answers = Vec::with_capacity(waiting.len());
+        let mut together = Vec::new();
+        for group in groups {
+            if together.len() + group.len() > GROUP_LINES && !together.is_empty() {
+                answers.extend(self.write(std::mem::take(&mut together)).await?);
+            }
+            let lines = group.into_iter().filter_map(|place| waiting[place].take());
+            together.extend(lines.map(|(index, item)| (index, last_try(Item::Import(item)))));
+        }
+        if !together.is_empty() {
+            answers.extend(self.write(together).await?);
+        }
         Ok(answers)
     }
 }

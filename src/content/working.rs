@@ -9,13 +9,14 @@ use crate::model::time::Millis;
 use crate::store::{Change, Counter, Key, Store};
 
 /// A group of commands that are decided one after another and made durable together.
-#[derive(Clone)]
 pub(crate) struct Working<'a> {
     store: &'a Store,
     /// What the decided commands of the group left, and the command that is being decided.
     overlay: HashMap<Key, Option<Vec<u8>>>,
     /// The changes of the command that is being decided, in order.
     changes: Vec<Change>,
+    /// What the overlay held before each of them, the last one last.
+    undo: Vec<(Key, Option<Option<Vec<u8>>>)>,
     /// Stored versions that no later snapshot names.
     superseded: Vec<Key>,
     /// The log number that the command gets if it changes anything.
@@ -23,6 +24,12 @@ pub(crate) struct Working<'a> {
     /// The time of the command; never earlier than that of one before it.
     pub(crate) now: Millis,
     last_id: Option<ResourceId>,
+}
+
+/// A point of a command that can be gone back to.
+pub(crate) struct Mark {
+    changes: usize,
+    superseded: usize,
 }
 
 /// What a decided command leaves to be made durable.
@@ -36,7 +43,8 @@ pub(crate) struct Decided {
 impl<'a> Working<'a> {
     /// A group that begins at `number`, after the id `last_id` was given.
     pub(crate) fn new(store: &'a Store, number: u64, now: Millis, last_id: Option<ResourceId>) -> Self {
-        Working { store, overlay: HashMap::new(), changes: Vec::new(), superseded: Vec::new(), number, now, last_id }
+        let (overlay, changes, undo, superseded) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
+        Working { store, overlay, changes, undo, superseded, number, now, last_id }
     }
 
     /// The id that was given last.
@@ -82,14 +90,18 @@ impl<'a> Working<'a> {
 
     /// Sets a key.
     pub(crate) fn put(&mut self, key: Key, value: Vec<u8>) {
-        self.overlay.insert(key.clone(), Some(value.clone()));
-        self.changes.push(Change { key, value: Some(value) });
+        self.change(key, Some(value));
     }
 
     /// Removes a key.
     pub(crate) fn remove(&mut self, key: Key) {
-        self.overlay.insert(key.clone(), None);
-        self.changes.push(Change { key, value: None });
+        self.change(key, None);
+    }
+
+    fn change(&mut self, key: Key, value: Option<Vec<u8>>) {
+        let before = self.overlay.insert(key.clone(), value.clone());
+        self.undo.push((key.clone(), before));
+        self.changes.push(Change { key, value });
     }
 
     /// Notes a stored version that nothing names from this command on.
@@ -109,10 +121,28 @@ impl<'a> Working<'a> {
         Ok(id)
     }
 
+    /// Where the command that is being decided stands.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { changes: self.changes.len(), superseded: self.superseded.len() }
+    }
+
+    /// Takes back what the command changed since. (Ids that it was given are not given again.)
+    pub(crate) fn go_back(&mut self, to: &Mark) {
+        for (key, before) in self.undo.drain(to.changes..).rev() {
+            match before {
+                Some(value) => self.overlay.insert(key, value),
+                None => self.overlay.remove(&key),
+            };
+        }
+        self.changes.truncate(to.changes);
+        self.superseded.truncate(to.superseded);
+    }
+
     /// Takes back what the command that is being decided changed. Only where it is the first of its group.
     pub(crate) fn abandon(&mut self) {
         self.overlay.clear();
         self.changes.clear();
+        self.undo.clear();
         self.superseded.clear();
     }
 
@@ -127,6 +157,7 @@ impl<'a> Working<'a> {
         }
         self.put(Key::Counter(Counter::Time), self.now.to_le_bytes().to_vec());
         self.number += 1;
+        self.undo.clear();
         Some(Decided { changes: std::mem::take(&mut self.changes), superseded })
     }
 }

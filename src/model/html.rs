@@ -129,7 +129,7 @@ fn finish(html: &str) -> String {
             }
             continue;
         }
-        if tag.contains(" src=\"") {
+        if has_source(tag) {
             out.push_str(tag);
             out.push_str("</iframe>");
         }
@@ -137,6 +137,11 @@ fn finish(html: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Whether a start tag has the attribute `src`: values stand in double quotes and hold none.
+fn has_source(tag: &str) -> bool {
+    tag.split('"').step_by(2).any(|name| name.ends_with(" src="))
 }
 
 fn find_frame_or_pre(html: &str) -> Option<usize> {

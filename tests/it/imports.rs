@@ -1,5 +1,7 @@
 //! Imports over HTTP (`API.md` 4.11).
 
+mod relations;
+
 use serde_json::{Value, json};
 
 use crate::support::{Faults, Reply, Server};

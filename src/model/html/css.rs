@@ -33,6 +33,9 @@ const FORBIDDEN_FUNCTIONS: [&str; 9] = [
 
 const FORBIDDEN_PROPERTIES: [&str; 3] = ["behavior", "-ms-behavior", "-moz-binding"];
 
+/// What stands nowhere in what comes out, not even in a string or a comment: readers that do not parse are safe too.
+const FORBIDDEN_TEXTS: [&str; 3] = ["url(", "expression(", "@import"];
+
 /// Sanitises a style sheet.
 pub fn sanitize(css: &str) -> String {
     let mut rules = Rules { depth: 0, nested: false, dropped: 0 };
@@ -65,7 +68,12 @@ fn rules_dropped(out: &mut String) {
 /// escape, swallowed by the parser, or left open.
 fn is_plain(css: &str) -> bool {
     let swallowed = css.to_ascii_lowercase().contains("@charset") || css.contains("-->");
-    !swallowed && !css.contains(['<', '\\', '\0', '\r', '\u{c}']) && is_closed(css)
+    !swallowed && !holds_forbidden_text(css) && !css.contains(['<', '\\', '\0', '\r', '\u{c}']) && is_closed(css)
+}
+
+fn holds_forbidden_text(css: &str) -> bool {
+    let lower = css.to_ascii_lowercase();
+    FORBIDDEN_TEXTS.iter().any(|text| lower.contains(text))
 }
 
 /// Whether every comment, string and bracket ends. The sheet has no backslashes.
@@ -137,7 +145,7 @@ impl<'i> DeclarationParser<'i> for Rules {
     type Error = ();
 
     fn parse_value(&mut self, name: CowRcStr<'i>, input: &mut Parser<'i>, _: &ParserState) -> Result<String, Fault> {
-        if FORBIDDEN_PROPERTIES.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)) {
+        if is_among(&name, &FORBIDDEN_PROPERTIES) {
             return Err(fault());
         }
         let value = Text { place: Place::Value }.read(input)?;
@@ -158,7 +166,7 @@ impl<'i> QualifiedRuleParser<'i> for Rules {
     fn parse_prelude(&mut self, input: &mut Parser<'i>) -> Result<String, Fault> {
         let selector = Text { place: Place::Selector }.read(input)?;
         let is_list = !selector.is_empty() && !selector.starts_with(',') && !selector.ends_with(',');
-        if is_list { Ok(selector) } else { Err(fault()) }
+        if is_list && !looks_forbidden(&selector) { Ok(selector) } else { Err(fault()) }
     }
 
     fn parse_block(&mut self, selector: String, _: &ParserState, input: &mut Parser<'i>) -> Result<String, Fault> {
@@ -223,7 +231,10 @@ impl Text {
     fn read(&self, input: &mut Parser<'_>) -> Result<String, Fault> {
         let mut out = String::new();
         self.append(input, &mut out, 0)?;
-        Ok(out.trim().to_owned())
+        if holds_forbidden_text(&out) {
+            return Err(fault());
+        }
+        Ok(out)
     }
 
     fn append(&self, input: &mut Parser<'_>, out: &mut String, depth: usize) -> Result<(), Fault> {
@@ -231,26 +242,39 @@ impl Text {
             return Err(fault());
         }
         let mut before = TokenSerializationType::Nothing;
+        // What was written may end in a space that belongs to an escape: that one separates nothing, and stays.
+        let mut after_space = true;
         loop {
             let start = input.position();
-            let Ok(token) = input.next_including_whitespace() else { return Ok(()) };
+            let Ok(token) = input.next_including_whitespace() else {
+                if after_space && out.ends_with(' ') {
+                    out.pop();
+                }
+                return Ok(());
+            };
             let token = token.clone();
             let source = input.slice_from(start);
             if !self.takes(&token) {
                 return Err(fault());
             }
             let kind = token.serialization_type();
-            if before.needs_separator_when_before(kind) {
+            let would_end_a_comment = matches!(token, Token::Delim('>')) && out.ends_with("--");
+            if before.needs_separator_when_before(kind) || would_end_a_comment {
                 out.push(' ');
             }
             before = kind;
+            let was_after_space = std::mem::replace(&mut after_space, false);
             match token {
                 Token::WhiteSpace(_) => {
-                    if !out.ends_with([' ', '(', '[']) {
+                    if !was_after_space {
                         out.push(' ');
                     }
+                    after_space = true;
                 }
-                Token::Delim('<') => out.push_str("< "),
+                Token::Delim('<') => {
+                    out.push_str("< ");
+                    after_space = true;
+                }
                 // Printing would round it.
                 Token::Number { .. } | Token::Percentage { .. } => out.push_str(number(source)),
                 Token::Dimension { .. } if !source.contains(['\\', '<', '*']) => out.push_str(number(source)),
@@ -262,7 +286,6 @@ impl Text {
                 _ => continue,
             };
             input.parse_nested_block(|input| self.append(input, out, depth + 1))?;
-            out.truncate(out.trim_end_matches(' ').len());
             out.push(close);
             before = TokenSerializationType::Nothing;
         }
@@ -270,7 +293,11 @@ impl Text {
 
     fn takes(&self, token: &Token<'_>) -> bool {
         match token {
-            Token::Function(name) => !FORBIDDEN_FUNCTIONS.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)),
+            Token::Function(name) => !is_among(name, &FORBIDDEN_FUNCTIONS),
+            // Nothing may be made of these in a value either, such as a call with a comment before its bracket.
+            Token::Ident(name) if self.place == Place::Value => {
+                !is_among(name, &FORBIDDEN_PROPERTIES) && !name.eq_ignore_ascii_case("expression")
+            }
             Token::Delim(delim) => match self.place {
                 Place::Selector => matches!(delim, '.' | '>' | '+' | '~' | '*' | '&' | '|' | '='),
                 Place::Condition => matches!(delim, '<' | '>' | '=' | '.' | '*' | '/' | '+' | '-' | '&' | '~' | '|'),
@@ -285,14 +312,35 @@ impl Text {
     }
 }
 
+/// Whether a browser that knows no nested rules would read a forbidden declaration where the selector stands.
+fn looks_forbidden(selector: &str) -> bool {
+    selector.split_once(':').is_some_and(|(name, _)| is_among(name.trim(), &FORBIDDEN_PROPERTIES))
+}
+
+fn is_among(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
 /// The source of a number token, less a comment before it.
 fn number(source: &str) -> &str {
     source.rsplit_once("*/").map_or(source, |(_, number)| number)
 }
 
-/// `<` written so that no HTML parser sees it. It stands in strings alone: names have it escaped already.
+/// `<` written so that no HTML parser sees it, escaped or not.
 fn escaped(css: &str) -> String {
-    css.replace("\\<", "<").replace('<', "\\3c ")
+    let mut out = String::with_capacity(css.len());
+    let mut chars = css.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '<' => out.push_str("\\3c "),
+            '\\' => match chars.next() {
+                Some('<') => out.push_str("\\3c "),
+                next => out.extend(std::iter::once(c).chain(next)),
+            },
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]

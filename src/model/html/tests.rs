@@ -2,6 +2,8 @@
 
 mod corpus;
 mod fixpoint;
+mod hostile;
+mod tree;
 
 use super::*;
 
@@ -80,6 +82,7 @@ fn frames_show_known_hosts_over_https_alone() {
     ] {
         rich(&format!("a<iframe src=\"{src}\" class=\"x\">inner <b>text</b></iframe>b"), "ab");
     }
+    rich("a<iframe title=' src='>inner</iframe>b", "ab");
     rich("a<iframe>inner</iframe>b<iframe title=' src=\"https://vimeo.com/\"'>c", "ab");
     let own = Sanitizer::new(vec!["Video.Example".to_owned()]);
     assert_eq!(
