@@ -1,5 +1,6 @@
 //! Analytics: every figure against the definitions of `API.md` 4.8, computed naively over a list of pageviews.
 
+mod browser;
 mod endpoints;
 mod intake;
 mod logs;
