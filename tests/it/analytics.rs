@@ -1,6 +1,7 @@
 //! Analytics: every figure against the definitions of `API.md` 4.8, computed naively over a list of pageviews.
 
 mod browser;
+mod deletion;
 mod endpoints;
 mod intake;
 mod logs;
@@ -65,6 +66,10 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) referrer: String,
     pub(crate) country: String,
+    /// Whether the pageview was deleted.
+    pub(crate) is_gone: bool,
+    /// Whether its session was deleted, by the day it began in.
+    pub(crate) is_of_gone_session: bool,
 }
 
 /// Analytics on a folder, with a clock that stands where it is put.
@@ -106,6 +111,11 @@ impl Counter {
             .unwrap()
             .report(report, query)
             .unwrap_or_else(|error| panic!("{report:?} {query}: {error}"))
+    }
+
+    /// Deletes; answers how many pageviews are told to be gone.
+    pub(crate) fn delete(&self, query: &str) -> u64 {
+        self.analytics.as_ref().unwrap().delete(query).unwrap()
     }
 
     pub(crate) fn take(&self, url: &str, referrer: &str, address: &str, agent: usize, country: Option<&str>) {

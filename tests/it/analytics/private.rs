@@ -9,7 +9,7 @@ use super::{Counter, DAY};
 
 const MINUTE: i64 = 60_000;
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -19,7 +19,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether the bytes hold the text, as it is or in packed parts.
-fn holds(bytes: &[u8], text: &str) -> bool {
+pub(crate) fn holds(bytes: &[u8], text: &str) -> bool {
     let here = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
     let frames = bytes.windows(4).enumerate().filter(|(_, window)| *window == [0x28, 0xb5, 0x2f, 0xfd]);
     here(bytes)
