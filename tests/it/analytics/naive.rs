@@ -6,7 +6,7 @@ use bindery::analytics::Report;
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{AGENTS, DAY, Seen};
+use super::{DAY, Seen};
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -201,8 +201,8 @@ pub(crate) fn answer(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> 
             rows.sort_by_key(|row| std::cmp::Reverse(row["current"].as_u64().unwrap()));
             rows.into()
         }
-        Report::Devices => shares(&views, "device", |seen| AGENTS[seen.who.1].1.to_owned()),
-        Report::Browsers => shares(&views, "browser", |seen| AGENTS[seen.who.1].2.to_owned()),
+        Report::Devices => shares(&views, "device", |seen| seen.device.clone()),
+        Report::Browsers => shares(&views, "browser", |seen| seen.browser.clone()),
         Report::Countries => shares(&views, "country", |seen| seen.country.clone()),
         Report::VisitorsSeries => {
             let mut distinct: BTreeSet<(String, String, &(String, usize))> = BTreeSet::new();

@@ -66,9 +66,8 @@ pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) 
         } else {
             start + random.below((days * DAY) as u64) as i64
         };
-        let (referrer, country) = (random.pick(&REFERRERS).1.to_owned(), "unknown".to_owned());
         let path = format!("/{}", random.pick(&PATHS));
-        seen.push(Seen { at, site, who, path, referrer, country, is_gone: false, is_of_gone_session: false });
+        seen.push(Seen::new(at, &site, who, &path));
     }
     seen.sort_by_key(|seen| seen.at);
     seen
@@ -138,16 +137,7 @@ fn a_session_that_goes_on_for_days_belongs_to_the_day_it_began() {
     let start = 20_000 * DAY;
     let mut random = Random(1);
     let mut seen: Vec<Seen> = (0..200)
-        .map(|step| Seen {
-            at: start + step * 29 * MINUTE,
-            site: SITES[0].to_owned(),
-            who: ("192.0.2.1".to_owned(), 0),
-            path: "/".to_owned(),
-            referrer: String::new(),
-            country: String::new(),
-            is_gone: false,
-            is_of_gone_session: false,
-        })
+        .map(|step| Seen::new(start + step * 29 * MINUTE, SITES[0], ("192.0.2.1".to_owned(), 0), "/"))
         .collect();
     let folder = tempfile::tempdir().unwrap();
     let mut counter = Counter::open(folder.path(), start);
