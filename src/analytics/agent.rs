@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const REMEMBERED: usize = 4096;
 
 /// What no list of robots has, and no browser says: libraries, feed readers, monitors and headless browsers.
-const PROGRAMS: [&str; 29] = [
+const PROGRAMS: [&str; 37] = [
     "feedparser",
     "feedburner",
     "feedly",
@@ -40,7 +40,18 @@ const PROGRAMS: [&str; 29] = [
     "dalvik/",
     "libfetch",
     "portscout",
+    "undici",
+    "faraday",
+    "dart/",
+    "httpie",
+    "exporter/",
+    "kube-probe",
+    "googleother",
+    "anthropic-ai",
 ];
+
+/// Programs whose whole user agent is a word that others may hold.
+const WORDS: [&str; 4] = ["", "-", "node", "ruby"];
 
 /// Browsers that also call themselves by the name of a better known one, which woothee believes.
 const BROWSERS: [(&str, &str); 20] = [
@@ -103,7 +114,7 @@ impl Agents {
     fn look_at(&self, user_agent: &str) -> Option<Agent> {
         let lower = user_agent.to_ascii_lowercase();
         let names_itself = || PROGRAMS.iter().any(|program| lower.contains(program));
-        if lower.trim().is_empty() || lower.trim() == "-" || names_itself() || self.robots.is_bot(user_agent) {
+        if WORDS.contains(&lower.trim()) || names_itself() || self.robots.is_bot(user_agent) {
             return None;
         }
         let parsed = self.parser.parse(user_agent);
@@ -236,6 +247,7 @@ mod tests {
             ),
             ("Wget/1.21.4", None),
             ("Go-http-client/1.1", None),
+            ("node", None),
             ("", None),
         ];
         let mut agents = Agents::new();
