@@ -6,6 +6,7 @@ mod deletion;
 mod endpoints;
 mod intake;
 mod logs;
+mod midnight;
 mod naive;
 mod private;
 mod random;

@@ -157,7 +157,8 @@ fn yesterdays_pageviews_are_in_parts_alone() {
     assert!(logged("/new") && !logged("/page-of"));
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder.
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for path in files(from) {
         let target = to.join(path.strip_prefix(from).unwrap());
