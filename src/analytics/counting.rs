@@ -38,9 +38,7 @@ impl Traffic {
             rollup.bounces -= i64::from(was_bounce);
         }
     }
-}
 
-impl Traffic {
     /// Takes a site out of the days of a period, with the sessions that began on them: their next pageview begins
     /// another one. What a session of before did on these days stays with the day it began in.
     pub(super) fn remove(&mut self, site: Name, period: Period) {
@@ -72,8 +70,8 @@ pub(super) struct Counting {
     pub(super) sites: BTreeMap<Name, Rollup>,
     /// Who was seen, and in which hours.
     visitors: HashMap<Visitor, Seen>,
-    /// The number of the next visitor.
-    next: u32,
+    /// The number of the visitor who came last.
+    last: u32,
     /// Which visitor saw which page, and has which traits.
     pages: HashSet<(Name, u32)>,
     shares: HashSet<(usize, Name, u32)>,
@@ -92,13 +90,57 @@ struct Seen {
 }
 
 impl Counting {
+    /// Appends what is counted so far; `name` is how a name is written.
+    pub(super) fn encode(&self, out: &mut Vec<u8>, names: &Names, mut name: impl FnMut(Name) -> u64) {
+        let part = encode_sites(&self.sites, names);
+        put(out, part.len() as u64);
+        out.extend_from_slice(&part);
+        put(out, self.last.into());
+        put(out, self.visitors.len() as u64);
+        for (visitor, seen) in &self.visitors {
+            out.extend_from_slice(&visitor.to_le_bytes());
+            [name(seen.site), seen.number.into(), seen.hours.into()].iter().for_each(|number| put(out, *number));
+        }
+        put(out, self.pages.len() as u64);
+        for (path, visitor) in &self.pages {
+            [name(*path), u64::from(*visitor)].iter().for_each(|number| put(out, *number));
+        }
+        put(out, self.shares.len() as u64);
+        for (which, share, visitor) in &self.shares {
+            [*which as u64, name(*share), u64::from(*visitor)].iter().for_each(|number| put(out, *number));
+        }
+    }
+
+    /// Reads what was appended; `name` reads a name.
+    pub(super) fn decode(
+        input: &mut Input,
+        names: &Names,
+        name: impl Fn(&mut Input) -> Result<Name, Damaged>,
+    ) -> Result<Counting, Damaged> {
+        let part = input.count()?;
+        let sites = decode_sites(input.take(part)?, names)?;
+        let mut counting = Counting { sites, last: input.small()?, ..Counting::default() };
+        for _ in 0..input.count()? {
+            let (visitor, site) = (input.wide()?, name(input)?);
+            counting.visitors.insert(visitor, Seen { site, number: input.small()?, hours: input.small()? });
+        }
+        for _ in 0..input.count()? {
+            counting.pages.insert((name(input)?, input.small()?));
+        }
+        for _ in 0..input.count()? {
+            counting.shares.insert((input.number()? as usize, name(input)?, input.small()?));
+        }
+        counting.find_places();
+        Ok(counting)
+    }
+
     fn add(&mut self, view: &View, begins_session: bool) {
         let hour = usize::try_from(view.at.rem_euclid(DAY_MILLIS) / HOUR_MILLIS).unwrap_or_default();
         let rollup = self.sites.entry(view.site).or_default();
         let seen = self.visitors.entry(view.visitor).or_insert_with(|| {
             rollup.visitors += 1;
-            self.next = self.next.checked_add(1).expect("there is no memory for 2^32 visitors");
-            Seen { site: view.site, number: self.next, hours: 0 }
+            self.last = self.last.checked_add(1).expect("there is no memory for 2^32 visitors");
+            Seen { site: view.site, number: self.last, hours: 0 }
         });
         let counts = &mut rollup.hours[hour];
         counts.pageviews += 1;
@@ -130,6 +172,7 @@ impl Counting {
             }
         }
     }
+
     fn remove(&mut self, site: Name) {
         self.sites.remove(&site);
         let mut gone = HashSet::new();
@@ -138,50 +181,6 @@ impl Counting {
         self.shares.retain(|(_, _, number)| !gone.contains(number));
         self.page_places.retain(|(of, _), _| *of != site);
         self.share_places.retain(|(of, _, _), _| *of != site);
-    }
-
-    /// Appends what is counted so far; `name` is how a name is written.
-    pub(super) fn encode(&self, out: &mut Vec<u8>, names: &Names, mut name: impl FnMut(Name) -> u64) {
-        let part = encode_sites(&self.sites, names);
-        put(out, part.len() as u64);
-        out.extend_from_slice(&part);
-        put(out, self.next.into());
-        put(out, self.visitors.len() as u64);
-        for (visitor, seen) in &self.visitors {
-            out.extend_from_slice(&visitor.to_le_bytes());
-            [name(seen.site), seen.number.into(), seen.hours.into()].iter().for_each(|number| put(out, *number));
-        }
-        put(out, self.pages.len() as u64);
-        for (path, visitor) in &self.pages {
-            [name(*path), u64::from(*visitor)].iter().for_each(|number| put(out, *number));
-        }
-        put(out, self.shares.len() as u64);
-        for (which, share, visitor) in &self.shares {
-            [*which as u64, name(*share), u64::from(*visitor)].iter().for_each(|number| put(out, *number));
-        }
-    }
-
-    /// Reads what was appended; `name` reads a name.
-    pub(super) fn decode(
-        input: &mut Input,
-        names: &Names,
-        name: impl Fn(&mut Input) -> Result<Name, Damaged>,
-    ) -> Result<Counting, Damaged> {
-        let part = input.count()?;
-        let sites = decode_sites(input.take(part)?, names)?;
-        let mut counting = Counting { sites, next: input.small()?, ..Counting::default() };
-        for _ in 0..input.count()? {
-            let (visitor, site) = (input.wide()?, name(input)?);
-            counting.visitors.insert(visitor, Seen { site, number: input.small()?, hours: input.small()? });
-        }
-        for _ in 0..input.count()? {
-            counting.pages.insert((name(input)?, input.small()?));
-        }
-        for _ in 0..input.count()? {
-            counting.shares.insert((input.number()? as usize, name(input)?, input.small()?));
-        }
-        counting.find_places();
-        Ok(counting)
     }
 
     fn find_places(&mut self) {

@@ -96,13 +96,13 @@ impl Worker {
                     Job::Delete { deletion, done } => {
                         self.count(&mut views);
                         let deleted = self.delete(deletion).map_err(|error| error.to_string());
+                        // Who asked may have gone.
                         let _ = done.send(deleted);
                     }
                 }
             }
             self.count(&mut views);
             for done in waiting {
-                // Who asked may have gone.
                 let _ = done.send(());
             }
         }
