@@ -186,11 +186,17 @@ fn a_real_log_is_counted_by_the_definitions() {
                 let interval = ["hour", "day", "week", "month"][turn % 4];
                 let limit = [1, 7, 10, 1_000][turn % 4];
                 let asked = Asked { site: site.map(str::to_owned), start, end, interval, limit };
-                for report in &reports {
+                // The second time only what depends on the interval or the limit.
+                for report in reports.iter().filter(|report| more == 0 || has_choice(report)) {
                     let path = format!("{}?{}", path_of(report), asked.query());
                     assert_same(&get(&server, &path), &answer(report, &asked, &seen, now), &path);
                 }
             }
         }
     }
+}
+
+fn has_choice(report: &Report) -> bool {
+    use Report::{Pages, PageviewsSeries, Referrers, SessionsSeries, VisitorsSeries};
+    matches!(report, Pages | Referrers | VisitorsSeries | PageviewsSeries | SessionsSeries)
 }
