@@ -125,6 +125,7 @@ impl Content {
         let (log, store, recovered) =
             base::recover(folder, &options.recover_options()).map_err(|error| folder_error(folder, &error))?;
         let was_empty = log.last() == 0;
+        recovery::remove_superseded(&store, log.last())?;
         let indexes = bindery_index::Indexes::open(&folder.join(INDEX), options.index.clone())
             .map_err(|error| folder_error(folder, &error))?;
         let blueprints = recovery::load_blueprints(&store)?;

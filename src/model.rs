@@ -6,6 +6,7 @@ pub mod error;
 pub mod html;
 pub mod id;
 pub mod json;
+pub mod sent;
 pub mod site;
 pub mod time;
 pub mod value;

@@ -67,6 +67,11 @@ pub fn column_names(blueprint: &Blueprint) -> Vec<String> {
     names
 }
 
+/// The field that a column belongs to.
+pub fn field_of(blueprint: &Blueprint, column: ColumnId) -> Option<&Field> {
+    blueprint.fields.iter().find(|field| field.number == column / PARTS_PER_FIELD)
+}
+
 /// The columns that `search` looks at: those of text and rich-text fields.
 pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
     let searchable = |field: &&Field| matches!(field.kind, FieldType::Text | FieldType::RichText);

@@ -140,14 +140,6 @@ pub fn published_only(filter: Filter) -> Filter {
     }
 }
 
-/// What was sent, in backticks, cut to 100 characters.
-pub(crate) fn quote(sent: &str) -> String {
-    match sent.char_indices().nth(100) {
-        None => format!("`{sent}`"),
-        Some((end, _)) => format!("`{}…`", &sent[..end]),
-    }
-}
-
 /// Names in backticks with commas between.
 fn list<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();

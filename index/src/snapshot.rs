@@ -7,9 +7,10 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::evaluate::Evaluator;
 use crate::index::Shared;
+use crate::memory::Document;
 use crate::order::Sorter;
 use crate::query::{Hit, Hits, Query};
-use crate::schema::VariantNumber;
+use crate::schema::{ColumnId, Value, VariantNumber};
 use crate::state::State;
 
 /// One version of an index, unchanging as long as it is held. Cheap to clone.
@@ -81,6 +82,15 @@ impl Snapshot {
     pub fn copy(&self, slot: u32, variant: VariantNumber) -> Option<u64> {
         let location = self.state.part(variant)?.locations.get(slot);
         location.is_copy().then_some(location.number)
+    }
+
+    /// The columns in which a copy has other values than these; all others are null. For verification: what the runs
+    /// hold is compared, value by value, and folded text too.
+    pub fn differing(&self, slot: u32, variant: VariantNumber, values: Vec<(ColumnId, Value)>) -> Vec<ColumnId> {
+        let Some(part) = self.state.part(variant) else { return Vec::new() };
+        let expected = Document::new(slot, values);
+        let columns = self.state.schema.columns.iter().map(|column| column.id);
+        columns.filter(|id| !part.value(slot, *id).is_same(&expected.value(*id))).collect()
     }
 
     fn evaluator(&self, query: &Query) -> Evaluator<'_> {

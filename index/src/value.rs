@@ -200,6 +200,10 @@ impl<T: PartialOrd> Range<T> {
 }
 
 impl<'a> TextRef<'a> {
+    fn is_same(&self, other: &TextRef<'_>) -> bool {
+        self.head == other.head && self.folded == other.folded && self.whole() == other.whole()
+    }
+
     /// The text as it was given.
     pub(crate) fn whole(&self) -> Cow<'a, str> {
         match self.full {
@@ -249,6 +253,24 @@ impl<'a> ListRef<'a> {
 }
 
 impl<'a> ValueRef<'a> {
+    /// Whether it is the same value, folded text and all.
+    pub(crate) fn is_same(&self, other: &ValueRef<'_>) -> bool {
+        match (self, other) {
+            (ValueRef::Null, ValueRef::Null) => true,
+            (ValueRef::Text(one), ValueRef::Text(other)) => one.is_same(other),
+            (ValueRef::Markup { exact: a, text: one }, ValueRef::Markup { exact: b, text: other }) => {
+                a == b && one.is_same(other)
+            }
+            (ValueRef::Number(one), ValueRef::Number(other)) => one == other,
+            (ValueRef::Bool(one), ValueRef::Bool(other)) => one == other,
+            (ValueRef::Instant { micros: a, text: one }, ValueRef::Instant { micros: b, text: other }) => {
+                a == b && one == other
+            }
+            (ValueRef::List(one), ValueRef::List(other)) => one.raw == other.raw && one.folded == other.folded,
+            _ => false,
+        }
+    }
+
     /// The first 256 code points of the text form of what is sorted by collation; none for other kinds and null.
     pub(crate) fn collated(&self) -> Option<Cow<'a, str>> {
         match self {

@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::model::error::{Code, Error};
 use crate::model::json;
-use crate::query::quote;
+use crate::model::sent::quote;
 
 /// The longest path and host that are kept, in characters; what is longer is cut.
 const MAX_NAME_CHARS: usize = 2_000;

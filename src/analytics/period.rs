@@ -2,8 +2,9 @@
 
 use super::rollup::Day;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 use crate::model::time::{DAY_MILLIS, Millis, day_number, format_date, format_millis, parse_date};
-use crate::query::{RawParams, quote};
+use crate::query::RawParams;
 
 /// How many days a period has if only its end is known.
 const DEFAULT_DAYS: Day = 30;

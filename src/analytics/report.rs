@@ -11,9 +11,10 @@ use super::names::{Name, Names};
 use super::period::{Interval, Period};
 use super::rollup::{Day, Hour, Rollup, Trait};
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 use crate::model::site::site_host;
 use crate::model::time::Millis;
-use crate::query::{RawParams, quote};
+use crate::query::RawParams;
 
 const DEFAULT_LIMIT: usize = 10;
 const MAX_LIMIT: usize = 1_000;

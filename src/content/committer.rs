@@ -203,7 +203,8 @@ impl Committer {
     /// Appends the records, syncs the log once, and applies them to the store. Returns the superseded versions.
     ///
     /// In the log a record removes what it supersedes, since nobody reads during a replay; in the store those versions
-    /// stay until no state names them.
+    /// stay until no state names them, and a list of them stands beside them, which a start finds if it never came to
+    /// that.
     fn make_durable(&mut self, records: Vec<Decided>) -> Result<Vec<Key>> {
         if records.is_empty() {
             return Ok(Vec::new());
@@ -212,11 +213,15 @@ impl Committer {
         let mut numbered = Vec::with_capacity(records.len());
         for Decided { mut changes, superseded: keys } in records {
             let n_changes = changes.len();
-            changes.extend(keys.iter().map(|key| Change { key: key.clone(), value: None }));
+            changes.extend(keys.iter().cloned().map(Change::delete));
             let number = self.log.append(&encode_changes(&changes)).map_err(|error| self.stop(&error))?;
-            changes.truncate(n_changes);
+            let removals = changes.split_off(n_changes);
+            if !removals.is_empty() {
+                let list = Key::Superseded(number);
+                changes.push(Change::put(list.clone(), encode_changes(&removals)));
+                superseded.extend(keys.into_iter().chain([list]));
+            }
             numbered.push((number, changes));
-            superseded.extend(keys);
         }
         self.log.sync().map_err(|error| self.stop(&error))?;
         for (number, changes) in &numbered {

@@ -17,6 +17,7 @@ use crate::model::blueprint::{Blueprint, Field, FieldType, Kind};
 use crate::model::error::{Code, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
+use crate::model::sent::quote;
 use crate::model::value;
 use crate::projection;
 use crate::store::Key;
@@ -340,8 +341,7 @@ pub(crate) fn no_second(blueprint: &Blueprint) -> Error {
 
 /// `NOT_FOUND` for a resource.
 pub(crate) fn no_resource(blueprint: &Blueprint, id: &str) -> Error {
-    let id: String = id.chars().take(100).collect();
-    Error::new(Code::NotFound, format!("there is no resource `{id}` of the blueprint `{}`", blueprint.slug))
+    Error::new(Code::NotFound, format!("there is no resource {} of the blueprint `{}`", quote(id), blueprint.slug))
 }
 
 fn singular(blueprint: &Blueprint, what: &str) -> Error {

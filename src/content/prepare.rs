@@ -10,6 +10,7 @@ use crate::model::blueprint::{Blueprint, Kind};
 use crate::model::error::{Code, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
+use crate::model::sent::quote;
 use crate::model::time::{Millis, parse_system_date};
 use crate::model::value;
 use crate::projection;
@@ -49,7 +50,9 @@ pub(crate) fn create(bench: Workbench<'_>, body: &Value) -> Item {
             Item::Create { copy, published }
         }
         None => {
-            faults.push(missing_attributes());
+            if !body.contains_key("attributes") {
+                faults.push(missing_attributes());
+            }
             Item::Refused(Error::validation(faults))
         }
     }
@@ -126,8 +129,8 @@ pub(crate) fn publication(body: &Map<String, Value>, faults: &mut Faults) -> Pub
 /// A system date of a body.
 pub(crate) fn date(value: &Value) -> std::result::Result<Millis, String> {
     value.as_str().and_then(parse_system_date).ok_or_else(|| {
-        let sent: String = value.to_string().chars().take(100).collect();
-        format!("must be an ISO 8601 date and time such as `2026-11-20T20:42:31+00:00`, or null; it is `{sent}`")
+        let sent = quote(&value.to_string());
+        format!("must be an ISO 8601 date and time such as `2026-11-20T20:42:31+00:00`, or null; it is {sent}")
     })
 }
 
@@ -144,8 +147,7 @@ pub(crate) fn copy(
         other => {
             let text = format!("must be an object of field slugs and values; it is {}", kind_of(other));
             faults.push(("attributes".to_owned(), vec![text]));
-            // An empty copy, so that the other faults of the body are found too.
-            Some(copy_of(bench, &Map::new(), Extent::Partial, relations))
+            None
         }
     }
 }

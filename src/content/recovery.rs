@@ -15,7 +15,7 @@ use crate::content::sweep::{self, Lost};
 use crate::log::Log;
 use crate::model::blueprint::{Blueprint, render};
 use crate::model::id::ResourceId;
-use crate::store::{Counter, Key, Prefix, Store, decode_changes};
+use crate::store::{Change, Counter, Key, Prefix, Store, decode_changes};
 
 /// Changes that were begun, by the number of their blueprint.
 pub(crate) type Begun = BTreeMap<u32, Arc<Pending>>;
@@ -107,6 +107,17 @@ pub(crate) fn load_clock(store: &Store) -> Result<(Option<ResourceId>, i64), Sta
     let time = store.get(&Key::Counter(Counter::Time)).map_err(content)?;
     let time = time.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_le_bytes);
     Ok((id, time))
+}
+
+/// Removes the versions that were superseded before the last end and that nobody came to remove.
+pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartError> {
+    for entry in store.scan(Prefix::Superseded) {
+        let (list, bytes) = entry.map_err(content)?;
+        let mut removals = decode_changes(&bytes).map_err(content)?;
+        removals.push(Change::delete(list));
+        store.apply(number, &removals).map_err(content)?;
+    }
+    Ok(())
 }
 
 /// What the store still holds of deleted blueprints, and of claims that nothing makes any more.

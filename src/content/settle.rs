@@ -8,7 +8,7 @@ mod blueprint;
 use blueprint::{
     carry_change, create_blueprint, delete_blueprint, drop_change, finish_change, lost_claims, replace_blueprint,
 };
-pub(crate) use blueprint::{check_settled, revise};
+pub(crate) use blueprint::{check_kind, check_settled, revise};
 
 use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token, Tokens, new_secret};
 use crate::content::change::Pending;
@@ -19,6 +19,7 @@ use crate::content::working::Working;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
 use crate::model::html::Sanitizer;
+use crate::model::sent::quote;
 use crate::projection;
 use crate::store::{Counter, Key};
 
@@ -155,8 +156,7 @@ fn create_token(state: &State, working: &mut Working<'_>, new: NewToken) -> Resu
 fn revoke_token(state: &State, working: &mut Working<'_>, id: &str) -> Result<Settled> {
     let mut tokens = Tokens::clone(&state.tokens);
     if tokens.remove(id).is_none() {
-        let id: String = id.chars().take(100).collect();
-        return Err(Error::new(Code::NotFound, format!("there is no token `{id}`")));
+        return Err(Error::new(Code::NotFound, format!("there is no token {}", quote(id))));
     }
     working.remove(Key::Token(id.into()));
     Ok(Settled { outcome: Outcome::Done, effect: StateEffect::Tokens(tokens) })
@@ -212,8 +212,7 @@ fn member(state: &State, id: u64) -> Result<&Member> {
 }
 
 fn no_member(id: &str) -> Error {
-    let id: String = id.chars().take(100).collect();
-    Error::new(Code::NotFound, format!("there is no member `{id}`"))
+    Error::new(Code::NotFound, format!("there is no member {}", quote(id)))
 }
 
 fn check_email(state: &State, email: &str, own: Option<u64>) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::access::{Member, Tokens};
 use crate::content::change::Pending;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
+use crate::model::sent::quote;
 
 /// Everything that a request is answered from, at one moment.
 #[derive(Clone)]
@@ -76,8 +77,7 @@ impl State {
 
 /// `NOT_FOUND` for a blueprint.
 pub(crate) fn no_blueprint(slug: &str) -> Error {
-    let slug: String = slug.chars().take(100).collect();
-    Error::new(Code::NotFound, format!("there is no blueprint `{slug}`"))
+    Error::new(Code::NotFound, format!("there is no blueprint {}", quote(slug)))
 }
 
 /// The published state. Readers take it and never wait for a writer.

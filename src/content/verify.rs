@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::base;
 use crate::content::Content;
 use crate::content::decide::unique_text;
@@ -9,6 +11,7 @@ use crate::content::record::{Copy, Meta};
 use crate::content::state::{Collection, State};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
+use crate::projection;
 use crate::store::{Key, Prefix};
 
 /// How many faults are told one by one.
@@ -151,15 +154,22 @@ impl Content {
                 faults.push(format!("variant {variant} is at another version in the index"));
             }
             let Some(number) = stored else { continue };
-            if let Err(fault) = self.check_copy(collection, id, variant, number) {
-                faults.push(fault);
+            match self.check_copy(collection, id, variant, number) {
+                Ok(values) => faults.extend(indexed_otherwise(collection, hit.slot, variant, &values)),
+                Err(fault) => faults.push(fault),
             }
         }
         faults
     }
 
-    /// Whether a copy can be served, and holds the keys of its unique values.
-    fn check_copy(&self, collection: &Collection, id: ResourceId, variant: u16, number: u64) -> Result<(), String> {
+    /// The values of a copy that can be served and holds the keys of its unique values.
+    fn check_copy(
+        &self,
+        collection: &Collection,
+        id: ResourceId,
+        variant: u16,
+        number: u64,
+    ) -> Result<Vec<Value>, String> {
         let blueprint = collection.blueprint.number;
         let get = |key: &Key| self.shared.store.get(key).map_err(|error| error.to_string());
         let bytes = get(&Key::Copy { blueprint, id, variant, number })?;
@@ -172,8 +182,19 @@ impl Content {
                 return Err(format!("`{}` is unique, but its value is not noted as held", field.slug));
             }
         }
-        Ok(())
+        Ok(values)
     }
+}
+
+/// The fields of which the index holds something else than what the copy projects to.
+fn indexed_otherwise(collection: &Collection, slot: u32, variant: u16, values: &[Value]) -> Option<String> {
+    let blueprint = &collection.blueprint;
+    let projected = projection::project(blueprint, values.iter().enumerate());
+    let columns = collection.snapshot.differing(slot, variant, projected);
+    let fields = columns.iter().filter_map(|column| projection::field_of(blueprint, *column));
+    let mut slugs: Vec<String> = fields.map(|field| format!("`{}`", field.slug)).collect();
+    slugs.dedup();
+    (!columns.is_empty()).then(|| format!("variant {variant} has other values in the index: {}", slugs.join(", ")))
 }
 
 fn verify_bases(folder: &Path, findings: &mut Findings) -> Result<()> {
@@ -185,3 +206,6 @@ fn verify_bases(folder: &Path, findings: &mut Findings) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

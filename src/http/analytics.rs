@@ -22,8 +22,9 @@ use crate::analytics::{Event, Hit, Report};
 use crate::config::{AnalyticsConfig, Config};
 use crate::model::ability::Ability;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 use crate::model::site::site_host;
-use crate::query::{RawParams, quote};
+use crate::query::RawParams;
 use rate::RateLimit;
 
 mod rate;

@@ -17,7 +17,7 @@ use super::App;
 use super::error::Failure;
 use crate::access::Access;
 use crate::model::error::{Code, Error};
-use crate::query::quote;
+use crate::model::sent::quote;
 
 /// How much of an announced length is set aside before it has come.
 const TRUSTED_BYTES: usize = 1 << 20;

@@ -18,7 +18,7 @@ use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
 use super::request_id::{self, X_REQUEST_ID};
 use crate::model::error::{Code, Error};
-use crate::query::quote;
+use crate::model::sent::quote;
 
 /// How long a browser may keep what it was told about an origin.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);

@@ -10,6 +10,7 @@ use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::error::{Code, Error};
+use super::sent::quote;
 
 /// How deep arrays and objects may nest, the outermost counting. Below serde_json's own bound, so that ours is told.
 pub const MAX_DEPTH: usize = 64;
@@ -142,8 +143,8 @@ impl<'de> Visitor<'de> for Strict {
             match object.entry(key) {
                 Entry::Vacant(free) => free.insert(value),
                 Entry::Occupied(taken) => {
-                    let shown: String = taken.key().chars().take(100).collect();
-                    return Err(A::Error::custom(format_args!("the key `{shown}` is given twice in one object")));
+                    let shown = quote(taken.key());
+                    return Err(A::Error::custom(format_args!("the key {shown} is given twice in one object")));
                 }
             };
         }

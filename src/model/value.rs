@@ -19,6 +19,7 @@ pub(crate) use text::is_email;
 
 use super::blueprint::{Blueprint, Field, FieldType};
 use super::html::Sanitizer;
+use super::sent::shorten;
 
 /// The faults of a body: a field's slug and what is wrong there.
 pub type Faults = Vec<(String, Vec<String>)>;
@@ -154,15 +155,6 @@ pub(super) fn describe(value: &Value) -> String {
         Value::String(text) => format!("the string `{}`", shorten(text)),
         Value::Array(_) => "an array".to_owned(),
         Value::Object(_) => "an object".to_owned(),
-    }
-}
-
-/// The beginning of a text that is quoted in a message.
-pub(super) fn shorten(text: &str) -> String {
-    const SHOWN: usize = 100;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

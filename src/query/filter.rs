@@ -10,12 +10,13 @@ mod value;
 use bindery_index::{Filter, Place, Predicate};
 
 use self::operator::Operator;
+use super::list;
 use super::name::{self, Target};
 use super::raw::RawParams;
-use super::{list, quote};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
 use crate::model::id::ResourceId;
+use crate::model::sent::quote;
 use crate::model::time::Millis;
 use crate::projection;
 

@@ -1,8 +1,8 @@
 //! The form of an export (`API.md` 4.5.7).
 
-use super::quote;
 use super::raw::RawParams;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

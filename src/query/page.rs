@@ -1,8 +1,8 @@
 //! `page` and `per_page` (`API.md` 4.2.1).
 
-use super::quote;
 use super::raw::RawParams;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 
 const DEFAULT_PER_PAGE: u64 = 25;
 const MAX_PER_PAGE: u64 = 100;

@@ -5,8 +5,8 @@ use std::str::Utf8Error;
 
 use percent_encoding::percent_decode_str;
 
-use super::quote;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 
 /// The parameters of a query string in the order in which they were sent.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,9 +1,10 @@
 //! `fields` and `exclude`: what of a resource is answered (`API.md` 4.2.3).
 
+use super::list;
 use super::raw::RawParams;
-use super::{list, quote};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 
 /// The keys of a resource object, in the order in which they are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 
 use bindery_index::{DateColumn, SortBy, SortKey};
 
+use super::list;
 use super::name::{self, Target};
 use super::raw::RawParams;
-use super::{list, quote};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 
 const DEFAULT: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
 

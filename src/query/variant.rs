@@ -1,9 +1,10 @@
 //! `variant` and `fallback` (`API.md` 2.5). A blueprint without variants ignores both.
 
+use super::list;
 use super::raw::RawParams;
-use super::{list, quote};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
 
 /// The number of the variant that is asked for; the default one when none is.
 ///

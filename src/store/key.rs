@@ -15,6 +15,8 @@ const HASHED: u8 = 0xff;
 pub enum Key {
     /// One of the server's counters.
     Counter(Counter),
+    /// The versions that the record of that number superseded and that are still in the store.
+    Superseded(u64),
     /// A blueprint by number.
     Blueprint(u32),
     /// The change of a blueprint that is under way, by the blueprint's number.
@@ -125,6 +127,8 @@ pub enum Prefix {
     All,
     /// All counters.
     Counters,
+    /// The lists of superseded versions, by number.
+    Superseded,
     /// All blueprints, by number.
     Blueprints,
     /// All changes of blueprints that are under way.
@@ -162,6 +166,7 @@ pub enum Prefix {
 /// The first byte of a key.
 mod table {
     pub(super) const COUNTER: u8 = 0x08;
+    pub(super) const SUPERSEDED: u8 = 0x0c;
     pub(super) const BLUEPRINT: u8 = 0x10;
     pub(super) const CHANGE: u8 = 0x14;
     pub(super) const SINGULAR: u8 = 0x18;
@@ -185,6 +190,10 @@ impl Key {
         let mut bytes = Vec::with_capacity(32);
         match self {
             Key::Counter(counter) => bytes.extend([table::COUNTER, counter.code()]),
+            Key::Superseded(number) => {
+                bytes.push(table::SUPERSEDED);
+                bytes.extend(number.to_be_bytes());
+            }
             Key::Blueprint(blueprint) => numbered(&mut bytes, table::BLUEPRINT, *blueprint),
             Key::Change(blueprint) => numbered(&mut bytes, table::CHANGE, *blueprint),
             Key::Singular(blueprint) => numbered(&mut bytes, table::SINGULAR, *blueprint),
@@ -231,6 +240,7 @@ impl Key {
         let [tag] = rest.take()?;
         let key = match tag {
             table::COUNTER => Key::Counter(Counter::of_code(u8::from_be_bytes(rest.take()?))?),
+            table::SUPERSEDED => Key::Superseded(rest.u64()?),
             table::BLUEPRINT => Key::Blueprint(rest.u32()?),
             table::CHANGE => Key::Change(rest.u32()?),
             table::SINGULAR => Key::Singular(rest.u32()?),
@@ -258,6 +268,7 @@ impl Prefix {
         match self {
             Prefix::All => {}
             Prefix::Counters => bytes.push(table::COUNTER),
+            Prefix::Superseded => bytes.push(table::SUPERSEDED),
             Prefix::Blueprints => bytes.push(table::BLUEPRINT),
             Prefix::Changes => bytes.push(table::CHANGE),
             Prefix::Resources(blueprint) => numbered(&mut bytes, table::RESOURCE, blueprint),

@@ -176,6 +176,24 @@ fn rule_6_faults_of_bodies() {
         let slug = body["slug"].as_str().unwrap();
         server.delete(&format!("/v2/blueprints/{slug}"));
     }
+    // A field may name the blueprint that it names already, also one that is gone; another field may not.
+    server.blueprint("goes", json!([]));
+    let to = |slug: &str| typed(slug, "reference", json!({ "blueprint": "goes" }));
+    server.blueprint("names", json!([to("one"), text("two")]));
+    server.delete("/v2/blueprints/goes?force=true").expect(204);
+    for (fields, expected) in [
+        (json!([to("one"), text("two")]), "200"),
+        (json!([text("two"), to("one")]), "200"),
+        (json!([to("one"), to("three")]), "422 VALIDATION_FAILED"),
+        (json!([to("one"), to("two")]), "422 VALIDATION_FAILED"),
+        (json!([to("two")]), "422 VALIDATION_FAILED"),
+    ] {
+        let reply = server.put("/v2/blueprints/names?dry_run=true", &json!({ "name": "N", "fields": fields }));
+        faults.same(&fields.to_string(), reply.outcome(), expected.to_owned());
+        faults.check(expected == "200" || reply.fault_keys().iter().all(|key| key.ends_with(".settings")), || {
+            reply.text.clone()
+        });
+    }
     // A body for a blueprint that is there cannot rename it.
     let rename = server.put("/v2/blueprints/taken", &with("slug", json!("other")));
     faults.same("rename", rename.fault_keys(), vec!["slug".to_owned()]);
@@ -186,6 +204,18 @@ fn rule_6_faults_of_bodies() {
             .outcome(),
         "409 CONFLICT".to_owned(),
     );
+    // Rule 1.7: that comes before what is wrong with the body.
+    for (body, expected) in [
+        (json!({ "kind": "singular_resource" }), "409 CONFLICT"),
+        (json!({ "kind": "readonly_resource", "name": 1, "fields": "x", "more": 2 }), "409 CONFLICT"),
+        (with("kind", json!("readonly_resource")), "409 CONFLICT"),
+        (json!({ "kind": "resource", "name": 1, "fields": [] }), "422 VALIDATION_FAILED"),
+        (json!({ "kind": "x", "name": "T", "fields": [] }), "422 VALIDATION_FAILED"),
+        (json!([]), "422 VALIDATION_FAILED"),
+    ] {
+        let reply = server.put("/v2/blueprints/taken", &body);
+        faults.same(&body.to_string(), reply.outcome(), expected.to_owned());
+    }
     faults.none();
 }
 

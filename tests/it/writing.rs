@@ -307,6 +307,12 @@ fn rule_1_6_bodies() {
         ("POST", &list, json!({}), vec!["attributes"]),
         ("POST", &list, json!({ "attributes": null }), vec!["attributes"]),
         ("POST", &list, json!({ "attributes": [] }), vec!["attributes"]),
+        (
+            "POST",
+            &list,
+            json!({ "attributes": "x", "more": 1, "published_at": 2 }),
+            vec!["attributes", "more", "published_at"],
+        ),
         ("PUT", &one, json!({}), vec!["attributes"]),
         ("PUT", &one, json!({ "published_at": DATE }), vec!["attributes"]),
         ("PATCH", &one, json!({ "attributes": null }), vec!["attributes"]),
@@ -320,6 +326,17 @@ fn rule_1_6_bodies() {
         faults.check((reply.status == 422) != keys.is_empty(), || format!("{case}: {}", reply.text));
         if reply.status == 422 {
             faults.same(&case, reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+        }
+    }
+    // Attributes that are no object are one fault: nothing is said of what they do not hold.
+    server.blueprint("strict", json!([{ "name": "T", "slug": "t", "type": "text", "required": true }]));
+    let id_of_strict = server.create("strict", json!({ "t": "x" }));
+    for attributes in [json!([]), json!("x"), json!(null)] {
+        for (method, path) in [("POST", "strict".to_owned()), ("PUT", format!("strict/{id_of_strict}"))] {
+            let body = json!({ "attributes": attributes });
+            let reply =
+                server.as_token(crate::support::ADMIN).send(method, &format!("/v2/resources/{path}"), Some(&body));
+            faults.same(&format!("{method} {body}"), reply.fault_keys(), vec!["attributes".to_owned()]);
         }
     }
     for body in [json!([]), json!("x"), json!(null), json!(1), json!(true)] {

@@ -7,6 +7,7 @@ use crate::content::command::Faults;
 use crate::model::blueprint::{Field, FieldType};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
+use crate::model::sent::quote;
 use crate::projection;
 use crate::store::Key;
 
@@ -137,8 +138,7 @@ impl Decider<'_, '_> {
 }
 
 fn missing_text(field: &Field, slug: &str, missing: &[String]) -> String {
-    let shown: Vec<String> =
-        missing.iter().take(5).map(|id| format!("`{}`", id.chars().take(100).collect::<String>())).collect();
+    let shown: Vec<String> = missing.iter().take(5).map(|id| quote(id)).collect();
     let and_more = if missing.len() > shown.len() { " and more" } else { "" };
     let what = match field.kind {
         FieldType::References { .. } => "resources of the blueprint `{slug}` that exist",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Settled, StateEffect, next_counter};
 use crate::content::change::{Carried, Pending};
 use crate::content::command::Outcome;
+use crate::content::decide::related_blueprint;
 use crate::content::evolve;
 use crate::content::record::Meta;
 use crate::content::state::{Collection, State};
@@ -93,7 +94,7 @@ pub(crate) fn revise(
     draft: Draft,
     now: Millis,
 ) -> Result<(Blueprint, Vec<BlueprintChange>)> {
-    check_kind(current, &draft)?;
+    check_kind(current, draft.kind)?;
     check_related(state, &draft, Some(current))?;
     Ok(current.revise(draft, now))
 }
@@ -182,8 +183,8 @@ pub(super) fn lost_claims(blueprint: &Blueprint, other: &Blueprint) -> Vec<Lost>
 }
 
 /// What a blueprint is cannot become something else.
-fn check_kind(current: &Blueprint, draft: &Draft) -> Result<()> {
-    match draft.kind.filter(|kind| *kind != current.kind) {
+pub(crate) fn check_kind(current: &Blueprint, kind: Option<Kind>) -> Result<()> {
+    match kind.filter(|kind| *kind != current.kind) {
         None => Ok(()),
         Some(kind) => {
             let text = format!("the kind cannot be changed from `{}` to `{}`", current.kind.as_str(), kind.as_str());
@@ -192,21 +193,20 @@ fn check_kind(current: &Blueprint, draft: &Draft) -> Result<()> {
     }
 }
 
-/// The blueprints that relation fields name must exist, be this one, or be what the field names already.
+/// The blueprint that a relation field names must exist, be this one, or be what this field names already.
 fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> Result<()> {
-    let names_already = |slug: &str| {
-        current.is_some_and(|current| {
-            current.fields.iter().any(|field| match &field.kind {
-                FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => blueprint == slug,
-                _ => false,
-            })
-        })
+    let names_already = |field: &str, slug: &str| {
+        let field = current.and_then(|current| current.field(field));
+        field.and_then(related_blueprint) == Some(slug)
     };
+    let is_there = |slug: &str| state.blueprints.contains_key(slug) || slug == draft.slug;
     let faults: Vec<(String, Vec<String>)> = draft
         .related()
-        .into_iter()
-        .filter(|(_, slug)| !state.blueprints.contains_key(slug) && *slug != draft.slug && !names_already(slug))
-        .map(|(path, slug)| (path, vec![format!("relates to the blueprint `{slug}`, which does not exist")]))
+        .filter(|(_, field, slug)| !is_there(slug) && !names_already(field, slug))
+        .map(|(place, _, slug)| {
+            let text = format!("relates to the blueprint `{slug}`, which does not exist");
+            (format!("fields.{place}.settings"), vec![text])
+        })
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::validation(faults)) }
 }

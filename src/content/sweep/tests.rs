@@ -11,15 +11,18 @@ use crate::content::{Content, ContentOptions, Etags, IndexOptions};
 use crate::model::ability::Ability;
 use crate::store::StoreOptions;
 
-fn open(folder: &Path) -> Content {
-    Content::open(&ContentOptions {
+fn options(folder: &Path) -> ContentOptions {
+    ContentOptions {
         folder: folder.to_owned(),
         admin_token: None,
         video_hosts: Vec::new(),
         store_cache_bytes: 1 << 20,
         index: IndexOptions::default(),
-    })
-    .unwrap()
+    }
+}
+
+fn open(folder: &Path) -> Content {
+    Content::open(&options(folder)).unwrap()
 }
 
 fn access() -> Access {
@@ -159,4 +162,74 @@ fn answers_that_are_kept_no_longer_go_and_the_others_stay() {
     assert_eq!(steps, 3);
     let left: Vec<Key> = store.scan(Prefix::Idempotency).map(|entry| entry.unwrap().0).collect();
     assert_eq!(left.len(), count - count.div_ceil(3));
+}
+
+#[tokio::test]
+async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    blueprint(&content, "notes").await;
+    fill(&content, "notes", 300).await;
+    // As long as it is read, what is superseded stays.
+    let export = content.read(&access(), "notes").unwrap().export("format=ndjson", None).unwrap();
+    let mut import = content.import(&access(), "notes", "").unwrap();
+    for n in 0..300 {
+        let line = json!({ "key": format!("k{n}"), "attributes": { "title": format!("changed {n}") } }).to_string();
+        import.push(line.as_bytes()).await.unwrap();
+    }
+    import.finish().await.unwrap();
+    content.checkpoint().await.unwrap();
+    assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 600);
+    // What a kill leaves at this moment, and what a backup holds.
+    let killed = tempfile::tempdir().unwrap();
+    copy_folder(temp.path(), killed.path());
+    let backup = temp.path().join("of-all");
+    content.backup(&backup).unwrap();
+    drop(export);
+    content.close();
+    drop(content);
+
+    let restored = tempfile::tempdir().unwrap();
+    crate::content::restore_backup(&backup, &options(restored.path())).unwrap();
+    for folder in [killed.path(), restored.path(), temp.path()] {
+        let content = open(folder);
+        assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 300, "{folder:?}");
+        assert_eq!(content.shared.store.scan(Prefix::Superseded).count(), 0, "{folder:?}");
+        let found = content.verify().unwrap();
+        assert_eq!((found.fault_count, found.unnamed_copies, found.resources), (0, 0, 300), "{:?}", found.faults);
+        let mut export = content.read(&access(), "notes").unwrap().export("format=ndjson", None).unwrap();
+        assert_eq!(lines(&mut export), 300);
+        content.close();
+    }
+}
+
+#[tokio::test]
+async fn lists_of_superseded_versions_go_with_them() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    blueprint(&content, "notes").await;
+    for _ in 0..2 {
+        fill(&content, "notes", 10).await;
+        let changed = json!({ "key": "k1", "attributes": { "title": "changed" } }).to_string();
+        let mut import = content.import(&access(), "notes", "").unwrap();
+        import.push(changed.as_bytes()).await.unwrap();
+        import.finish().await.unwrap();
+    }
+    let store = content.shared.store.clone();
+    until("the lists go", || store.scan(Prefix::Superseded).count() == 0).await;
+    until("the versions go", || store.scan(Prefix::Copies(1)).count() == 10).await;
+    content.close();
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
 }

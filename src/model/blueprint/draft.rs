@@ -12,8 +12,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::super::error::{Code, Error, Result};
-use super::super::value::{Faults, describe, shorten};
+use super::super::value::{Faults, describe};
 use super::{FieldType, Kind, Seo};
+use crate::model::sent::shorten;
 pub use field::DraftField;
 pub use slug::{field_slug_from_name, is_slug, is_variant_slug};
 
@@ -80,15 +81,14 @@ impl Draft {
         read(body, Some(slug))
     }
 
-    /// The blueprints that fields relate to, with the path at which to tell that one does not exist.
-    pub fn related(&self) -> Vec<(String, String)> {
-        let mut related = Vec::new();
-        for (place, field) in self.fields.iter().enumerate() {
-            if let FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } = &field.kind {
-                related.push((format!("fields.{place}.settings"), blueprint.clone()));
+    /// The fields that relate to blueprints: the place of each, its slug, and the blueprint's.
+    pub fn related(&self) -> impl Iterator<Item = (usize, &str, &str)> {
+        self.fields.iter().enumerate().filter_map(|(place, field)| match &field.kind {
+            FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => {
+                Some((place, field.slug.as_str(), blueprint.as_str()))
             }
-        }
-        related
+            _ => None,
+        })
     }
 }
 

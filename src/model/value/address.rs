@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{describe, shorten};
+use super::describe;
+use crate::model::sent::shorten;
 
 /// The parts in the order in which they are answered and joined.
 pub const PARTS: [&str; 4] = ["street", "postal_code", "city", "country"];

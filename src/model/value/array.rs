@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::text::{check_choice, check_relation};
-use super::{Relations, describe, shorten};
+use super::{Relations, describe};
+use crate::model::sent::shorten;
 
 const MAX_CHOICES: usize = 2_000;
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{describe, shorten};
+use super::describe;
+use crate::model::sent::shorten;
 
 /// Below this magnitude a double holds every integer.
 const LIMIT: f64 = 9_007_199_254_740_992.0;

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::super::html::{Sanitizer, css};
+use super::describe;
 use super::text::MAX_HTML_BYTES;
-use super::{describe, shorten};
+use crate::model::sent::shorten;
 
 const MAX_CSS_BYTES: usize = 256 << 10;
 

@@ -6,7 +6,8 @@ use url::Url;
 use super::super::html::Sanitizer;
 use super::super::id::ResourceId;
 use super::super::time;
-use super::{Relations, shorten, string};
+use super::{Relations, string};
+use crate::model::sent::shorten;
 
 pub(super) const MAX_TEXT_CHARACTERS: usize = 65_536;
 pub(super) const MAX_HTML_BYTES: usize = 1 << 20;

@@ -2,11 +2,12 @@
 
 use bindery_index::{Filter, Kind, Place, Predicate, Range};
 
-use super::super::{instant, quote};
+use super::super::instant;
 use super::operator::Operator;
 use super::value::{closed, decimal, half_open, list};
 use super::{Condition, asks_for_null, invalid, not, not_a_time};
 use crate::model::error::Error;
+use crate::model::sent::quote;
 use crate::projection::ColumnRef;
 
 /// A filter on a column.

@@ -11,6 +11,7 @@ fn key() -> impl Strategy<Value = Key> {
     prop_oneof![
         prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time])
             .prop_map(Key::Counter),
+        any::<u64>().prop_map(Key::Superseded),
         any::<u32>().prop_map(Key::Blueprint),
         any::<u32>().prop_map(Key::Change),
         (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Resource { blueprint, id }),

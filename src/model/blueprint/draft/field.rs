@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::super::value::{describe, shorten};
+use super::super::super::value::describe;
 use super::super::FieldType;
 use super::{Report, field_slug_from_name, is_slug, settings, slug};
+use crate::model::sent::shorten;
 
 /// Names in filters and sorts, and of a resource's own keys.
 const RESERVED: [&str; 6] = ["published", "published_at", "created_at", "updated_at", "id", "type"];

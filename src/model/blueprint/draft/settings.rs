@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::super::super::value::{MAX_CHOICE_CHARACTERS, describe, shorten};
+use super::super::super::value::{MAX_CHOICE_CHARACTERS, describe};
 use super::super::{DurationUnit, FieldType};
 use super::{CURRENCIES, Report, is_slug};
+use crate::model::sent::shorten;
 
 /// Reads the settings of a field whose type has that name, which is one of [`FieldType::NAMES`].
 pub(super) fn read(type_name: &str, value: Option<Value>, path: &str, report: &mut Report) -> FieldType {

@@ -4,7 +4,7 @@ use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 
-use super::super::super::value::shorten;
+use crate::model::sent::shorten;
 
 const MAX_LENGTH: usize = 63;
 

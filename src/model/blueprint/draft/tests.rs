@@ -151,15 +151,12 @@ fn the_slug_of_one_in_force_cannot_change() {
 }
 
 #[test]
-fn related_blueprints_are_told_with_their_paths() {
+fn related_blueprints_are_told_with_their_fields() {
     let body = json!({"name": "A", "fields": [
         {"name": "a", "type": "text"},
         {"name": "b", "type": "reference", "settings": {"blueprint": "x"}},
         {"name": "c", "type": "references", "settings": {"blueprint": "y", "display": ["title"]}},
     ]});
-    let related = Draft::parse(body).unwrap().related();
-    assert_eq!(
-        related,
-        [("fields.1.settings".to_owned(), "x".to_owned()), ("fields.2.settings".to_owned(), "y".to_owned())]
-    );
+    let draft = Draft::parse(body).unwrap();
+    assert_eq!(draft.related().collect::<Vec<_>>(), [(1, "b", "x"), (2, "c", "y")]);
 }

@@ -1,0 +1,146 @@
+#![allow(clippy::unwrap_used)]
+
+use bindery_index::{Change, Copy as IndexCopy, Dates, Value as Indexed};
+use serde_json::json;
+
+use super::*;
+use crate::access::Access;
+use crate::content::{ContentOptions, IndexOptions};
+use crate::model::ability::Ability;
+
+fn open(folder: &Path, index: IndexOptions) -> Content {
+    Content::open(&ContentOptions {
+        folder: folder.to_owned(),
+        admin_token: None,
+        video_hosts: Vec::new(),
+        store_cache_bytes: 1 << 20,
+        index,
+    })
+    .unwrap()
+}
+
+/// A field of each form that the index keeps, with a value.
+fn fields() -> Vec<(&'static str, serde_json::Value, serde_json::Value)> {
+    let long = format!("Ünïcode Text, {}", "lang und länger ".repeat(300));
+    vec![
+        ("text", json!({}), json!(long)),
+        ("rich-text", json!({}), json!("<p>Ä &amp; b</p>")),
+        ("number", json!({}), json!(12.5)),
+        ("boolean", json!({}), json!(true)),
+        ("datetime", json!({}), json!("2026-11-20T20:42:31+02:00")),
+        ("multi-enum", json!({ "values": ["A", "b"] }), json!(["A", "b"])),
+        ("money", json!({}), json!({ "amount": 5, "currency": "EUR" })),
+        ("address", json!({}), json!({ "city": "Ulm" })),
+        ("slug", json!({}), json!(null)),
+    ]
+}
+
+async fn fill(content: &Content) -> ResourceId {
+    let access = Access::everything("test");
+    let slugged = |name: &str| name.replace('-', "_");
+    let described: Vec<serde_json::Value> = fields()
+        .iter()
+        .map(|(name, settings, _)| json!({ "name": name, "slug": slugged(name), "type": name, "settings": settings }))
+        .collect();
+    let body = json!({ "name": "All", "slug": "all", "fields": described }).to_string();
+    content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    let attributes: serde_json::Map<String, serde_json::Value> =
+        fields().into_iter().map(|(name, _, value)| (slugged(name), value)).collect();
+    let body = json!({ "attributes": attributes }).to_string();
+    for _ in 0..3 {
+        create(content, &body).await;
+    }
+    let entry = content.shared.store.scan(Prefix::Resources(1)).next().unwrap().unwrap();
+    let (Key::Resource { id, .. }, _) = entry else { panic!("{entry:?}") };
+    id
+}
+
+async fn create(content: &Content, body: &str) {
+    let writing = content.write(&Access::everything("test"), Ability::Create, "all", "").unwrap();
+    writing.create(body.as_bytes(), None).await.unwrap();
+}
+
+/// Puts other values into the index, and what then is found.
+fn corrupt(content: &Content, id: ResourceId, change: impl FnOnce(&mut Vec<(u32, Indexed)>)) -> Findings {
+    let state = content.state();
+    let collection = state.collection("all").unwrap();
+    let blueprint = &collection.blueprint;
+    let stored = content.shared.store.get(&Key::Resource { blueprint: blueprint.number, id }).unwrap().unwrap();
+    let meta = Meta::decode(&stored).unwrap();
+    let variant = blueprint.default_variant();
+    let number = meta.copy(variant).unwrap();
+    let copy = content.shared.store.get(&Key::Copy { blueprint: blueprint.number, id, variant, number }).unwrap();
+    let values = Copy::decode(&copy.unwrap()).unwrap().values(blueprint).unwrap();
+    let mut values = projection::project(blueprint, values.iter().enumerate());
+    change(&mut values);
+    let dates = Dates { created: meta.created, updated: meta.updated, published: meta.published };
+    let copies = vec![(variant, Some(IndexCopy { number, values }))];
+    collection.index.apply(vec![Change::Put { id: id.as_u128(), dates, copies }]);
+    content.shared.cell.update(|state| state.refresh(blueprint.number, 1_000_000));
+    content.verify().unwrap()
+}
+
+#[tokio::test]
+async fn a_wrong_value_of_the_index_is_found_in_every_column() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path(), IndexOptions::default());
+    let id = fill(&content).await;
+    let found = corrupt(&content, id, |_| {});
+    assert_eq!((found.fault_count, found.resources), (0, 3), "{:?}", found.faults);
+    let columns: Vec<u32> = {
+        let state = content.state();
+        let mut columns = Vec::new();
+        for name in projection::column_names(&state.collection("all").unwrap().blueprint) {
+            let column = projection::column(&state.collection("all").unwrap().blueprint, &name).unwrap();
+            columns.push(column.id);
+        }
+        columns.dedup();
+        columns
+    };
+    for column in columns {
+        let found = corrupt(&content, id, |values| {
+            let before = values.len();
+            values.retain(|(id, _)| *id != column);
+            if values.len() == before {
+                values.push((column, Indexed::Text("not there".into())));
+            }
+        });
+        assert_eq!(found.fault_count, 1, "column {column}: {:?}", found.faults);
+        assert!(found.faults[0].contains("has other values in the index: `"), "{:?}", found.faults);
+    }
+    for wrong in [Indexed::Number(12.25), Indexed::Text("12.5".into())] {
+        let found = corrupt(&content, id, |values| {
+            let place = values.iter().position(|(_, value)| matches!(value, Indexed::Number(12.5))).unwrap();
+            values[place].1 = wrong;
+        });
+        assert_eq!(found.faults, [format!("`all` {id}: variant 0 has other values in the index: `number`")]);
+    }
+    content.close();
+}
+
+#[tokio::test]
+async fn what_is_read_from_disk_is_what_was_projected() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path(), IndexOptions::default());
+    let id = fill(&content).await;
+    content.close();
+    drop(content);
+    let content = open(temp.path(), IndexOptions::default());
+    let found = content.verify().unwrap();
+    assert_eq!((found.fault_count, found.resources), (0, 3), "{:?}", found.faults);
+    let found = corrupt(&content, id, |values| values.truncate(1));
+    assert_eq!(found.fault_count, 1, "{:?}", found.faults);
+    // A write, so that there is something to be written out.
+    create(&content, &json!({ "attributes": {} }).to_string()).await;
+    content.close();
+    drop(content);
+    // It is wrong in the files now, and right after they were made anew.
+    let content = open(temp.path(), IndexOptions::default());
+    assert_eq!(content.verify().unwrap().fault_count, 1);
+    content.close();
+    drop(content);
+    std::fs::remove_dir_all(temp.path().join("index")).unwrap();
+    let content = open(temp.path(), IndexOptions::default());
+    assert_eq!(content.verify().unwrap().fault_count, 0);
+    content.close();
+}
