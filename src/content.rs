@@ -293,3 +293,6 @@ fn lock_folder(folder: &Path) -> Result<File, StartError> {
         Err(std::fs::TryLockError::Error(error)) => Err(folder_error(folder, &error)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::{Kind, render};
 use crate::model::error::{Error, Result};
 use crate::model::json;
+use crate::model::sent::quote;
 use crate::model::time::format_millis;
 use crate::model::value::is_email;
 use crate::query::RawParams;
@@ -295,7 +296,10 @@ fn read_abilities(value: Option<&Value>, faults: &mut Faults) -> Vec<Ability> {
     for item in items {
         match item.as_str().and_then(Ability::parse) {
             Some(ability) => abilities.push(ability),
-            None => fault(format!("holds {item}, which is no ability; abilities are {}", quoted(&names))),
+            None => {
+                let sent = item.as_str().map_or_else(|| quote(&item.to_string()), quote);
+                fault(format!("holds {sent}, which is no ability; abilities are {}", quoted(&names)));
+            }
         }
     }
     Ability::ALL.into_iter().filter(|ability| abilities.contains(ability)).collect()

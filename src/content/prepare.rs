@@ -129,7 +129,7 @@ pub(crate) fn publication(body: &Map<String, Value>, faults: &mut Faults) -> Pub
 /// A system date of a body.
 pub(crate) fn date(value: &Value) -> std::result::Result<Millis, String> {
     value.as_str().and_then(parse_system_date).ok_or_else(|| {
-        let sent = quote(&value.to_string());
+        let sent = value.as_str().map_or_else(|| quote(&value.to_string()), quote);
         format!("must be an ISO 8601 date and time such as `2026-11-20T20:42:31+00:00`, or null; it is {sent}")
     })
 }

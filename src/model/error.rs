@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use super::sent::quote;
+
 /// The codes of the error object (`API.md` 7). The table from code to status is in `http::error`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // The names are the documentation: each is documented in API.md 7.
@@ -30,6 +32,9 @@ pub enum Code {
     Internal,
     Overloaded,
 }
+
+/// How many fields a message names; all stand in [`Error::fields`].
+const NAMED_FIELDS: usize = 50;
 
 /// A fault that is the caller's to read.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,10 +77,11 @@ impl Error {
             }
         }
         let message = match fields.as_slice() {
-            [(field, faults)] => format!("`{field}` is not valid: {}", faults.join("; ")),
+            [(field, faults)] => format!("{} is not valid: {}", quote(field), faults.join("; ")),
             _ => {
-                let names: Vec<String> = fields.iter().map(|(field, _)| format!("`{field}`")).collect();
-                format!("{} fields are not valid: {}", fields.len(), names.join(", "))
+                let names: Vec<String> = fields.iter().take(NAMED_FIELDS).map(|(field, _)| quote(field)).collect();
+                let and_more = if fields.len() > NAMED_FIELDS { " and more" } else { "" };
+                format!("{} fields are not valid: {}{and_more}", fields.len(), names.join(", "))
             }
         };
         Error { code: Code::ValidationFailed, message, fields, conflict: None }

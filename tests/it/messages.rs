@@ -1,5 +1,7 @@
 //! Every message that a client can be told, once: read them in the snapshot as a user would.
 
+mod long;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

@@ -94,8 +94,7 @@ impl Model {
         let (published, mut faults) = read_date(body);
         let copy = match body.get("attributes") {
             Some(Value::Object(sent)) => self.write(None, Call { is_whole: true, ..call }, sent),
-            Some(_) => Err(BTreeSet::from(["attributes".to_owned(), "title".to_owned()])),
-            None => Err(BTreeSet::from(["attributes".to_owned()])),
+            _ => Err(BTreeSet::from(["attributes".to_owned()])),
         };
         match copy {
             Ok(copy) if faults.is_empty() => {

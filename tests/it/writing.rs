@@ -292,6 +292,34 @@ fn rule_5_3_and_5_4_put_patch_and_updated_at() {
 }
 
 #[test]
+fn rule_1_6_what_was_read_can_be_sent_back_whole() {
+    let server = Server::start();
+    notes(&server);
+    let id = server.create("notes", json!({ "title": "a" }));
+    let member = server.member("ada", None);
+    let read = server.find(&format!("notes/{id}"));
+    let one_member = format!("/v2/members/{member}");
+    let blueprint = "/v2/blueprints/notes".to_owned();
+    let token = server.post("/v2/tokens", &json!({ "name": "t", "abilities": ["view"] })).expect(201).data();
+    let mut faults = Faults::default();
+    for (method, path, body, status) in [
+        ("PUT", format!("/v2/resources/notes/{id}"), read.clone(), 200),
+        ("PATCH", format!("/v2/resources/notes/{id}"), read.clone(), 200),
+        ("POST", "/v2/resources/notes".to_owned(), read.clone(), 201),
+        ("POST", "/v2/resources/notes/bulk".to_owned(), json!({ "resources": [read] }), 201),
+        ("PATCH", "/v2/resources/notes/bulk".to_owned(), json!({ "updates": [read] }), 200),
+        ("PUT", blueprint.clone(), server.get(&blueprint).data(), 200),
+        ("PATCH", one_member.clone(), server.get(&one_member).data(), 200),
+        ("POST", "/v2/tokens".to_owned(), token, 201),
+    ] {
+        let reply = server.as_token(crate::support::ADMIN).send(method, &path, Some(&body));
+        faults.check(reply.status == status, || format!("{method} {path}: {} {}", reply.status, reply.text));
+    }
+    faults.same("unchanged", server.find(&format!("notes/{id}")), read);
+    faults.none();
+}
+
+#[test]
 fn rule_1_6_bodies() {
     let server = Server::start();
     notes(&server);
@@ -311,7 +339,7 @@ fn rule_1_6_bodies() {
             "POST",
             &list,
             json!({ "attributes": "x", "more": 1, "published_at": 2 }),
-            vec!["attributes", "more", "published_at"],
+            vec!["more", "published_at", "attributes"],
         ),
         ("PUT", &one, json!({}), vec!["attributes"]),
         ("PUT", &one, json!({ "published_at": DATE }), vec!["attributes"]),

@@ -117,17 +117,15 @@ mod tests {
 
     #[test]
     fn what_is_related_to_comes_first_and_circles_come_together() {
-        let cases: [(&[&[usize]], &[&[usize]]); 7] = [
-            (&[], &[]),
-            (&[&[], &[], &[]], &[&[0], &[1], &[2]]),
-            (&[&[1], &[2], &[]], &[&[2], &[1], &[0]]),
-            (&[&[0], &[0]], &[&[0], &[1]]),
-            (&[&[1], &[0], &[1]], &[&[0, 1], &[2]]),
-            (&[&[1, 3], &[2], &[0], &[4], &[3]], &[&[3, 4], &[0, 1, 2]]),
-            (&[&[2], &[2], &[], &[0, 1]], &[&[2], &[0], &[1], &[3]]),
-        ];
-        for (edges, expected) in cases {
-            let edges: Vec<Vec<usize>> = edges.iter().map(|targets| targets.to_vec()).collect();
+        for (edges, expected) in [
+            (vec![], vec![]),
+            (vec![vec![], vec![], vec![]], vec![vec![0], vec![1], vec![2]]),
+            (vec![vec![1], vec![2], vec![]], vec![vec![2], vec![1], vec![0]]),
+            (vec![vec![0], vec![0]], vec![vec![0], vec![1]]),
+            (vec![vec![1], vec![0], vec![1]], vec![vec![0, 1], vec![2]]),
+            (vec![vec![1, 3], vec![2], vec![0], vec![4], vec![3]], vec![vec![3, 4], vec![0, 1, 2]]),
+            (vec![vec![2], vec![2], vec![], vec![0, 1]], vec![vec![2], vec![0], vec![1], vec![3]]),
+        ] {
             assert_eq!(components(&edges), expected, "{edges:?}");
         }
     }

@@ -92,7 +92,7 @@ fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
                 line("z", None, &["nowhere"]),
                 line("self", None, &["self", "b"]),
             ],
-            &["a: u parent", "b", "z: parent", "self"],
+            &["a: u", "b", "z: parent", "self"],
         ),
         (
             "another line brings the same key",
