@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::access::{Access, AdminToken, unauthenticated};
 use crate::base;
+use crate::content::change::{Changes, Queue};
 use crate::content::checkpoint::{Checkpointer, Pins};
 use crate::content::command::{Command, Outcome};
 use crate::content::committer::{Committer, Job};
@@ -31,10 +32,12 @@ use crate::store::Store;
 mod administer;
 mod backup;
 mod bulk;
+mod change;
 mod checkpoint;
 mod command;
 mod committer;
 mod decide;
+mod entry;
 mod evolve;
 mod export;
 mod idempotency;
@@ -96,7 +99,8 @@ pub struct Content {
 struct Shared {
     cell: Arc<StateCell>,
     store: Store,
-    queue: Mutex<Option<SyncSender<Job>>>,
+    queue: Queue,
+    changes: Arc<Changes>,
     committer: Mutex<Option<JoinHandle<()>>>,
     broken: Arc<AtomicBool>,
     admin_token: Option<AdminToken>,
@@ -125,8 +129,9 @@ impl Content {
             .map_err(|error| folder_error(folder, &error))?;
         let blueprints = recovery::load_blueprints(&store)?;
         let checkpoint = indexes.number();
-        let indexed = recovery::bring_up_indexes(&log, &store, &indexes, &blueprints)?;
-        let state = recovery::load_state(&store, &indexes, &blueprints, log.last())?;
+        let begun = recovery::load_changes(&store, &blueprints)?;
+        let indexed = recovery::bring_up_indexes(&log, &store, &indexes, &blueprints, &begun)?;
+        let state = recovery::load_state(&store, &indexes, &blueprints, &begun, log.last())?;
         let (last_id, last_time) = recovery::load_clock(&store)?;
         let base = base::newest(folder).map_err(|error| folder_error(folder, &error))?;
         tracing::info!(?recovered, blueprints = blueprints.len(), indexed, "content is open");
@@ -136,7 +141,11 @@ impl Content {
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         backup::clear_unfinished(folder).map_err(|error| folder_error(folder, &error))?;
         let (log_reader, pins) = (log.reader(), Arc::default());
-        let sweeper = Sweeper::new(recovery::lost_blueprints(&store, &blueprints)?);
+        let sweeper = Sweeper::new(recovery::lost(&store, &blueprints, &begun)?);
+        let (sender, jobs) = sync_channel(QUEUE_COMMANDS);
+        let queue: Queue = Arc::new(Mutex::new(Some(sender)));
+        let changes = Changes::new(Arc::clone(&queue), store.clone(), Arc::clone(&cell), Arc::clone(&sanitizer));
+        let changes = Arc::new(changes);
         let committer = Committer {
             checkpointer: Checkpointer::new(
                 folder.clone(),
@@ -150,20 +159,24 @@ impl Content {
             indexes,
             cell: Arc::clone(&cell),
             sanitizer: Arc::clone(&sanitizer),
+            changes: Arc::clone(&changes),
             last_id,
             last_time,
             sweeper,
             broken: Arc::clone(&broken),
         };
-        let (queue, jobs) = sync_channel(QUEUE_COMMANDS);
         let committer = std::thread::Builder::new()
             .name("committer".to_owned())
             .spawn(move || committer.run(&jobs))
             .map_err(|error| folder_error(folder, &error))?;
+        for pending in begun.into_values() {
+            changes.start(pending, None);
+        }
         let shared = Shared {
             cell,
             store,
-            queue: Mutex::new(Some(queue)),
+            queue,
+            changes,
             committer: Mutex::new(Some(committer)),
             broken,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
@@ -195,6 +208,7 @@ impl Content {
         {
             tracing::error!("the committer ended with a panic; the next start replays the log");
         }
+        self.shared.changes.stop();
     }
 
     /// What the bearer of a secret may do.

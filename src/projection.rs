@@ -78,11 +78,14 @@ pub fn project<'a>(
     blueprint: &Blueprint,
     values: impl IntoIterator<Item = (usize, &'a Json)>,
 ) -> Vec<(ColumnId, Value)> {
-    let mut projected = Vec::new();
-    for (place, value) in values {
-        project_field(&blueprint.fields[place], value, &mut projected);
-    }
-    projected
+    values.into_iter().flat_map(|(place, value)| project_field(&blueprint.fields[place], value)).collect()
+}
+
+/// The column values of one field's checked value. Null gives none.
+pub fn project_field(field: &Field, value: &Json) -> impl Iterator<Item = (ColumnId, Value)> {
+    let parts = parts_of(&field.kind).iter().zip(own_column(field) + 1..);
+    let parts = parts.filter_map(|(part, id)| Some((id, Value::Text(Arc::from(value.get(part)?.as_str()?)))));
+    parts.chain(own_value(field, value).map(|own| (own_column(field), own)))
 }
 
 fn own_column(field: &Field) -> ColumnId {
@@ -126,15 +129,6 @@ fn columns_of(field: &Field) -> impl Iterator<Item = (Option<&'static str>, Colu
     let own = own_column(field);
     let parts = parts_of(&field.kind).iter().zip(own + 1..).map(|(part, id)| (Some(*part), id, Kind::Text));
     std::iter::once((None, own, kind_of(&field.kind))).chain(parts)
-}
-
-fn project_field(field: &Field, value: &Json, values: &mut Vec<(ColumnId, Value)>) {
-    for (part, id) in parts_of(&field.kind).iter().zip(own_column(field) + 1..) {
-        if let Some(text) = value.get(part).and_then(Json::as_str) {
-            values.push((id, Value::Text(Arc::from(text))));
-        }
-    }
-    values.extend(own_value(field, value).map(|own| (own_column(field), own)));
 }
 
 /// The value of the field's own column; `None` is null.

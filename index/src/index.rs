@@ -90,8 +90,14 @@ impl Index {
     /// and a column never changes its kind.
     pub fn set_schema(&self, schema: Schema) {
         let mut writer = self.shared.writer.lock();
+        // Kept answers stay true of the columns that stay; what variants have, and their collations, is seen in all.
+        let before = Arc::clone(&writer.state.schema);
+        let is_kept = |column| schema.columns.contains(column);
+        let only_adds = before.variants == schema.variants && before.columns.iter().all(is_kept);
         writer.set_schema(schema);
-        *self.shared.changes.lock() = Changes::since(writer.state.version);
+        if !only_adds {
+            *self.shared.changes.lock() = Changes::since(writer.state.version);
+        }
         self.shared.publish(&mut writer);
     }
 
@@ -100,6 +106,16 @@ impl Index {
     /// Copies of variants that the schema does not name are left out. Blocks while [`Options::frozen_runs`] runs wait
     /// to be written to disk.
     pub fn apply(&self, changes: Vec<Change>) {
+        self.write(changes, Recorded::Yes);
+    }
+
+    /// Puts resources that are there as they are, but for columns that no query has named yet: nothing that was
+    /// answered before is looked at again. Else as [`Index::apply`].
+    pub fn fill(&self, changes: Vec<Change>) {
+        self.write(changes, Recorded::No);
+    }
+
+    fn write(&self, changes: Vec<Change>, recorded: Recorded) {
         if changes.is_empty() {
             return;
         }
@@ -110,7 +126,9 @@ impl Index {
         }
         let waiting = writer.frozen.len();
         let changed = writer.apply(changes, shared);
-        shared.changes.lock().record(writer.state.version, changed);
+        if recorded == Recorded::Yes {
+            shared.changes.lock().record(writer.state.version, changed);
+        }
         shared.publish(&mut writer);
         if let (Some(wake), true) = (&shared.wake, writer.frozen.len() > waiting) {
             wake();
@@ -132,6 +150,13 @@ impl Index {
         }
         Ok(())
     }
+}
+
+/// Whether kept answers are to be brought up to date with a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Recorded {
+    Yes,
+    No,
 }
 
 impl fmt::Debug for Index {

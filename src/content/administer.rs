@@ -4,12 +4,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::access::{Access, Member, MemberDraft, MemberPatch, NewToken, Token};
-use crate::content::Content;
-use crate::content::command::{BlueprintPlan, Command, Outcome, ReplaceMode};
+use crate::content::command::{BlueprintPlan, Command, Outcome};
+use crate::content::evolve::{Demands, Scope};
 use crate::content::idempotency::{Done, Keep};
 use crate::content::prepare::{self, into_object, quoted, unknown_keys};
 use crate::content::reading::visible;
-use crate::content::settle::find_member;
+use crate::content::settle::{check_settled, find_member, revise};
+use crate::content::{Content, now};
 use crate::model::ability::Ability;
 use crate::model::blueprint::draft::Draft;
 use crate::model::blueprint::render;
@@ -34,7 +35,7 @@ pub type Secret = String;
 pub struct Replacing {
     content: Content,
     slug: String,
-    mode: ReplaceMode,
+    is_dry_run: bool,
     force: bool,
 }
 
@@ -44,9 +45,16 @@ impl Replacing {
     /// # Errors
     /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
     pub async fn run(self, body: &[u8]) -> Result<BlueprintBody> {
-        let Replacing { content, slug, mode, force } = self;
-        let draft = Draft::parse_for(&slug, json::parse(body)?)?;
-        content.submit_blueprint(Command::ReplaceBlueprint { slug, draft, mode, force }).await
+        let Replacing { content, slug, is_dry_run, force } = self;
+        let body = json::parse(body)?;
+        if is_dry_run {
+            let draft = Draft::parse_for(&slug, body)?;
+            let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, draft, force));
+            return plan.await.map_err(Error::internal)?.map(|plan| plan_json(&plan));
+        }
+        check_settled(content.state().collection(&slug)?)?;
+        let draft = Draft::parse_for(&slug, body)?;
+        content.submit_blueprint(Command::ReplaceBlueprint { slug, draft, force }).await
     }
 }
 
@@ -102,9 +110,19 @@ impl Content {
     pub fn replace_blueprint(&self, access: &Access, slug: &str, raw: &str) -> Result<Replacing> {
         self.check_blueprint(access, slug)?;
         let params = RawParams::parse(raw);
-        let mode = if params.flag("dry_run")? { ReplaceMode::DryRun } else { ReplaceMode::Apply };
+        let is_dry_run = params.flag("dry_run")?;
         let force = params.flag("force")?;
-        Ok(Replacing { content: self.clone(), slug: slug.to_owned(), mode, force })
+        Ok(Replacing { content: self.clone(), slug: slug.to_owned(), is_dry_run, force })
+    }
+
+    /// What a replacement would change. Reads all that is stored of the blueprint, unless nothing of it is concerned.
+    fn plan_blueprint(&self, slug: &str, draft: Draft, force: bool) -> Result<BlueprintPlan> {
+        let state = self.state();
+        let current = &state.collection(slug)?.blueprint;
+        let (next, changes) = revise(&state, current, draft, now())?;
+        let demands = Demands::new(&self.shared.sanitizer, current, &next, force);
+        let survey = demands.survey(&state, &self.shared.store, Scope::ConflictsAndLosses, |_| Ok(()))?;
+        Ok(survey.into_plan(changes))
     }
 
     /// Deletes a blueprint.
@@ -340,7 +358,6 @@ fn token_json(token: &Token) -> Value {
 fn blueprint_answer(outcome: &Outcome) -> Result<BlueprintBody> {
     match outcome {
         Outcome::Blueprint(blueprint) => Ok(render::to_json(blueprint)),
-        Outcome::DryRun(plan) => Ok(plan_json(plan)),
         _ => Err(Error::internal("a blueprint with another command's outcome")),
     }
 }

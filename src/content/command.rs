@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::access::{NewToken, Token};
+use crate::content::change::Carried;
 use crate::content::record::Meta;
 use crate::model::blueprint::Blueprint;
 use crate::model::blueprint::draft::Draft;
@@ -22,16 +23,31 @@ pub(crate) enum Command {
     Write(Write),
     /// A new blueprint.
     CreateBlueprint(Draft),
-    /// A changed blueprint.
+    /// A changed blueprint. Answered when it is in force.
     ReplaceBlueprint {
         /// Which.
         slug: String,
         /// What it shall be.
         draft: Draft,
-        /// Whether only to tell what would change.
-        mode: ReplaceMode,
         /// Whether variants that hold values may go.
         force: bool,
+    },
+    /// What the change of a blueprint needs of some of its resources.
+    CarryChange {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resources.
+        carried: Vec<Carried>,
+    },
+    /// The change of a blueprint comes into force.
+    FinishChange {
+        /// The blueprint's number.
+        blueprint: u32,
+    },
+    /// The change of a blueprint does not come into force.
+    DropChange {
+        /// The blueprint's number.
+        blueprint: u32,
     },
     /// A blueprint's end.
     DeleteBlueprint {
@@ -54,15 +70,6 @@ pub(crate) enum Command {
     Wait,
     /// Writes a checkpoint of store and index; answered when the index is frozen.
     Checkpoint,
-}
-
-/// Whether a blueprint is replaced or only compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplaceMode {
-    /// It is replaced.
-    Apply,
-    /// `?dry_run=true`.
-    DryRun,
 }
 
 /// Changes of resources of one blueprint, decided one after another and applied together.
@@ -208,8 +215,6 @@ pub(crate) enum Outcome {
     Stale,
     /// The blueprint as it is now.
     Blueprint(Arc<Blueprint>),
-    /// What a replacement would change.
-    DryRun(BlueprintPlan),
     /// The token with its secret.
     TokenCreated(Token, String),
     /// The member as it is now.

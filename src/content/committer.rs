@@ -14,12 +14,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::oneshot;
 
+use crate::content::change::Changes;
 use crate::content::checkpoint::Checkpointer;
 use crate::content::command::{Command, Outcome};
 use crate::content::decide::{Scene, decide_write};
 use crate::content::idempotency::Keeping;
 use crate::content::settle::{self, Settled, StateEffect};
-use crate::content::state::StateCell;
+use crate::content::state::{State, StateCell};
 use crate::content::sweep::{Left, STEP_PAUSE, Sweeper};
 use crate::content::working::{Decided, Working};
 use crate::log::Log;
@@ -52,6 +53,7 @@ pub(crate) struct Committer {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) sanitizer: Arc<Sanitizer>,
+    pub(crate) changes: Arc<Changes>,
     pub(crate) last_id: Option<ResourceId>,
     pub(crate) last_time: Millis,
     pub(crate) sweeper: Sweeper,
@@ -113,15 +115,14 @@ impl Committer {
         let store = self.store.clone();
         let mut working = Working::new(&store, self.log.last() + 1, now, self.last_id);
         let mut group = Group::default();
-        let blueprints = state.by_slug();
-        let scene = Scene { blueprints: &blueprints, members: &state.members };
+        let scene = Scene { state: &state, sanitizer: &self.sanitizer };
         while matches!(jobs.front(), Some(job) if matches!(job.command, Command::Write(_))) {
             let Some(Job { command: Command::Write(write), keeping, reply }) = jobs.pop_front() else { break };
             if let Some(kept) = kept(keeping.as_ref(), &working) {
                 group.replies.push((reply, kept));
                 continue;
             }
-            if !is_current(&blueprints, &write.blueprint) {
+            if !is_current(&state, &write.blueprint) {
                 answer(reply, Ok(Outcome::Stale));
                 continue;
             }
@@ -145,7 +146,7 @@ impl Committer {
             }
             if !numbers.is_empty() {
                 self.cell.update(|state| numbers.iter().for_each(|number| state.refresh(*number, log_number)));
-                self.sweeper.replaced(&state, Left { superseded, blueprint: None });
+                self.sweeper.replaced(&state, Left { superseded, lost: Vec::new() });
             }
         });
         drop(state);
@@ -180,17 +181,23 @@ impl Committer {
         let result = keep(keeping.as_ref(), result, &mut working);
         self.last_id = working.last_id();
         let durable = self.make_durable(working.finish().into_iter().collect());
+        let begun = match (&durable, &effect) {
+            (Ok(_), StateEffect::BegunChange(pending)) => Some(Arc::clone(pending)),
+            _ => None,
+        };
         let result = durable.and_then(|superseded| {
             if !matches!(effect, StateEffect::Nothing) {
-                let blueprint = effect.lost_blueprint();
-                let applied = effect.apply(&self.store, &self.indexes, &self.cell, self.log.last());
-                applied.map_err(|error| self.stop(&error))?;
-                self.sweeper.replaced(&state, Left { superseded, blueprint });
+                let lost = effect.lost();
+                effect.apply(&self.indexes, &self.cell, self.log.last());
+                self.sweeper.replaced(&state, Left { superseded, lost });
             }
             result
         });
         drop(state);
-        answer(reply, result);
+        match begun {
+            Some(pending) => self.changes.start(pending, Some(reply)),
+            None => answer(reply, result),
+        }
     }
 
     /// Appends the records, syncs the log once, and applies them to the store. Returns the superseded versions.
@@ -277,8 +284,8 @@ fn keep(keeping: Option<&Keeping>, result: Result<Outcome>, working: &mut Workin
 }
 
 /// Whether a blueprint that a command was prepared against is still in force.
-fn is_current(blueprints: &BTreeMap<String, Arc<Blueprint>>, prepared: &Blueprint) -> bool {
-    let current = blueprints.get(&prepared.slug);
+fn is_current(state: &State, prepared: &Blueprint) -> bool {
+    let current = state.blueprints.get(&prepared.slug).map(|collection| &collection.blueprint);
     current.is_some_and(|current| current.number == prepared.number && current.revision == prepared.revision)
 }
 

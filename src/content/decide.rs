@@ -2,34 +2,37 @@
 //!
 //! Runs on the committer's thread, so nothing here can race. What does not depend on the state was checked before.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::content::change::Pending;
 use crate::content::command::{
     CopyDraft, Effect, Extent, Faults, IfMatch, ImportItem, Item, ItemOutcome, Missing, Publication, Write, Written,
 };
 use crate::content::record::{Copy, Meta, render_attributes};
+use crate::content::state::State;
 use crate::content::working::Working;
 use crate::model::blueprint::{Blueprint, Field, FieldType, Kind};
 use crate::model::error::{Code, Error, Result};
+use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::value;
 use crate::projection;
 use crate::store::Key;
 
 mod relations;
+mod successor;
 mod unique;
 
 pub(crate) use unique::unique_text;
 
 /// What a write is decided with, beside the state that it changes.
 pub(crate) struct Scene<'a> {
-    /// The numbers of all blueprints by slug: what relations go to.
-    pub(crate) blueprints: &'a BTreeMap<String, Arc<Blueprint>>,
-    /// The members that `user` fields may name, with their roles.
-    pub(crate) members: &'a BTreeMap<u64, crate::access::Member>,
+    /// The blueprints that relations go to, and the members that `user` fields may name.
+    pub(crate) state: &'a State,
+    /// For values that a changed blueprint would take as another type.
+    pub(crate) sanitizer: &'a Sanitizer,
 }
 
 /// Decides the items of a write one after another, each against what the ones before it left.
@@ -44,7 +47,7 @@ pub(crate) fn decide_write(
     if write.items.iter().any(is_last_try) {
         return decide_last_try(scene, working, &write);
     }
-    let mut decider = Decider { scene, blueprint, working, index: Vec::new(), promised: HashMap::new() };
+    let mut decider = Decider::new(scene, blueprint, working);
     let outcomes = write.items.into_iter().map(|item| decider.decide(item)).collect();
     (outcomes, decider.index)
 }
@@ -61,8 +64,7 @@ fn decide_last_try(
     loop {
         let before = working.clone();
         let n_failed = failed.len();
-        let mut decider =
-            Decider { scene, blueprint, working: &mut *working, index: Vec::new(), promised: HashMap::new() };
+        let mut decider = Decider::new(scene, blueprint, &mut *working);
         let hopeful = write.items.iter().enumerate().filter(|(place, _)| !failed.contains_key(place));
         let promises: HashMap<usize, ResourceId> =
             hopeful.filter_map(|(place, item)| Some((place, decider.promise(item)?))).collect();
@@ -103,6 +105,8 @@ struct Promise {
 struct Decider<'a, 'b> {
     scene: &'a Scene<'a>,
     blueprint: &'a Blueprint,
+    /// The change of the blueprint that is under way.
+    pending: Option<&'a Pending>,
     working: &'a mut Working<'b>,
     index: Vec<bindery_index::Change>,
     /// Ids and keys that items of this write bring, with the ids that they will have.
@@ -137,7 +141,12 @@ struct WrittenCopy {
     entry: Vec<(bindery_index::ColumnId, bindery_index::Value)>,
 }
 
-impl Decider<'_, '_> {
+impl<'a, 'b> Decider<'a, 'b> {
+    fn new(scene: &'a Scene<'a>, blueprint: &'a Blueprint, working: &'a mut Working<'b>) -> Self {
+        let pending = scene.state.blueprints.get(&blueprint.slug).and_then(|collection| collection.pending.as_deref());
+        Decider { scene, blueprint, pending, working, index: Vec::new(), promised: HashMap::new() }
+    }
+
     fn decide(&mut self, item: Item) -> ItemOutcome {
         let result = match item {
             Item::Refused(error) => Err(error),
@@ -233,7 +242,8 @@ impl Decider<'_, '_> {
         requires: Requires,
     ) -> Result<Option<Unresolved>> {
         let mut unresolved = None;
-        for draft in copies {
+        let mut refused = Faults::new();
+        for mut draft in copies {
             let variant = draft.variant;
             let current = match &edit.before {
                 Some(meta) => self.working.copy(self.blueprint.number, edit.id, meta, variant)?,
@@ -241,7 +251,7 @@ impl Decider<'_, '_> {
             };
             let current = current.map(|copy| copy.values(self.blueprint).map_err(Error::internal)).transpose()?;
             let (mut values, mut entry) = self.merge(current.as_deref(), &draft);
-            let mut copy_faults = draft.faults;
+            let mut copy_faults = std::mem::take(&mut draft.faults);
             if requires == Requires::Values {
                 self.check_required(&values, &mut copy_faults);
             }
@@ -252,14 +262,21 @@ impl Decider<'_, '_> {
             }
             self.check_unique(edit, variant, current.as_deref(), &values, &mut copy_faults)?;
             faults.extend(copy_faults);
+            if unresolved.is_none() {
+                refused.extend(self.check_successor(edit, &draft, current.as_deref(), &values, requires)?);
+            }
             let is_change = current.as_deref() != Some(values.as_slice());
             if is_change {
                 let attributes = render_attributes(self.blueprint, &values);
+                entry.extend(self.columns_of_successor(&values));
                 edit.copies.push(WrittenCopy { variant, attributes, entry });
             }
         }
         if !faults.is_empty() {
             return Err(Error::validation(merge_faults(self.blueprint, faults)));
+        }
+        if !refused.is_empty() {
+            return Err(successor::refused(self.blueprint, merge_faults(self.blueprint, refused)));
         }
         Ok(unresolved)
     }

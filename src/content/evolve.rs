@@ -1,84 +1,215 @@
 //! What a changed blueprint means for the resources that are stored: what they lose, and which stand against it.
+//!
+//! Reads and compares; what is done about it is `change`'s and `settle`'s. The same demands are made of stored copies
+//! and of those that are written while the change is under way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
 use crate::content::command::BlueprintPlan;
 use crate::content::decide::{related_blueprint, unique_text};
-use crate::content::record::{Copy, Meta};
+use crate::content::read;
+use crate::content::record::Meta;
 use crate::content::state::State;
-use crate::content::working::Working;
 use crate::model::blueprint::{Blueprint, BlueprintChange, Field, FieldType};
 use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::value;
-use crate::store::{Key, Prefix};
+use crate::store::{Key, Prefix, Store};
+
+mod narrow;
 
 /// How many ids a conflict names.
 const CONFLICT_IDS: usize = 10;
 
-/// What has to be looked at in the stored copies.
-struct Survey<'a> {
+/// Reads a key of the store, or of what is about to be in it.
+pub(crate) type Get<'a> = dyn Fn(&Key) -> Result<Option<Vec<u8>>> + 'a;
+
+/// What a changed blueprint asks of a copy's values that the one in force does not ask.
+pub(crate) struct Demands<'a> {
     sanitizer: &'a Sanitizer,
-    /// Fields whose values go.
-    removed: Vec<&'a Field>,
-    /// Fields that stay with another type or other settings: their place and how they will be.
-    changed: Vec<(usize, &'a Field)>,
-    /// Those of them whose values must be found elsewhere than before.
+    current: &'a Blueprint,
+    /// Fields whose values go: their places.
+    removed: Vec<usize>,
+    /// Fields that may refuse what they took: their places, and how they will be.
+    narrowed: Vec<(usize, &'a Field)>,
+    /// Fields whose values must be found elsewhere than before.
     redirected: Vec<(usize, &'a Field)>,
-    /// Fields that become unique: their place.
-    unique: Vec<usize>,
-    /// Variants whose copies go.
-    variants: Vec<u16>,
+    /// Fields that become unique: their places, and the numbers that their values are claimed under.
+    claimed: Vec<(usize, u32)>,
+    /// Variants whose copies go, and whether they may go with what they hold.
+    leaving: Vec<u16>,
+    force: bool,
 }
 
-/// Compares the stored resources with a changed blueprint. Reads them all, unless nothing that they hold is concerned.
-///
-/// # Errors
-/// `INTERNAL` if the store fails.
-pub(crate) fn plan(
-    state: &State,
-    working: &Working<'_>,
-    sanitizer: &Sanitizer,
-    current: &Blueprint,
-    next: &Blueprint,
-    changes: Vec<BlueprintChange>,
-    force: bool,
-) -> Result<BlueprintPlan> {
-    let survey = Survey::new(sanitizer, current, next);
-    let mut plan = BlueprintPlan { changes, loses: Vec::new(), conflicts: Conflict { count: 0, ids: Vec::new() } };
-    if survey.is_empty() {
-        return Ok(plan);
-    }
-    let mut loses: BTreeMap<usize, u64> = BTreeMap::new();
-    let mut seen = BTreeMap::new();
-    for resource in working.scan(Prefix::Resources(current.number))? {
-        let (id, meta) = resource?;
-        let copies = load_copies(working, current, id, &meta)?;
-        let mut is_conflict = false;
-        for (place, field) in survey.removed.iter().enumerate() {
-            let field_place = current.fields.iter().position(|other| other.number == field.number);
-            if copies.iter().any(|(_, values)| field_place.is_some_and(|place| !values[place].is_null())) {
-                *loses.entry(place).or_default() += 1;
+/// What was found among the stored copies.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// How many resources lose a value, by field.
+    loses: BTreeMap<String, u64>,
+    /// The resources that stand against the change.
+    pub(crate) conflicts: Conflict,
+}
+
+/// What a survey is asked to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// What stands against the change.
+    Conflicts,
+    /// What is lost as well.
+    ConflictsAndLosses,
+}
+
+impl<'a> Demands<'a> {
+    /// Compares a blueprint in force with the one that shall take its place. With `force`, variants go with their copies.
+    pub(crate) fn new(sanitizer: &'a Sanitizer, current: &'a Blueprint, next: &'a Blueprint, force: bool) -> Self {
+        let kept = next.variant_numbers();
+        let leaving = current.variant_numbers().into_iter().filter(|number| !kept.contains(number)).collect();
+        let (removed, narrowed, redirected, claimed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut demands = Demands { sanitizer, current, removed, narrowed, redirected, claimed, leaving, force };
+        for (place, field) in current.fields.iter().enumerate() {
+            let Some(after) = next.field(&field.slug) else {
+                demands.removed.push(place);
+                continue;
+            };
+            if narrow::may_refuse(&field.kind, &after.kind) {
+                demands.narrowed.push((place, after));
+            }
+            if narrow::is_redirected(field, after) {
+                demands.redirected.push((place, after));
+            }
+            if let Some(claims) = after.claims.filter(|claims| field.claims != Some(*claims)) {
+                demands.claimed.push((place, claims));
             }
         }
-        for (variant, values) in &copies {
-            let goes = survey.variants.contains(variant);
-            is_conflict |= goes && !force && values.iter().any(|value| !value.is_null());
-            is_conflict |= !goes && survey.conflicts_with(id, *variant, values, &mut seen);
-            is_conflict |= !goes && survey.loses_target(state, working, values)?;
-        }
-        if is_conflict {
-            plan.conflicts.count += 1;
-            if plan.conflicts.ids.len() < CONFLICT_IDS {
-                plan.conflicts.ids.push(id.to_string());
+        demands
+    }
+
+    /// Whether stored copies may stand against the change.
+    pub(crate) fn concern_copies(&self) -> bool {
+        let is_met = self.narrowed.is_empty() && self.redirected.is_empty() && self.claimed.is_empty();
+        !is_met || (!self.force && !self.leaving.is_empty())
+    }
+
+    /// The fields that become unique: their places, and the numbers that their values are claimed under.
+    pub(crate) fn claimed(&self) -> &[(usize, u32)] {
+        &self.claimed
+    }
+
+    /// The fields whose values the changed blueprint would not take, unique ones aside.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn refused(&self, state: &State, get: &Get<'_>, values: &[Value]) -> Result<Vec<&'a str>> {
+        let mut refused = Vec::new();
+        for (place, after) in &self.narrowed {
+            let value = &values[*place];
+            if !value.is_null() && !value::is_valid_as_stored(after, value, self.sanitizer) {
+                refused.push(after.slug.as_str());
             }
         }
+        for (place, after) in &self.redirected {
+            let value = &values[*place];
+            if !value.is_null() && !is_target_there(state, get, after, value)? {
+                refused.push(after.slug.as_str());
+            }
+        }
+        Ok(refused)
     }
-    plan.loses = loses.into_iter().map(|(place, count)| (survey.removed[place].slug.clone(), count)).collect();
-    Ok(plan)
+
+    /// Looks at every stored resource. `go_on` is told how many were seen, and may end it.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails; that of `go_on`.
+    pub(crate) fn survey(
+        &self,
+        state: &State,
+        store: &Store,
+        scope: Scope,
+        mut go_on: impl FnMut(u64) -> Result<()>,
+    ) -> Result<Survey> {
+        let mut survey = Survey { loses: BTreeMap::new(), conflicts: Conflict { count: 0, ids: Vec::new() } };
+        let is_idle = !self.concern_copies() && (scope == Scope::Conflicts || self.removed.is_empty());
+        if is_idle {
+            return Ok(survey);
+        }
+        let mut holders = Holders::default();
+        for (seen, resource) in resources(store, self.current.number).enumerate() {
+            let (id, meta) = resource?;
+            go_on(seen as u64)?;
+            let copies = self.load_copies(store, id, &meta)?;
+            for place in &self.removed {
+                if copies.iter().any(|(_, values)| !values[*place].is_null()) {
+                    *survey.loses.entry(self.current.fields[*place].slug.clone()).or_default() += 1;
+                }
+            }
+            let mut is_conflict = false;
+            for (variant, values) in &copies {
+                is_conflict |= self.is_against(state, store, &mut holders, (id, *variant), values)?;
+            }
+            if is_conflict {
+                survey.conflicts.count += 1;
+                if survey.conflicts.ids.len() < CONFLICT_IDS {
+                    survey.conflicts.ids.push(id.to_string());
+                }
+            }
+        }
+        Ok(survey)
+    }
+
+    fn load_copies(&self, store: &Store, id: ResourceId, meta: &Meta) -> Result<Vec<(u16, Vec<Value>)>> {
+        let known = self.current.variant_numbers();
+        let copies = meta.copies.iter().copied().filter(|(variant, _)| known.contains(variant));
+        copies
+            .map(|(variant, number)| Ok((variant, read::copy_values(store, self.current, id, variant, number)?)))
+            .collect()
+    }
+
+    /// Whether a stored copy holds what the changed blueprint would not take.
+    fn is_against(
+        &self,
+        state: &State,
+        store: &Store,
+        holders: &mut Holders,
+        (id, variant): (ResourceId, u16),
+        values: &[Value],
+    ) -> Result<bool> {
+        if self.leaving.contains(&variant) {
+            return Ok(!self.force && values.iter().any(|value| !value.is_null()));
+        }
+        let get = |key: &Key| store.get(key).map_err(Error::internal);
+        if !self.refused(state, &get, values)?.is_empty() {
+            return Ok(true);
+        }
+        for (place, _) in &self.claimed {
+            let Some(text) = unique_text(&values[*place]) else { continue };
+            let other = holders.hold(*place, variant, &text, id);
+            // Whoever was seen with the value first may have given it up since.
+            if let Some(other) = other
+                && self.holds(store, other, variant, *place, &text)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a resource holds a value in a field.
+    fn holds(&self, store: &Store, id: ResourceId, variant: u16, place: usize, text: &str) -> Result<bool> {
+        let Some(meta) = read::meta(store, self.current, id)? else { return Ok(false) };
+        let Some(number) = meta.copy(variant) else { return Ok(false) };
+        let values = read::copy_values(store, self.current, id, variant, number)?;
+        Ok(unique_text(&values[place]).as_deref() == Some(text))
+    }
+}
+
+impl Survey {
+    /// What a replacement that was only asked about would do.
+    pub(crate) fn into_plan(self, changes: Vec<BlueprintChange>) -> BlueprintPlan {
+        BlueprintPlan { changes, loses: self.loses.into_iter().collect(), conflicts: self.conflicts }
+    }
 }
 
 /// `CONFLICT` for a change that stored resources stand against.
@@ -98,158 +229,36 @@ pub(crate) fn first_ids(snapshot: &bindery_index::Snapshot) -> Result<Vec<String
     Ok(hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id).to_string()).collect())
 }
 
-/// Claims the values of fields that become unique, and gives up those of fields that are no longer.
-pub(crate) fn claim_unique(working: &mut Working<'_>, current: &Blueprint, next: &Blueprint) -> Result<()> {
-    let unique_number = |field: &Field| field.unique.then_some(field.number);
-    let turned: Vec<(usize, Option<u32>, Option<u32>)> = current
-        .fields
-        .iter()
-        .enumerate()
-        .map(|(place, field)| (place, unique_number(field), next.field(&field.slug).and_then(unique_number)))
-        .filter(|(_, before, after)| before != after)
-        .collect();
-    if turned.is_empty() {
-        return Ok(());
-    }
-    let resources: Vec<(ResourceId, Meta)> = working.scan(Prefix::Resources(current.number))?.collect::<Result<_>>()?;
-    for (id, meta) in resources {
-        for (variant, values) in load_copies(working, current, id, &meta)? {
-            for (place, before, after) in &turned {
-                let Some(value) = unique_text(&values[*place]) else { continue };
-                let key =
-                    |field| Key::Unique { blueprint: current.number, field, variant, value: value.clone().into() };
-                if let Some(before) = before {
-                    working.remove(key(*before));
-                }
-                if let Some(after) = after {
-                    working.put(key(*after), id.as_u128().to_be_bytes().to_vec());
-                }
-            }
+/// The resources of a blueprint, by id. No snapshot: what is written meanwhile may be seen or not.
+pub(crate) fn resources(store: &Store, blueprint: u32) -> impl Iterator<Item = Result<(ResourceId, Meta)>> {
+    store.scan(Prefix::Resources(blueprint)).filter_map(|entry| match entry {
+        Ok((Key::Resource { id, .. }, bytes)) => {
+            Some(Meta::decode(&bytes).map(|meta| (id, meta)).map_err(Error::internal))
         }
-    }
-    Ok(())
+        Ok(_) => None,
+        Err(error) => Some(Err(Error::internal(error))),
+    })
 }
 
-/// The resources that have to be indexed again because a field has another type, all or none. They are written as they
-/// are, so that a start that finds the index behind the log indexes them too.
-pub(crate) fn touch_retyped(
-    working: &mut Working<'_>,
-    current: &Blueprint,
-    next: &Blueprint,
-) -> Result<Vec<ResourceId>> {
-    let is_retyped = |field: &Field| next.field(&field.slug).is_some_and(|after| after.number != field.number);
-    if !current.fields.iter().any(is_retyped) {
-        return Ok(Vec::new());
-    }
-    let blueprint = current.number;
-    let resources: Vec<(ResourceId, Meta)> = working.scan(Prefix::Resources(blueprint))?.collect::<Result<_>>()?;
-    let touched = resources.into_iter().map(|(id, meta)| {
-        working.put(Key::Resource { blueprint, id }, meta.encode());
-        id
-    });
-    Ok(touched.collect())
-}
+/// Who was seen with a value of a field that becomes unique. Values are known by 16 bytes of their hash.
+#[derive(Default)]
+struct Holders(HashMap<[u8; 16], ResourceId>);
 
-fn load_copies(
-    working: &Working<'_>,
-    blueprint: &Blueprint,
-    id: ResourceId,
-    meta: &Meta,
-) -> Result<Vec<(u16, Vec<Value>)>> {
-    let mut copies = Vec::with_capacity(meta.copies.len());
-    for (variant, _) in &meta.copies {
-        let copy: Option<Copy> = working.copy(blueprint.number, id, meta, *variant)?;
-        if let Some(copy) = copy {
-            copies.push((*variant, copy.values(blueprint).map_err(Error::internal)?));
-        }
-    }
-    Ok(copies)
-}
-
-impl<'a> Survey<'a> {
-    fn new(sanitizer: &'a Sanitizer, current: &'a Blueprint, next: &'a Blueprint) -> Self {
-        let mut survey = Survey {
-            sanitizer,
-            removed: Vec::new(),
-            changed: Vec::new(),
-            redirected: Vec::new(),
-            unique: Vec::new(),
-            variants: Vec::new(),
-        };
-        for (place, field) in current.fields.iter().enumerate() {
-            match next.field(&field.slug) {
-                None => survey.removed.push(field),
-                Some(after) => {
-                    if after.kind != field.kind {
-                        survey.changed.push((place, after));
-                    }
-                    if is_redirected(field, after) {
-                        survey.redirected.push((place, after));
-                    }
-                    if after.unique && (!field.unique || after.number != field.number) {
-                        survey.unique.push(place);
-                    }
-                }
-            }
-        }
-        let kept = next.variant_numbers();
-        survey.variants = current.variant_numbers().into_iter().filter(|number| !kept.contains(number)).collect();
-        survey
-    }
-
-    fn is_empty(&self) -> bool {
-        self.removed.is_empty() && self.changed.is_empty() && self.unique.is_empty() && self.variants.is_empty()
-    }
-
-    /// Whether a copy holds what the changed blueprint would not take.
-    fn conflicts_with(
-        &self,
-        id: ResourceId,
-        variant: u16,
-        values: &[Value],
-        seen: &mut BTreeMap<(usize, u16, String), ResourceId>,
-    ) -> bool {
-        let is_invalid = self.changed.iter().any(|(place, after)| {
-            let value = &values[*place];
-            !value.is_null() && !value::is_valid_as_stored(after, value, self.sanitizer)
-        });
-        let mut is_double = false;
-        for place in &self.unique {
-            if let Some(text) = unique_text(&values[*place]) {
-                let owner = *seen.entry((*place, variant, text)).or_insert(id);
-                is_double |= owner != id;
-            }
-        }
-        is_invalid || is_double
-    }
-
-    /// Whether a copy names a resource or a member that is not among those that the changed field takes.
-    fn loses_target(&self, state: &State, working: &Working<'_>, values: &[Value]) -> Result<bool> {
-        for (place, after) in &self.redirected {
-            let value = &values[*place];
-            if !value.is_null() && !is_target_there(state, working, after, value)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+impl Holders {
+    /// Notes a holder, and tells another one that was seen before.
+    fn hold(&mut self, place: usize, variant: u16, text: &str, id: ResourceId) -> Option<ResourceId> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&(place as u64).to_le_bytes());
+        hasher.update(&variant.to_le_bytes());
+        hasher.update(text.as_bytes());
+        let mut hash = [0; 16];
+        hasher.finalize_xof().fill(&mut hash);
+        let first = *self.0.entry(hash).or_insert(id);
+        (first != id).then_some(first)
     }
 }
 
-/// Whether a field's values must be found elsewhere than before: in another blueprint, or in a role.
-fn is_redirected(before: &Field, after: &Field) -> bool {
-    match &after.kind {
-        FieldType::User { role } => match &before.kind {
-            FieldType::User { role: known } => role.is_some() && role != known,
-            _ => true,
-        },
-        FieldType::Reference { .. } | FieldType::References { .. } => {
-            related_blueprint(before) != related_blueprint(after)
-        }
-        _ => false,
-    }
-}
-
-fn is_target_there(state: &State, working: &Working<'_>, field: &Field, value: &Value) -> Result<bool> {
+fn is_target_there(state: &State, get: &Get<'_>, field: &Field, value: &Value) -> Result<bool> {
     if let FieldType::User { role } = &field.kind {
         let member = value.as_u64().and_then(|id| state.members.get(&id));
         return Ok(member.is_some_and(|member| role.is_none() || member.role == *role));
@@ -260,7 +269,7 @@ fn is_target_there(state: &State, working: &Working<'_>, field: &Field, value: &
     for target in targets {
         let id = target.as_str().and_then(ResourceId::parse);
         let is_there = match (related, id) {
-            (Some(blueprint), Some(id)) => working.get(&Key::Resource { blueprint, id })?.is_some(),
+            (Some(blueprint), Some(id)) => get(&Key::Resource { blueprint, id })?.is_some(),
             _ => false,
         };
         if !is_there {

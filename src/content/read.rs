@@ -47,6 +47,24 @@ pub(crate) fn meta(store: &Store, blueprint: &Blueprint, id: ResourceId) -> Resu
     bytes.map(|bytes| Meta::decode(&bytes).map_err(Error::internal)).transpose()
 }
 
+/// The values of a stored copy as the blueprint has them. It must be held by a state, or be the one that is in force.
+pub(crate) fn copy_values(
+    store: &Store,
+    blueprint: &Blueprint,
+    id: ResourceId,
+    variant: u16,
+    number: u64,
+) -> Result<Vec<Value>> {
+    copy(store, blueprint, id, variant, number)?.values(blueprint).map_err(Error::internal)
+}
+
+fn copy(store: &Store, blueprint: &Blueprint, id: ResourceId, variant: u16, number: u64) -> Result<Copy> {
+    let key = Key::Copy { blueprint: blueprint.number, id, variant, number };
+    let bytes = store.get(&key).map_err(Error::internal)?;
+    let bytes = bytes.ok_or_else(|| Error::internal(format!("the copy {variant}/{number} of {id} is missing")))?;
+    Copy::decode(&bytes).map_err(Error::internal)
+}
+
 /// The resource that a meta record describes, in one view. The versions that it names must be held by a state.
 pub(crate) fn answer(store: &Store, blueprint: &Blueprint, id: ResourceId, meta: &Meta, view: &View) -> Result<Answer> {
     let reader = Reader { store, blueprint };
@@ -124,11 +142,7 @@ impl Reader<'_> {
     }
 
     fn copy(&self, id: ResourceId, variant: u16, number: Option<u64>) -> Result<Option<Copy>> {
-        let Some(number) = number else { return Ok(None) };
-        let key = Key::Copy { blueprint: self.blueprint.number, id, variant, number };
-        let bytes = self.store.get(&key).map_err(Error::internal)?;
-        let bytes = bytes.ok_or_else(|| Error::internal(format!("the copy {variant}/{number} of {id} is missing")))?;
-        Copy::decode(&bytes).map(Some).map_err(Error::internal)
+        number.map(|number| copy(self.store, self.blueprint, id, variant, number)).transpose()
     }
 }
 

@@ -8,14 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::access::{Member, Token, Tokens};
-use crate::content::record::{Copy, Meta};
+use crate::content::change::Pending;
+use crate::content::entry::Shape;
 use crate::content::state::State;
-use crate::content::sweep;
+use crate::content::sweep::{self, Lost};
 use crate::log::Log;
 use crate::model::blueprint::{Blueprint, render};
 use crate::model::id::ResourceId;
-use crate::projection;
 use crate::store::{Counter, Key, Prefix, Store, decode_changes};
+
+/// Changes that were begun, by the number of their blueprint.
+pub(crate) type Begun = BTreeMap<u32, Arc<Pending>>;
 
 /// How many resources go to the index at once.
 const BATCH_RESOURCES: usize = 512;
@@ -53,11 +56,26 @@ pub(crate) fn load_blueprints(store: &Store) -> Result<Vec<Arc<Blueprint>>, Star
     Ok(blueprints)
 }
 
+/// The changes of blueprints that were begun, by the blueprint's number.
+pub(crate) fn load_changes(store: &Store, blueprints: &[Arc<Blueprint>]) -> Result<Begun, StartError> {
+    let mut changes = BTreeMap::new();
+    for entry in store.scan(Prefix::Changes) {
+        let (key, bytes) = entry.map_err(content)?;
+        let Key::Change(number) = key else { continue };
+        let blueprint = blueprints.iter().find(|blueprint| blueprint.number == number);
+        let blueprint = blueprint.ok_or_else(|| content("a change of a blueprint that is not there"))?;
+        let pending = Pending::decode(Arc::clone(blueprint), &bytes).map_err(content)?;
+        changes.insert(number, Arc::new(pending));
+    }
+    Ok(changes)
+}
+
 /// The state that readers see first.
 pub(crate) fn load_state(
     store: &Store,
     indexes: &bindery_index::Indexes,
     blueprints: &[Arc<Blueprint>],
+    changes: &Begun,
     version: u64,
 ) -> Result<State, StartError> {
     let mut tokens = Tokens::default();
@@ -75,6 +93,9 @@ pub(crate) fn load_state(
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, version);
+        if let Some(pending) = changes.get(&blueprint.number) {
+            state.set_pending(Arc::clone(blueprint), Some(Arc::clone(pending)));
+        }
     }
     Ok(state)
 }
@@ -88,15 +109,24 @@ pub(crate) fn load_clock(store: &Store) -> Result<(Option<ResourceId>, i64), Sta
     Ok((id, time))
 }
 
-/// The numbers of deleted blueprints of which the store still holds something.
-pub(crate) fn lost_blueprints(store: &Store, blueprints: &[Arc<Blueprint>]) -> Result<Vec<u32>, StartError> {
+/// What the store still holds of deleted blueprints, and of claims that nothing makes any more.
+pub(crate) fn lost(store: &Store, blueprints: &[Arc<Blueprint>], changes: &Begun) -> Result<Vec<Lost>, StartError> {
     let highest = store.get(&Key::Counter(Counter::Blueprint)).map_err(content)?;
     let highest = highest.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
     let highest = u32::try_from(highest).map_err(content)?;
+    let is_gone = |number: &u32| blueprints.iter().all(|known| known.number != *number);
+    let mut suspects: Vec<Lost> = (1..=highest).filter(is_gone).map(Lost::Blueprint).collect();
+    for blueprint in blueprints {
+        let next = changes.get(&blueprint.number).map(|pending| &pending.next);
+        let fields = || blueprint.fields.iter().chain(next.iter().flat_map(|next| &next.fields));
+        let is_made = |claims: u32| fields().any(|field| field.claims == Some(claims));
+        let unmade = (1..blueprint.next_field).filter(|claims| !is_made(*claims));
+        suspects.extend(unmade.map(|claims| Lost::Claims { blueprint: blueprint.number, claims }));
+    }
     let mut lost = Vec::new();
-    for number in (1..=highest).filter(|number| blueprints.iter().all(|known| known.number != *number)) {
-        if sweep::holds_any_of(store, number).map_err(content)? {
-            lost.push(number);
+    for suspect in suspects {
+        if sweep::holds_any_of(store, suspect).map_err(content)? {
+            lost.push(suspect);
         }
     }
     Ok(lost)
@@ -108,6 +138,7 @@ pub(crate) fn bring_up_indexes(
     store: &Store,
     indexes: &bindery_index::Indexes,
     blueprints: &[Arc<Blueprint>],
+    changes: &Begun,
 ) -> Result<u64, StartError> {
     let at = indexes.number();
     let is_usable = at <= log.last() && at + 1 >= log.first();
@@ -119,17 +150,19 @@ pub(crate) fn bring_up_indexes(
     let mut touched = if is_usable { touched_since(log, at)? } else { BTreeMap::new() };
     let mut indexed = 0;
     for blueprint in blueprints {
-        match indexes.get(blueprint.number) {
+        let next = changes.get(&blueprint.number).map(|pending| &*pending.next);
+        let shape = Shape { blueprint, next };
+        match indexes.get(blueprint.number).filter(|_| at >= blueprint.filled) {
             Some(index) => {
-                index.set_schema(projection::schema(blueprint));
+                index.set_schema(shape.schema());
                 let ids = touched.remove(&blueprint.number).unwrap_or_default();
                 indexed += ids.len() as u64;
-                index_resources(store, &index, blueprint, ids.into_iter().map(Ok))?;
+                index_resources(store, &index, shape, ids.into_iter().map(Ok))?;
             }
             None => {
                 tracing::info!(blueprint = blueprint.slug, "building the index anew");
-                let index = indexes.create(blueprint.number, projection::schema(blueprint));
-                indexed += rebuild(store, &index, blueprint)?;
+                let index = indexes.create(blueprint.number, shape.schema());
+                indexed += rebuild(store, &index, shape)?;
             }
         }
     }
@@ -137,15 +170,15 @@ pub(crate) fn bring_up_indexes(
 }
 
 /// Fills an empty index from the store. Returns the number of resources.
-pub(crate) fn rebuild(store: &Store, index: &bindery_index::Index, blueprint: &Blueprint) -> Result<u64, StartError> {
+fn rebuild(store: &Store, index: &bindery_index::Index, shape: Shape<'_>) -> Result<u64, StartError> {
     let mut count = 0;
-    let ids = store.scan(Prefix::Resources(blueprint.number)).filter_map(|entry| match entry {
+    let ids = store.scan(Prefix::Resources(shape.blueprint.number)).filter_map(|entry| match entry {
         Ok((Key::Resource { id, .. }, _)) => Some(Ok(id)),
         Ok(_) => None,
         Err(error) => Some(Err(content(error))),
     });
     let counted = ids.inspect(|_| count += 1);
-    index_resources(store, index, blueprint, counted)?;
+    index_resources(store, index, shape, counted)?;
     Ok(count)
 }
 
@@ -167,40 +200,19 @@ fn touched_since(log: &Log, number: u64) -> Result<BTreeMap<u32, BTreeSet<Resour
 }
 
 /// Puts resources as they are in the store into the index.
-pub(crate) fn index_resources(
+fn index_resources(
     store: &Store,
     index: &bindery_index::Index,
-    blueprint: &Blueprint,
+    shape: Shape<'_>,
     ids: impl Iterator<Item = Result<ResourceId, StartError>>,
 ) -> Result<(), StartError> {
     let mut batch = Vec::with_capacity(BATCH_RESOURCES);
     for id in ids {
-        batch.push(current_change(store, blueprint, id?)?);
+        batch.push(shape.current_change(store, id?).map_err(content)?);
         if batch.len() == BATCH_RESOURCES {
             index.apply(std::mem::take(&mut batch));
         }
     }
     index.apply(batch);
     Ok(())
-}
-
-/// The change that brings the index to what the store holds of a resource.
-fn current_change(store: &Store, blueprint: &Blueprint, id: ResourceId) -> Result<bindery_index::Change, StartError> {
-    let key = Key::Resource { blueprint: blueprint.number, id };
-    let Some(bytes) = store.get(&key).map_err(content)? else {
-        return Ok(bindery_index::Change::Delete { id: id.as_u128() });
-    };
-    let meta = Meta::decode(&bytes).map_err(content)?;
-    let kept = blueprint.variant_numbers();
-    let mut copies = Vec::with_capacity(meta.copies.len());
-    for (variant, number) in meta.copies.iter().copied().filter(|(variant, _)| kept.contains(variant)) {
-        let key = Key::Copy { blueprint: blueprint.number, id, variant, number };
-        let bytes = store.get(&key).map_err(content)?;
-        let bytes = bytes.ok_or_else(|| content(format!("the copy {variant}/{number} of {id} is missing")))?;
-        let values = Copy::decode(&bytes).and_then(|copy| copy.values(blueprint)).map_err(content)?;
-        let values = projection::project(blueprint, values.iter().enumerate());
-        copies.push((variant, Some(bindery_index::Copy { number, values })));
-    }
-    let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
-    Ok(bindery_index::Change::Put { id: id.as_u128(), dates, copies })
 }

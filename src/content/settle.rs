@@ -3,20 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod blueprint;
+
+use blueprint::{
+    carry_change, create_blueprint, delete_blueprint, drop_change, finish_change, lost_claims, replace_blueprint,
+};
+pub(crate) use blueprint::{check_settled, revise};
+
 use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token, Tokens, new_secret};
-use crate::content::command::{Command, Outcome, ReplaceMode};
-use crate::content::evolve;
-use crate::content::record::Meta;
-use crate::content::recovery::{self, StartError};
+use crate::content::change::Pending;
+use crate::content::command::{Command, Outcome};
 use crate::content::state::{State, StateCell, no_blueprint};
+use crate::content::sweep::Lost;
 use crate::content::working::Working;
-use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Blueprint, FieldType, Kind, render};
-use crate::model::error::{Code, Conflict, Error, Result};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error, Result};
 use crate::model::html::Sanitizer;
-use crate::model::id::ResourceId;
 use crate::projection;
-use crate::store::{Counter, Key, Store};
+use crate::store::{Counter, Key};
 
 /// A command that is decided: what to answer, and what readers see once it is durable.
 pub(crate) struct Settled {
@@ -29,8 +33,17 @@ pub(crate) enum StateEffect {
     Nothing,
     /// A new blueprint, and its one resource if it is singular.
     NewBlueprint(Arc<Blueprint>, Vec<bindery_index::Change>),
-    /// A blueprint that was changed, and the resources that are to be indexed again.
-    ChangedBlueprint(Arc<Blueprint>, Vec<ResourceId>),
+    /// A change of a blueprint that begins.
+    BegunChange(Arc<Pending>),
+    /// What the change of the blueprint of that number needs of its index.
+    CarriedChange(u32, Vec<bindery_index::Change>),
+    /// A change that does not come into force.
+    DroppedChange(Arc<Pending>),
+    /// A blueprint that was changed, and what it was before.
+    ChangedBlueprint {
+        before: Arc<Blueprint>,
+        blueprint: Arc<Blueprint>,
+    },
     /// A blueprint that is gone.
     NoBlueprint {
         slug: String,
@@ -41,25 +54,18 @@ pub(crate) enum StateEffect {
 }
 
 impl StateEffect {
-    /// The number of the blueprint that it takes away.
-    pub(crate) fn lost_blueprint(&self) -> Option<u32> {
+    /// What it leaves in the store that nothing names any more.
+    pub(crate) fn lost(&self) -> Vec<Lost> {
         match self {
-            StateEffect::NoBlueprint { number, .. } => Some(*number),
-            _ => None,
+            StateEffect::NoBlueprint { number, .. } => vec![Lost::Blueprint(*number)],
+            StateEffect::ChangedBlueprint { before, blueprint } => lost_claims(before, blueprint),
+            StateEffect::DroppedChange(pending) => lost_claims(&pending.next, &pending.current),
+            _ => Vec::new(),
         }
     }
 
     /// Makes it visible, once it is in the store.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub(crate) fn apply(
-        self,
-        store: &Store,
-        indexes: &bindery_index::Indexes,
-        cell: &StateCell,
-        version: u64,
-    ) -> Result<(), StartError> {
+    pub(crate) fn apply(self, indexes: &bindery_index::Indexes, cell: &StateCell, version: u64) {
         match self {
             StateEffect::Nothing => {}
             StateEffect::NewBlueprint(blueprint, changes) => {
@@ -67,12 +73,28 @@ impl StateEffect {
                 index.apply(changes);
                 cell.update(|state| state.put(blueprint, index, version));
             }
-            StateEffect::ChangedBlueprint(blueprint, reindexed) => {
+            StateEffect::BegunChange(pending) => {
+                if let Some(index) = indexes.get(pending.current.number).filter(|_| pending.retypes()) {
+                    index.set_schema(pending.shape().schema());
+                }
+                cell.update(|state| state.set_pending(Arc::clone(&pending.current), Some(pending)));
+            }
+            StateEffect::CarriedChange(number, changes) => {
+                if let Some(index) = indexes.get(number) {
+                    index.fill(changes);
+                }
+            }
+            StateEffect::DroppedChange(pending) => {
+                if let Some(index) = indexes.get(pending.current.number).filter(|_| pending.retypes()) {
+                    index.set_schema(projection::schema(&pending.current));
+                }
+                cell.update(|state| state.set_pending(Arc::clone(&pending.current), None));
+            }
+            StateEffect::ChangedBlueprint { before: _, blueprint } => {
                 let index = indexes
                     .get(blueprint.number)
                     .unwrap_or_else(|| indexes.create(blueprint.number, projection::schema(&blueprint)));
                 index.set_schema(projection::schema(&blueprint));
-                recovery::index_resources(store, &index, &blueprint, reindexed.into_iter().map(Ok))?;
                 cell.update(|state| state.put(blueprint, index, version));
             }
             StateEffect::NoBlueprint { slug, number } => {
@@ -84,7 +106,6 @@ impl StateEffect {
             StateEffect::Tokens(tokens) => cell.update(|state| state.tokens = Arc::new(tokens)),
             StateEffect::Members(members) => cell.update(|state| state.members = Arc::new(members)),
         }
-        Ok(())
     }
 }
 
@@ -97,10 +118,12 @@ pub(crate) fn settle(
 ) -> Result<Settled> {
     match command {
         Command::CreateBlueprint(draft) => create_blueprint(state, working, draft),
-        Command::ReplaceBlueprint { slug, draft, mode, force } => {
-            let replacement = Replacement { slug: &slug, draft, mode, force };
-            replace_blueprint(state, sanitizer, working, replacement)
+        Command::ReplaceBlueprint { slug, draft, force } => {
+            replace_blueprint(state, sanitizer, working, &slug, draft, force)
         }
+        Command::CarryChange { blueprint, carried } => carry_change(state, sanitizer, working, blueprint, carried),
+        Command::FinishChange { blueprint } => finish_change(state, working, blueprint),
+        Command::DropChange { blueprint } => drop_change(state, working, blueprint),
         Command::DeleteBlueprint { slug, force } => delete_blueprint(state, working, &slug, force),
         Command::CreateToken(token) => create_token(state, working, token),
         Command::RevokeToken(id) => revoke_token(state, working, &id),
@@ -110,151 +133,6 @@ pub(crate) fn settle(
         Command::Wait => Ok(Settled { outcome: Outcome::Done, effect: StateEffect::Nothing }),
         Command::Write(_) | Command::Checkpoint => Err(Error::internal("a command that is decided elsewhere")),
     }
-}
-
-fn create_blueprint(state: &State, working: &mut Working<'_>, draft: Draft) -> Result<Settled> {
-    if state.blueprints.contains_key(&draft.slug) {
-        let text = format!("`{}` is taken by another blueprint", draft.slug);
-        return Err(Error::validation(vec![("slug".to_owned(), vec![text])]));
-    }
-    check_related(state, &draft, None)?;
-    let number = next_counter(working, Counter::Blueprint)?;
-    let number = u32::try_from(number).map_err(Error::internal)?;
-    let blueprint = Arc::new(Blueprint::create(draft, number, working.now));
-    working.put(Key::Blueprint(number), render::encode(&blueprint));
-    let mut changes = Vec::new();
-    if blueprint.kind == Kind::Singular {
-        changes.push(create_singular(working, number)?);
-    }
-    let outcome = Outcome::Blueprint(Arc::clone(&blueprint));
-    Ok(Settled { outcome, effect: StateEffect::NewBlueprint(blueprint, changes) })
-}
-
-/// The one resource of a singular blueprint, made with it, published (`API.md` 2.3).
-fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_index::Change> {
-    let id = working.new_id()?;
-    let now = working.now;
-    let meta = Meta {
-        version: working.number,
-        created: now,
-        updated: now,
-        published: Some(now),
-        copies: Vec::new(),
-        key: None,
-    };
-    working.put(Key::Resource { blueprint, id }, meta.encode());
-    working.put(Key::Singular(blueprint), id.as_u128().to_be_bytes().to_vec());
-    let dates = bindery_index::Dates { created: now, updated: now, published: Some(now) };
-    Ok(bindery_index::Change::Put { id: id.as_u128(), dates, copies: Vec::new() })
-}
-
-/// What a blueprint shall become.
-struct Replacement<'a> {
-    slug: &'a str,
-    draft: Draft,
-    mode: ReplaceMode,
-    force: bool,
-}
-
-fn replace_blueprint(
-    state: &State,
-    sanitizer: &Sanitizer,
-    working: &mut Working<'_>,
-    replacement: Replacement<'_>,
-) -> Result<Settled> {
-    let Replacement { slug, draft, mode, force } = replacement;
-    let current = &state.collection(slug)?.blueprint;
-    check_related(state, &draft, Some(current))?;
-    check_kind(current, &draft)?;
-    let (next, changes) = current.revise(draft, working.now);
-    let plan = evolve::plan(state, working, sanitizer, current, &next, changes, force)?;
-    if mode == ReplaceMode::DryRun {
-        return Ok(Settled { outcome: Outcome::DryRun(plan), effect: StateEffect::Nothing });
-    }
-    if plan.conflicts.count > 0 {
-        return Err(evolve::conflict(plan.conflicts));
-    }
-    if plan.changes.is_empty() {
-        let outcome = Outcome::Blueprint(Arc::clone(current));
-        return Ok(Settled { outcome, effect: StateEffect::Nothing });
-    }
-    evolve::claim_unique(working, current, &next)?;
-    let reindexed = evolve::touch_retyped(working, current, &next)?;
-    let next = Arc::new(next);
-    working.put(Key::Blueprint(next.number), render::encode(&next));
-    let outcome = Outcome::Blueprint(Arc::clone(&next));
-    Ok(Settled { outcome, effect: StateEffect::ChangedBlueprint(next, reindexed) })
-}
-
-/// What a blueprint is cannot become something else.
-fn check_kind(current: &Blueprint, draft: &Draft) -> Result<()> {
-    match draft.kind.filter(|kind| *kind != current.kind) {
-        None => Ok(()),
-        Some(kind) => {
-            let text = format!("the kind cannot be changed from `{}` to `{}`", current.kind.as_str(), kind.as_str());
-            Err(Error::new(Code::Conflict, text))
-        }
-    }
-}
-
-/// The blueprints that relation fields name must exist, be this one, or be what the field names already.
-fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> Result<()> {
-    let names_already = |slug: &str| {
-        current.is_some_and(|current| {
-            current.fields.iter().any(|field| match &field.kind {
-                FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => blueprint == slug,
-                _ => false,
-            })
-        })
-    };
-    let faults: Vec<(String, Vec<String>)> = draft
-        .related()
-        .into_iter()
-        .filter(|(_, slug)| !state.blueprints.contains_key(slug) && *slug != draft.slug && !names_already(slug))
-        .map(|(path, slug)| (path, vec![format!("relates to the blueprint `{slug}`, which does not exist")]))
-        .collect();
-    if faults.is_empty() { Ok(()) } else { Err(Error::validation(faults)) }
-}
-
-fn delete_blueprint(state: &State, working: &mut Working<'_>, slug: &str, force: bool) -> Result<Settled> {
-    let collection = state.collection(slug)?;
-    let blueprint = &collection.blueprint;
-    if !force {
-        check_deletable(state, slug)?;
-    }
-    // What belongs to the number is swept from the store afterwards: the number is never used again.
-    working.remove(Key::Blueprint(blueprint.number));
-    working.remove(Key::Singular(blueprint.number));
-    let effect = StateEffect::NoBlueprint { slug: slug.to_owned(), number: blueprint.number };
-    Ok(Settled { outcome: Outcome::Done, effect })
-}
-
-fn check_deletable(state: &State, slug: &str) -> Result<()> {
-    let collection = state.collection(slug)?;
-    let count = collection.snapshot.total();
-    if count > 0 && collection.blueprint.kind != Kind::Singular {
-        let text = format!("`{slug}` still has resources ({count}); delete them first, or add `?force=true`");
-        let conflict = Conflict { count, ids: evolve::first_ids(&collection.snapshot)? };
-        return Err(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) });
-    }
-    let relating: Vec<String> = state
-        .blueprints
-        .values()
-        .filter(|other| other.blueprint.slug != slug)
-        .flat_map(|other| {
-            let relates = |kind: &FieldType| match kind {
-                FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => blueprint == slug,
-                _ => false,
-            };
-            let fields = other.blueprint.fields.iter().filter(move |field| relates(&field.kind));
-            fields.map(|field| format!("`{}.{}`", other.blueprint.slug, field.slug)).collect::<Vec<_>>()
-        })
-        .collect();
-    if relating.is_empty() {
-        return Ok(());
-    }
-    let text = format!("fields relate to `{slug}`: {}; remove them first, or add `?force=true`", relating.join(", "));
-    Err(Error::new(Code::Conflict, text))
 }
 
 fn create_token(state: &State, working: &mut Working<'_>, new: NewToken) -> Result<Settled> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::access::{Member, Tokens};
+use crate::content::change::Pending;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
 
@@ -31,6 +32,8 @@ pub(crate) struct Collection {
     pub(crate) snapshot: bindery_index::Snapshot,
     /// The log number of the last change of the blueprint or one of its resources.
     pub(crate) version: u64,
+    /// The change of the blueprint that is under way.
+    pub(crate) pending: Option<Arc<Pending>>,
 }
 
 impl State {
@@ -42,9 +45,9 @@ impl State {
         self.blueprints.get(slug).ok_or_else(|| no_blueprint(slug))
     }
 
-    /// The blueprints alone.
-    pub(crate) fn by_slug(&self) -> BTreeMap<String, Arc<Blueprint>> {
-        self.blueprints.iter().map(|(slug, collection)| (slug.clone(), Arc::clone(&collection.blueprint))).collect()
+    /// The blueprint of that number with its resources.
+    pub(crate) fn numbered(&self, number: u32) -> Option<&Arc<Collection>> {
+        self.blueprints.values().find(|collection| collection.blueprint.number == number)
     }
 
     /// Takes up what its index has applied to the blueprint of that number.
@@ -59,8 +62,15 @@ impl State {
     /// Puts a new or changed blueprint in its place.
     pub(crate) fn put(&mut self, blueprint: Arc<Blueprint>, index: bindery_index::Index, version: u64) {
         let snapshot = index.snapshot();
-        let collection = Collection { blueprint: Arc::clone(&blueprint), index, snapshot, version };
+        let collection = Collection { blueprint: Arc::clone(&blueprint), index, snapshot, version, pending: None };
         self.blueprints.insert(blueprint.slug.clone(), Arc::new(collection));
+    }
+
+    /// Notes that a blueprint is being changed, or that it no longer is. What is answered stays the same.
+    pub(crate) fn set_pending(&mut self, blueprint: Arc<Blueprint>, pending: Option<Arc<Pending>>) {
+        let Some(collection) = self.blueprints.get_mut(&blueprint.slug) else { return };
+        let snapshot = collection.index.snapshot();
+        *collection = Arc::new(Collection { blueprint, snapshot, pending, ..Collection::clone(collection) });
     }
 }
 

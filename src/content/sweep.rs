@@ -27,8 +27,8 @@ const KEPT_PAUSE: Duration = Duration::from_secs(600);
 pub(crate) struct Sweeper {
     /// Every state that was replaced, in order, with what no later one names.
     left: VecDeque<(Weak<State>, Left)>,
-    /// Blueprints that no state names and of which the store may hold something.
-    lost: VecDeque<u32>,
+    /// What no state names and of which the store may hold something.
+    lost: VecDeque<Lost>,
     /// The kept answer that was looked at last.
     kept: Option<Key>,
     next_kept: Instant,
@@ -40,13 +40,27 @@ pub(crate) struct Sweeper {
 pub(crate) struct Left {
     /// Versions of copies.
     pub(crate) superseded: Vec<Key>,
-    /// The number of a deleted blueprint.
-    pub(crate) blueprint: Option<u32>,
+    /// Whole parts of the store.
+    pub(crate) lost: Vec<Lost>,
+}
+
+/// A part of the store that nothing names any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// All of a deleted blueprint of that number.
+    Blueprint(u32),
+    /// The claims of a field that is no longer unique, or was never to be.
+    Claims {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The number that they were made under.
+        claims: u32,
+    },
 }
 
 impl Sweeper {
-    /// For a start with these deleted blueprints of which the store still holds something.
-    pub(crate) fn new(lost: Vec<u32>) -> Sweeper {
+    /// For a start with these parts that the store still holds.
+    pub(crate) fn new(lost: Vec<Lost>) -> Sweeper {
         let now = Instant::now();
         Sweeper { left: VecDeque::new(), lost: lost.into(), kept: None, next_kept: now, next_step: now }
     }
@@ -69,7 +83,7 @@ impl Sweeper {
         while self.left.front().is_some_and(|(state, _)| state.strong_count() == 0) {
             let Some((_, left)) = self.left.pop_front() else { break };
             keys.extend(left.superseded);
-            self.lost.extend(left.blueprint);
+            self.lost.extend(left.lost);
         }
         keys
     }
@@ -84,11 +98,11 @@ impl Sweeper {
             return Ok(Vec::new());
         }
         self.next_step = clock + STEP_PAUSE;
-        if let Some(blueprint) = self.lost.front().copied() {
-            let removals = removals_of(store, blueprint)?;
+        if let Some(lost) = self.lost.front().copied() {
+            let removals = removals_of(store, lost)?;
             if removals.is_empty() {
                 self.lost.pop_front();
-                tracing::debug!(blueprint, "a deleted blueprint is purged");
+                tracing::debug!(?lost, "purged");
             }
             return Ok(removals);
         }
@@ -117,12 +131,12 @@ impl Sweeper {
     }
 }
 
-/// Whether the store holds anything of a blueprint's.
+/// Whether the store holds anything of it.
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.
-pub(crate) fn holds_any_of(store: &Store, blueprint: u32) -> Result<bool> {
-    for prefix in parts_of(blueprint) {
+pub(crate) fn holds_any_of(store: &Store, lost: Lost) -> Result<bool> {
+    for prefix in parts_of(lost) {
         if store.scan(prefix).next().transpose().map_err(Error::internal)?.is_some() {
             return Ok(true);
         }
@@ -130,16 +144,21 @@ pub(crate) fn holds_any_of(store: &Store, blueprint: u32) -> Result<bool> {
     Ok(false)
 }
 
-fn removals_of(store: &Store, blueprint: u32) -> Result<Vec<Change>> {
+fn removals_of(store: &Store, lost: Lost) -> Result<Vec<Change>> {
     let mut removals = Vec::with_capacity(STEP_KEYS);
-    for entry in parts_of(blueprint).into_iter().flat_map(|prefix| store.scan(prefix)).take(STEP_KEYS) {
+    for entry in parts_of(lost).into_iter().flat_map(|prefix| store.scan(prefix)).take(STEP_KEYS) {
         removals.push(Change::delete(entry.map_err(Error::internal)?.0));
     }
     Ok(removals)
 }
 
-fn parts_of(blueprint: u32) -> [Prefix; 4] {
-    [Prefix::Resources(blueprint), Prefix::Copies(blueprint), Prefix::ImportKeys(blueprint), Prefix::Uniques(blueprint)]
+fn parts_of(lost: Lost) -> Vec<Prefix> {
+    match lost {
+        Lost::Blueprint(number) => {
+            vec![Prefix::Resources(number), Prefix::Copies(number), Prefix::ImportKeys(number), Prefix::Uniques(number)]
+        }
+        Lost::Claims { blueprint, claims } => vec![Prefix::UniquesOf { blueprint, claims }],
+    }
 }
 
 #[cfg(test)]

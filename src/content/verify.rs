@@ -165,9 +165,9 @@ impl Content {
         let bytes = get(&Key::Copy { blueprint, id, variant, number })?;
         let bytes = bytes.ok_or_else(|| format!("the copy of variant {variant} is missing"))?;
         let values = Copy::decode(&bytes)?.values(&collection.blueprint)?;
-        for (field, value) in collection.blueprint.fields.iter().zip(&values).filter(|(field, _)| field.unique) {
-            let Some(text) = unique_text(value) else { continue };
-            let key = Key::Unique { blueprint, field: field.number, variant, value: text.into() };
+        for (field, value) in collection.blueprint.fields.iter().zip(&values) {
+            let (Some(claims), Some(text)) = (field.claims, unique_text(value)) else { continue };
+            let key = Key::Unique { blueprint, claims, variant, value: text.into() };
             if get(&key)?.as_deref() != Some(&id.as_u128().to_be_bytes()[..]) {
                 return Err(format!("`{}` is unique, but its value is not noted as held", field.slug));
             }

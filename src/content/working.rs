@@ -6,7 +6,7 @@ use crate::content::record::{Copy, Meta};
 use crate::model::error::Error;
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
-use crate::store::{Change, Counter, Key, Prefix, Store};
+use crate::store::{Change, Counter, Key, Store};
 
 /// A group of commands that are decided one after another and made durable together.
 #[derive(Clone)]
@@ -75,18 +75,9 @@ impl<'a> Working<'a> {
         Copy::decode(&bytes).map(Some).map_err(Error::internal)
     }
 
-    /// The resources of a table of the store, by id. Sees nothing of the command that is being decided.
-    pub(crate) fn scan(
-        &self,
-        prefix: Prefix,
-    ) -> Result<impl Iterator<Item = Result<(ResourceId, Meta), Error>>, Error> {
-        Ok(self.store.scan(prefix).filter_map(|entry| match entry {
-            Ok((Key::Resource { id, .. }, bytes)) => {
-                Some(Meta::decode(&bytes).map(|meta| (id, meta)).map_err(Error::internal))
-            }
-            Ok(_) => None,
-            Err(error) => Some(Err(Error::internal(error))),
-        }))
+    /// The store without what the group left. For commands that stand alone in theirs.
+    pub(crate) fn store(&self) -> &Store {
+        self.store
     }
 
     /// Sets a key.

@@ -44,6 +44,9 @@ pub struct Blueprint {
     pub seo: Option<Seo>,
     /// In the order in which `attributes` lists them.
     pub fields: Vec<Field>,
+    /// The log number at which the last field that was re-typed came into force: an index that stands before it may
+    /// lack that field's values.
+    pub filled: u64,
     /// When it was created.
     pub created_at: Millis,
     /// When it was last changed.
@@ -100,8 +103,10 @@ pub struct Field {
     pub description: Option<String>,
     /// Whether a written copy must hold a value.
     pub required: bool,
-    /// Whether no two resources may hold the same value in the same variant.
-    pub unique: bool,
+    /// There if no two resources may hold the same value in the same variant: the number, of those of fields, under
+    /// which values are claimed. A field that becomes unique again gets another one, so no claim outlives what it was
+    /// made for.
+    pub claims: Option<u32>,
     /// Type and its settings.
     pub kind: FieldType,
 }
@@ -181,6 +186,16 @@ impl Blueprint {
     /// The number of the copy that is meant when no variant is named.
     pub fn default_variant(&self) -> u16 {
         self.variants.iter().find(|variant| variant.default).map_or(self.plain_variant, |variant| variant.number)
+    }
+
+    /// The fields of a changed blueprint whose values are those of a field of another type here, each with that field's
+    /// place.
+    pub fn retyped<'a>(&'a self, next: &'a Blueprint) -> impl Iterator<Item = (usize, &'a Field)> {
+        let places = self.fields.iter().enumerate();
+        places.filter_map(|(place, field)| {
+            let after = next.field(&field.slug)?;
+            (after.number != field.number).then_some((place, after))
+        })
     }
 
     /// The numbers of all copies that a resource may have.

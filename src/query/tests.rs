@@ -55,7 +55,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         slug: slug.to_string(),
         description: None,
         required: false,
-        unique: false,
+        claims: None,
         kind: kind.clone(),
     });
     Blueprint {
@@ -65,6 +65,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         next_field: 100,
         next_variant: 3,
         plain_variant: 0,
+        filled: 0,
         slug: "articles".into(),
         name: "Articles".into(),
         kind: Kind::Resource,

@@ -17,6 +17,8 @@ pub enum Key {
     Counter(Counter),
     /// A blueprint by number.
     Blueprint(u32),
+    /// The change of a blueprint that is under way, by the blueprint's number.
+    Change(u32),
     /// The id of a singular blueprint's one resource.
     Singular(u32),
     /// What belongs to a resource as a whole.
@@ -52,8 +54,8 @@ pub enum Key {
     Unique {
         /// The blueprint's number.
         blueprint: u32,
-        /// The field's number.
-        field: u32,
+        /// The number that the field's values are claimed under.
+        claims: u32,
         /// The variant's number.
         variant: u16,
         /// The value.
@@ -125,6 +127,8 @@ pub enum Prefix {
     Counters,
     /// All blueprints, by number.
     Blueprints,
+    /// All changes of blueprints that are under way.
+    Changes,
     /// The resources of a blueprint, by id.
     Resources(u32),
     /// All copies of a blueprint, by id, variant and number.
@@ -148,8 +152,8 @@ pub enum Prefix {
     UniquesOf {
         /// The blueprint's number.
         blueprint: u32,
-        /// The field's number.
-        field: u32,
+        /// The number that the field's values are claimed under.
+        claims: u32,
     },
     /// All kept answers.
     Idempotency,
@@ -159,6 +163,7 @@ pub enum Prefix {
 mod table {
     pub(super) const COUNTER: u8 = 0x08;
     pub(super) const BLUEPRINT: u8 = 0x10;
+    pub(super) const CHANGE: u8 = 0x14;
     pub(super) const SINGULAR: u8 = 0x18;
     pub(super) const RESOURCE: u8 = 0x20;
     pub(super) const COPY: u8 = 0x30;
@@ -181,6 +186,7 @@ impl Key {
         match self {
             Key::Counter(counter) => bytes.extend([table::COUNTER, counter.code()]),
             Key::Blueprint(blueprint) => numbered(&mut bytes, table::BLUEPRINT, *blueprint),
+            Key::Change(blueprint) => numbered(&mut bytes, table::CHANGE, *blueprint),
             Key::Singular(blueprint) => numbered(&mut bytes, table::SINGULAR, *blueprint),
             Key::Resource { blueprint, id } => {
                 numbered(&mut bytes, table::RESOURCE, *blueprint);
@@ -204,9 +210,9 @@ impl Key {
                 bytes.push(table::MEMBER);
                 bytes.extend(id.to_be_bytes());
             }
-            Key::Unique { blueprint, field, variant, value } => {
+            Key::Unique { blueprint, claims, variant, value } => {
                 numbered(&mut bytes, table::UNIQUE, *blueprint);
-                bytes.extend(field.to_be_bytes());
+                bytes.extend(claims.to_be_bytes());
                 bytes.extend(variant.to_be_bytes());
                 value.encode(&mut bytes);
             }
@@ -226,6 +232,7 @@ impl Key {
         let key = match tag {
             table::COUNTER => Key::Counter(Counter::of_code(u8::from_be_bytes(rest.take()?))?),
             table::BLUEPRINT => Key::Blueprint(rest.u32()?),
+            table::CHANGE => Key::Change(rest.u32()?),
             table::SINGULAR => Key::Singular(rest.u32()?),
             table::RESOURCE => Key::Resource { blueprint: rest.u32()?, id: rest.id()? },
             table::COPY => {
@@ -235,7 +242,7 @@ impl Key {
             table::TOKEN => Key::Token(rest.text()?),
             table::MEMBER => Key::Member(rest.u64()?),
             table::UNIQUE => {
-                Key::Unique { blueprint: rest.u32()?, field: rest.u32()?, variant: rest.u16()?, value: rest.text()? }
+                Key::Unique { blueprint: rest.u32()?, claims: rest.u32()?, variant: rest.u16()?, value: rest.text()? }
             }
             table::IDEMPOTENCY => Key::Idempotency { token: rest.text()?, key: rest.text()? },
             _ => return None,
@@ -252,6 +259,7 @@ impl Prefix {
             Prefix::All => {}
             Prefix::Counters => bytes.push(table::COUNTER),
             Prefix::Blueprints => bytes.push(table::BLUEPRINT),
+            Prefix::Changes => bytes.push(table::CHANGE),
             Prefix::Resources(blueprint) => numbered(&mut bytes, table::RESOURCE, blueprint),
             Prefix::Copies(blueprint) => numbered(&mut bytes, table::COPY, blueprint),
             Prefix::CopiesOf { blueprint, id } => {
@@ -262,9 +270,9 @@ impl Prefix {
             Prefix::Tokens => bytes.push(table::TOKEN),
             Prefix::Members => bytes.push(table::MEMBER),
             Prefix::Uniques(blueprint) => numbered(&mut bytes, table::UNIQUE, blueprint),
-            Prefix::UniquesOf { blueprint, field } => {
+            Prefix::UniquesOf { blueprint, claims } => {
                 numbered(&mut bytes, table::UNIQUE, blueprint);
-                bytes.extend(field.to_be_bytes());
+                bytes.extend(claims.to_be_bytes());
             }
             Prefix::Idempotency => bytes.push(table::IDEMPOTENCY),
         }

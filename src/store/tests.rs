@@ -122,6 +122,7 @@ fn a_scan_is_one_table_in_order() {
         Key::Counter(Counter::Member),
         Key::Blueprint(1),
         Key::Blueprint(256),
+        Key::Change(1),
         resource(3),
         resource(256),
         Key::Resource { blueprint: 2, id: id(1) },
@@ -136,26 +137,27 @@ fn a_scan_is_one_table_in_order() {
         Key::Token("t".into()),
         Key::Member(1),
         Key::Member(300),
-        Key::Unique { blueprint: 1, field: 1, variant: 0, value: "v".into() },
-        Key::Unique { blueprint: 1, field: 2, variant: 0, value: "v".into() },
+        Key::Unique { blueprint: 1, claims: 1, variant: 0, value: "v".into() },
+        Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
     ];
     let changes: Vec<Change> = keys.iter().rev().map(|key| Change::put(key.clone(), noise(50_000, 1))).collect();
     store.apply(1, &changes).unwrap();
     let cases = [
-        (Prefix::All, 0..20),
+        (Prefix::All, 0..21),
         (Prefix::Counters, 0..1),
         (Prefix::Blueprints, 1..3),
-        (Prefix::Resources(1), 3..5),
-        (Prefix::Resources(u32::MAX), 6..7),
-        (Prefix::Copies(1), 7..11),
-        (Prefix::CopiesOf { blueprint: 1, id: id(3) }, 7..10),
-        (Prefix::ImportKeys(1), 12..13),
-        (Prefix::Tokens, 14..15),
-        (Prefix::Members, 15..17),
-        (Prefix::Uniques(1), 17..19),
-        (Prefix::UniquesOf { blueprint: 1, field: 2 }, 18..19),
-        (Prefix::Idempotency, 19..20),
+        (Prefix::Changes, 3..4),
+        (Prefix::Resources(1), 4..6),
+        (Prefix::Resources(u32::MAX), 7..8),
+        (Prefix::Copies(1), 8..12),
+        (Prefix::CopiesOf { blueprint: 1, id: id(3) }, 8..11),
+        (Prefix::ImportKeys(1), 13..14),
+        (Prefix::Tokens, 15..16),
+        (Prefix::Members, 16..18),
+        (Prefix::Uniques(1), 18..20),
+        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 19..20),
+        (Prefix::Idempotency, 20..21),
     ];
     for (prefix, range) in cases {
         let found: Vec<Key> = store.scan(prefix).map(|found| found.unwrap().0).collect();
@@ -293,7 +295,7 @@ fn no_page_becomes_a_blob() {
         store.apply(number, &changes).unwrap();
     };
     let blobs = || fs::read_dir(folder.path().join("sled/blobs")).unwrap().count();
-    let small = |at: u64| Key::Unique { blueprint: 1, field: 1, variant: 0, value: format!("{at}{at:0>60}").into() };
+    let small = |at: u64| Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("{at}{at:0>60}").into() };
     for at in 0..100_000 {
         apply(vec![Change::put(small(at), at.to_le_bytes())]);
     }

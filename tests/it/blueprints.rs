@@ -1,6 +1,7 @@
 //! Blueprints: their bodies, and what a change of one means for what is stored (`API.md` 4.9).
 
 mod changes;
+mod meanwhile;
 
 use serde_json::{Value, json};
 

@@ -161,6 +161,11 @@ impl Server {
         &self.address
     }
 
+    /// What the admin's requests are made with.
+    pub(crate) fn secret(&self) -> &str {
+        &self.token
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

@@ -76,6 +76,26 @@ fn a_resource_that_comes_back_after_a_load_keeps_its_slot_when_its_old_one_is_ta
 }
 
 #[test]
+fn a_filled_column_answers_like_one_that_was_always_there() {
+    let index = Index::in_memory(schema(), Options::default());
+    index.apply(vec![put(1, "a"), put(2, "b")]);
+    assert_eq!(ids(&index.snapshot(), "a"), [1]);
+    let added = Column { id: 8, kind: Kind::Number };
+    index.set_schema(Schema { columns: vec![schema().columns[0], added], ..schema() });
+    let filled = |id: u128, text: &str, number: f64| {
+        let values = vec![(1, Value::Text(text.into())), (8, Value::Number(number))];
+        Change::Put { id, dates: DATES, copies: vec![(1, Some(Copy { number: 7, values }))] }
+    };
+    index.fill(vec![filled(1, "a", 5.0)]);
+    index.apply(vec![put(2, "a")]);
+    index.fill(vec![filled(2, "a", 6.0)]);
+    assert_eq!(ids(&index.snapshot(), "a"), [1, 2]);
+    let filter = Filter::Column(8, Predicate::Equals("6".into()));
+    let query = Query { variant: 1, filter, sort: Vec::new() };
+    assert_eq!(index.snapshot().search(&query, 0, 10).unwrap().hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [2]);
+}
+
+#[test]
 fn a_new_schema_hides_columns_and_drops_variants_at_once() {
     let index = Index::in_memory(schema(), Options::default());
     index.apply(vec![put(1, "a")]);

@@ -81,8 +81,8 @@ impl Decider<'_, '_> {
     }
 
     fn find_target(&self, slug: &str, text: &str) -> Result<Target> {
-        let Some(related) = self.scene.blueprints.get(slug) else { return Ok(Target::Missing) };
-        let blueprint = related.number;
+        let Some(related) = self.scene.state.blueprints.get(slug) else { return Ok(Target::Missing) };
+        let blueprint = related.blueprint.number;
         let is_own = blueprint == self.blueprint.number;
         if let Some(promise) = self.promised.get(text).filter(|_| is_own) {
             return Ok(Target::Id(promise.id));
@@ -124,7 +124,7 @@ impl Decider<'_, '_> {
     }
 
     fn user_fault(&self, edit: &Edit, place: usize, value: &Value, role: Option<&str>) -> Result<Option<String>> {
-        let member = value.as_u64().and_then(|id| self.scene.members.get(&id));
+        let member = value.as_u64().and_then(|id| self.scene.state.members.get(&id));
         let fits = member.is_some_and(|member| role.is_none() || member.role.as_deref() == role);
         if fits || self.held(edit, place)?.contains(value) {
             return Ok(None);

@@ -20,13 +20,14 @@ impl Decider<'_, '_> {
         faults: &mut Faults,
     ) -> Result<()> {
         let blueprint = self.blueprint.number;
-        for (place, field) in self.blueprint.fields.iter().enumerate().filter(|(_, field)| field.unique) {
+        for (place, field) in self.blueprint.fields.iter().enumerate() {
+            let Some(claims) = field.claims else { continue };
             let old = current.and_then(|values| unique_text(&values[place]));
             let new = unique_text(&values[place]);
             if old == new {
                 continue;
             }
-            let key = |value: String| Key::Unique { blueprint, field: field.number, variant, value: value.into() };
+            let key = |value: String| Key::Unique { blueprint, claims, variant, value: value.into() };
             if let Some(value) = &new
                 && let Some(owner) = self.working.get(&key(value.clone()))?
                 && decode_id(&owner)? != edit.id
@@ -44,23 +45,32 @@ impl Decider<'_, '_> {
         Ok(())
     }
 
-    /// The keys by which a resource holds its unique values.
+    /// The keys by which a resource holds its unique values, also those that become unique and are not claimed yet.
     pub(super) fn unique_keys_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
-        if !self.blueprint.fields.iter().any(|field| field.unique) {
+        let mut claimed = self.claimed();
+        claimed
+            .extend(self.pending.iter().flat_map(|pending| pending.demands(self.scene.sanitizer).claimed().to_vec()));
+        if claimed.is_empty() {
             return Ok(keys);
         }
         let blueprint = self.blueprint.number;
         for (variant, _) in &meta.copies {
             let Some(copy) = self.working.copy(blueprint, id, meta, *variant)? else { continue };
             let values = copy.values(self.blueprint).map_err(Error::internal)?;
-            for (field, value) in self.blueprint.fields.iter().zip(&values) {
-                if let Some(value) = unique_text(value).filter(|_| field.unique) {
-                    keys.push(Key::Unique { blueprint, field: field.number, variant: *variant, value: value.into() });
+            for (place, claims) in &claimed {
+                if let Some(value) = unique_text(&values[*place]) {
+                    keys.push(Key::Unique { blueprint, claims: *claims, variant: *variant, value: value.into() });
                 }
             }
         }
         Ok(keys)
+    }
+
+    /// The places of the unique fields, and the numbers that their values are claimed under.
+    fn claimed(&self) -> Vec<(usize, u32)> {
+        let fields = self.blueprint.fields.iter().enumerate();
+        fields.filter_map(|(place, field)| Some((place, field.claims?))).collect()
     }
 }
 

@@ -72,10 +72,10 @@ async fn a_deleted_blueprint_leaves_nothing_behind_once_nobody_reads_it() {
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     fill(&content, "stays", 10).await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert!(holds_any_of(&store, 1).unwrap(), "what is read stays");
+    assert!(holds_any_of(&store, Lost::Blueprint(1)).unwrap(), "what is read stays");
     assert_eq!(lines(&mut export), 700);
     drop(export);
-    until("the deleted blueprint is purged", || !holds_any_of(&store, 1).unwrap()).await;
+    until("the deleted blueprint is purged", || !holds_any_of(&store, Lost::Blueprint(1)).unwrap()).await;
     assert_eq!(store.scan(Prefix::Resources(2)).count(), 700);
     assert_eq!(store.scan(Prefix::Uniques(2)).count(), 700);
     // A blueprint of that slug is a new one.
@@ -94,11 +94,14 @@ async fn a_purge_goes_on_after_a_restart() {
     fill(&content, "gone", 2000).await;
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     content.close();
-    assert!(holds_any_of(&content.shared.store, 1).unwrap(), "the purge takes longer than the shutdown");
+    assert!(
+        holds_any_of(&content.shared.store, Lost::Blueprint(1)).unwrap(),
+        "the purge takes longer than the shutdown"
+    );
     drop(content);
     let content = open(temp.path());
     let store = content.shared.store.clone();
-    until("the purge goes on", || !holds_any_of(&store, 1).unwrap()).await;
+    until("the purge goes on", || !holds_any_of(&store, Lost::Blueprint(1)).unwrap()).await;
     content.close();
 }
 

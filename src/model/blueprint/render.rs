@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::super::time::{Millis, format_millis};
 use super::super::value::canonical_number;
 use super::draft::Draft;
+use super::revise::FieldNumbers;
 use super::{Blueprint, Field, FieldType, Kind, Seo, Variant};
 
 /// The version of the stored form.
@@ -36,7 +37,7 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
 /// The stored form: JSON with a format version, what is answered and the internal numbers beside it.
 pub fn encode(blueprint: &Blueprint) -> Vec<u8> {
     let variants: Vec<u16> = blueprint.variants.iter().map(|variant| variant.number).collect();
-    let fields: Vec<(u32, u64)> = blueprint.fields.iter().map(|field| (field.number, field.since)).collect();
+    let fields: Vec<FieldNumbers> = blueprint.fields.iter().map(FieldNumbers::of).collect();
     let stored = json!({
         "format": FORMAT,
         "number": blueprint.number,
@@ -45,6 +46,7 @@ pub fn encode(blueprint: &Blueprint) -> Vec<u8> {
         "next_field": blueprint.next_field,
         "next_variant": blueprint.next_variant,
         "plain_variant": blueprint.plain_variant,
+        "filled": blueprint.filled,
         "variants": variants,
         "fields": fields,
         "created_at": blueprint.created_at,
@@ -77,6 +79,7 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
         next_field: stored.next_field,
         next_variant: stored.next_variant,
         plain_variant: stored.plain_variant,
+        filled: stored.filled,
         slug: draft.slug,
         name: draft.name,
         kind: draft.kind.unwrap_or(Kind::Resource),
@@ -84,7 +87,7 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
         record_title: draft.record_title,
         variants: variants.map(|(variant, number)| variant.numbered(number)).collect(),
         seo: draft.seo,
-        fields: fields.map(|(field, (number, since))| field.numbered(number, since)).collect(),
+        fields: fields.map(|(field, numbers)| field.numbered(numbers)).collect(),
         created_at: stored.created_at,
         updated_at: stored.updated_at,
     })
@@ -99,8 +102,9 @@ struct Stored {
     next_field: u32,
     next_variant: u16,
     plain_variant: u16,
+    filled: u64,
     variants: Vec<u16>,
-    fields: Vec<(u32, u64)>,
+    fields: Vec<FieldNumbers>,
     created_at: Millis,
     updated_at: Millis,
     blueprint: Value,
@@ -127,7 +131,7 @@ fn field_to_json(field: &Field) -> Value {
         "type": field.kind.name(),
         "description": field.description,
         "required": field.required,
-        "unique": field.unique,
+        "unique": field.claims.is_some(),
         "settings": settings_to_json(&field.kind),
     })
 }

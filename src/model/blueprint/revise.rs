@@ -4,6 +4,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::super::time::Millis;
 use super::draft::{Draft, DraftField, DraftVariant};
 use super::{Blueprint, Field, Kind, Variant};
@@ -58,6 +60,7 @@ impl Blueprint {
             next_field: 1,
             next_variant: 1,
             plain_variant: 0,
+            filled: 0,
             slug: draft.slug.clone(),
             name: String::new(),
             kind: Kind::Resource,
@@ -108,16 +111,18 @@ impl Blueprint {
     }
 
     fn number_field(&self, field: DraftField, next_field: &mut u32) -> Field {
-        let known = self.fields.iter().find(|known| known.slug == field.slug && known.kind.name() == field.kind.name());
-        match known {
-            Some(known) => field.numbered(known.number, known.since),
-            None => {
-                let number = *next_field;
-                *next_field += 1;
-                let since = self.field(&field.slug).map_or(0, |known| known.since);
-                field.numbered(number, since)
-            }
-        }
+        let mut next_number = || {
+            *next_field += 1;
+            *next_field - 1
+        };
+        let named = self.field(&field.slug);
+        let known = named.filter(|known| known.kind.name() == field.kind.name());
+        let numbers = FieldNumbers {
+            number: known.map_or_else(&mut next_number, |known| known.number),
+            since: named.map_or(0, |named| named.since),
+            claims: field.unique.then(|| known.and_then(|known| known.claims).unwrap_or_else(next_number)),
+        };
+        field.numbered(numbers)
     }
 
     /// The first variants: what is there becomes the default's copy. The last ones going: the default's copy stays.
@@ -141,9 +146,25 @@ impl Blueprint {
     }
 }
 
+/// What a field has that no draft says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FieldNumbers {
+    pub(super) number: u32,
+    pub(super) since: u64,
+    pub(super) claims: Option<u32>,
+}
+
+impl FieldNumbers {
+    /// Those of a field.
+    pub(super) fn of(field: &Field) -> FieldNumbers {
+        FieldNumbers { number: field.number, since: field.since, claims: field.claims }
+    }
+}
+
 impl DraftField {
     /// The field with its numbers.
-    pub(super) fn numbered(self, number: u32, since: u64) -> Field {
+    pub(super) fn numbered(self, numbers: FieldNumbers) -> Field {
+        let FieldNumbers { number, since, claims } = numbers;
         Field {
             number,
             since,
@@ -151,7 +172,7 @@ impl DraftField {
             slug: self.slug,
             description: self.description,
             required: self.required,
-            unique: self.unique,
+            claims,
             kind: self.kind,
         }
     }

@@ -12,6 +12,7 @@ fn key() -> impl Strategy<Value = Key> {
         prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time])
             .prop_map(Key::Counter),
         any::<u32>().prop_map(Key::Blueprint),
+        any::<u32>().prop_map(Key::Change),
         (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Resource { blueprint, id }),
         (any::<u32>(), id(), any::<u16>(), any::<u64>()).prop_map(|(blueprint, id, variant, number)| Key::Copy {
             blueprint,
@@ -22,12 +23,8 @@ fn key() -> impl Strategy<Value = Key> {
         (any::<u32>(), text()).prop_map(|(blueprint, key)| Key::ImportKey { blueprint, key }),
         text().prop_map(Key::Token),
         any::<u64>().prop_map(Key::Member),
-        (any::<u32>(), any::<u32>(), any::<u16>(), text()).prop_map(|(blueprint, field, variant, value)| Key::Unique {
-            blueprint,
-            field,
-            variant,
-            value
-        }),
+        (any::<u32>(), any::<u32>(), any::<u16>(), text())
+            .prop_map(|(blueprint, claims, variant, value)| Key::Unique { blueprint, claims, variant, value }),
         (text(), text()).prop_map(|(token, key)| Key::Idempotency { token, key }),
     ]
 }

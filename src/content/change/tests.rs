@@ -1,0 +1,240 @@
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::access::Access;
+use crate::content::{Content, ContentOptions, Etags, IndexOptions};
+use crate::model::ability::Ability;
+
+fn open(folder: &Path) -> Content {
+    Content::open(&ContentOptions {
+        folder: folder.to_owned(),
+        admin_token: None,
+        video_hosts: Vec::new(),
+        store_cache_bytes: 1 << 20,
+        index: IndexOptions::default(),
+    })
+    .unwrap()
+}
+
+fn access() -> Access {
+    Access::everything("test")
+}
+
+fn field(slug: &str, kind: &str) -> Value {
+    json!({ "name": slug, "slug": slug, "type": kind })
+}
+
+fn with(mut field: Value, key: &str, value: Value) -> Value {
+    field[key] = value;
+    field
+}
+
+fn body(fields: &[Value]) -> Vec<u8> {
+    json!({ "name": "Notes", "slug": "notes", "fields": fields }).to_string().into_bytes()
+}
+
+async fn create(content: &Content, attributes: Value) -> Result<String> {
+    let body = json!({ "attributes": attributes }).to_string();
+    let done = content.write(&access(), Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await?;
+    match done {
+        crate::content::Done::Now((id, _)) => Ok(id.to_string()),
+        crate::content::Done::Kept(_) => unreachable!("nothing is kept without a key"),
+    }
+}
+
+async fn write(content: &Content, id: &str, is_put: bool, attributes: Value) -> Result<()> {
+    let writing = content.write(&access(), Ability::Update, "notes", "").unwrap();
+    let id = writing.target(id).unwrap();
+    let body = json!({ "attributes": attributes }).to_string();
+    match is_put {
+        true => writing.replace(id, Etags::Any, body.as_bytes()).await.map(|_| ()),
+        false => writing.change(id, Etags::Any, body.as_bytes()).await.map(|_| ()),
+    }
+}
+
+async fn put(content: &Content, fields: &[Value]) -> Result<Value> {
+    content.replace_blueprint(&access(), "notes", "").unwrap().run(&body(fields)).await
+}
+
+fn total(content: &Content, query: &str) -> u64 {
+    let list = content.read(&access(), "notes").unwrap().list(query, "http://x/").unwrap();
+    serde_json::from_str::<Value>(&list.json).unwrap()["meta"]["total"].as_u64().unwrap()
+}
+
+/// The fields that a refusal names, by slug.
+fn refused(result: Result<impl Sized>) -> Vec<String> {
+    let error = result.err().unwrap();
+    assert_eq!(error.code, Code::Conflict, "{error}");
+    error.fields.into_iter().map(|(field, _)| field).collect()
+}
+
+/// Waits until no change is under way.
+async fn settled(content: &Content) -> Arc<Blueprint> {
+    let started = Instant::now();
+    loop {
+        let state = content.state();
+        let collection = state.collection("notes").unwrap();
+        if collection.pending.is_none() {
+            return Arc::clone(&collection.blueprint);
+        }
+        assert!(started.elapsed() < Duration::from_secs(20), "the change does not end");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Begins a change that stays begun until the content is opened again.
+async fn begin(content: &Content, fields: &[Value]) {
+    content.shared.changes.stop();
+    assert_eq!(put(content, fields).await.err().unwrap().code, Code::Overloaded);
+    assert!(content.state().collection("notes").unwrap().pending.is_some());
+}
+
+#[tokio::test]
+async fn what_the_changed_blueprint_would_refuse_is_refused_while_all_else_goes_on() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let values = |values: &[&str]| json!({ "values": values });
+    let before = [
+        field("t", "text"),
+        with(field("e", "enum"), "settings", values(&["a", "b"])),
+        field("code", "slug"),
+        field("gone", "text"),
+        field("bare", "text"),
+    ];
+    content.create_blueprint(&access(), &body(&before), None).await.unwrap();
+    let old = create(&content, json!({ "t": "1", "e": "a", "code": "x", "gone": "1", "bare": "1" })).await.unwrap();
+    let after = [
+        field("t", "rich-text"),
+        with(field("e", "enum"), "settings", values(&["a"])),
+        with(field("code", "slug"), "unique", json!(true)),
+        with(field("bare", "text"), "required", json!(true)),
+    ];
+    begin(&content, &after).await;
+
+    // Reads see the old blueprint, and so do writes that both take.
+    assert_eq!(total(&content, "filter[gone]=1&filter[t]=1"), 1);
+    let new = create(&content, json!({ "t": "2", "e": "a", "code": "y", "bare": "1" })).await.unwrap();
+    write(&content, &old, false, json!({ "t": "<p>3</p>" })).await.unwrap();
+    write(&content, &new, false, json!({ "code": "y" })).await.unwrap();
+    let other = create(&content, json!({ "code": "w", "bare": "1" })).await.unwrap();
+    let cases = [
+        (json!({ "t": "<script>1</script>", "bare": "1" }), vec!["t"]),
+        (json!({ "e": "b", "bare": "1" }), vec!["e"]),
+        (json!({ "code": "x", "bare": "1" }), vec!["code"]),
+        (json!({ "code": "y", "bare": "1" }), vec!["code"]),
+        (json!({ "gone": "1", "bare": "1" }), vec!["gone"]),
+        (json!({ "t": "1" }), vec!["bare"]),
+        (json!({ "e": "b", "code": "x", "gone": null }), vec!["e", "code", "gone", "bare"]),
+    ];
+    for (attributes, fields) in cases {
+        assert_eq!(refused(create(&content, attributes.clone()).await), fields, "{attributes}");
+        assert_eq!(refused(write(&content, &other, true, attributes.clone()).await), fields, "{attributes}");
+    }
+    // What the old blueprint refuses is refused as ever.
+    let unknown = create(&content, json!({ "e": "c", "nothing": 1 })).await.err().unwrap();
+    assert_eq!(unknown.code, Code::ValidationFailed);
+    // A value that is given up is free.
+    write(&content, &old, false, json!({ "code": "z" })).await.unwrap();
+    let third = create(&content, json!({ "code": "x", "bare": "1" })).await.unwrap();
+    assert_eq!(refused(write(&content, &third, false, json!({ "code": "z" })).await), ["code"]);
+
+    // Nothing else of the blueprint is changed meanwhile.
+    assert_eq!(put(&content, &before).await.err().unwrap().code, Code::Conflict);
+    assert_eq!(content.delete_blueprint(&access(), "notes", "force=true").await.err().unwrap().code, Code::Conflict);
+    content.close();
+    drop(content);
+
+    // It goes on when the server is back.
+    let content = open(temp.path());
+    let blueprint = settled(&content).await;
+    assert_eq!(blueprint.fields.len(), 4);
+    assert_eq!(total(&content, "filter[t][contains]=3"), 1);
+    assert_eq!(total(&content, "search=3"), 1);
+    assert_eq!(total(&content, "filter[t]=2"), 1);
+    let double = create(&content, json!({ "code": "z", "bare": "1" })).await.err().unwrap();
+    assert_eq!(double.code, Code::ValidationFailed);
+    let findings = content.verify().unwrap();
+    assert_eq!(findings.fault_count, 0, "{:?}", findings.faults);
+}
+
+#[tokio::test]
+async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    content.create_blueprint(&access(), &body(&[field("code", "text"), field("n", "number")]), None).await.unwrap();
+    for n in 0..700 {
+        create(&content, json!({ "code": format!("c{}", n / 2), "n": n })).await.unwrap();
+    }
+    let unique = [with(field("code", "text"), "unique", json!(true)), field("n", "duration")];
+    let error = put(&content, &unique).await.err().unwrap();
+    assert_eq!((error.code, error.conflict.unwrap().count), (Code::Conflict, 350));
+    assert_eq!(total(&content, "filter[n][gte]=350"), 350);
+    create(&content, json!({ "code": "c1", "n": 1 })).await.unwrap();
+    assert_eq!(content.verify().unwrap().fault_count, 0);
+
+    // The half that is in the way goes; now it comes into force, and the claims of before are not in the way.
+    let ids: Vec<ResourceId> = evolve::resources(&content.shared.store, 1).map(|found| found.unwrap().0).collect();
+    for id in ids.iter().skip(1).step_by(2).chain(&ids[700..]) {
+        content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(*id, Etags::Any).await.unwrap();
+    }
+    let changed = put(&content, &unique).await.unwrap();
+    assert_eq!(changed["fields"][0]["unique"], true);
+    assert_eq!(total(&content, "filter[n][gte]=350"), 175);
+    assert_eq!(create(&content, json!({ "code": "c7" })).await.err().unwrap().code, Code::ValidationFailed);
+    // And back, and forth again: claims of another time do not count.
+    put(&content, &[field("code", "text"), field("n", "duration")]).await.unwrap();
+    let double = create(&content, json!({ "code": "c7" })).await.unwrap();
+    assert_eq!(put(&content, &unique).await.err().unwrap().conflict.unwrap().count, 1);
+    write(&content, &double, false, json!({ "code": "c-7" })).await.unwrap();
+    put(&content, &unique).await.unwrap();
+    assert_eq!(create(&content, json!({ "code": "c-7" })).await.err().unwrap().code, Code::ValidationFailed);
+    assert_eq!(content.verify().unwrap().fault_count, 0);
+    content.close();
+}
+
+#[tokio::test]
+async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    content.create_blueprint(&access(), &body(&[field("a", "text"), field("n", "text")]), None).await.unwrap();
+    let mut import = content.import(&access(), "notes", "").unwrap();
+    for n in 0..2000 {
+        let line =
+            json!({ "key": format!("k{n}"), "attributes": { "a": format!("<p>{n}</p>"), "n": "x" } }).to_string();
+        import.push(line.as_bytes()).await.unwrap();
+    }
+    import.finish().await.unwrap();
+    content.checkpoint().await.unwrap();
+    // The index of before the change is what the next start finds.
+    let kept = temp.path().join("kept");
+    std::fs::create_dir(&kept).unwrap();
+    copy_folder(&temp.path().join("index"), &kept.join("index"));
+    put(&content, &[field("a", "rich-text"), field("n", "slug")]).await.unwrap();
+    assert_eq!(total(&content, "filter[a]=<p>7</p>&filter[n][starts_with]=X"), 1);
+    content.close();
+    drop(content);
+    std::fs::remove_dir_all(temp.path().join("index")).unwrap();
+    std::fs::rename(kept.join("index"), temp.path().join("index")).unwrap();
+    let content = open(temp.path());
+    assert_eq!(total(&content, "filter[a]=<p>7</p>&filter[n][starts_with]=X"), 1);
+    assert_eq!(total(&content, "search=1999"), 1);
+    let findings = content.verify().unwrap();
+    assert_eq!(findings.fault_count, 0, "{:?}", findings.faults);
+    content.close();
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
