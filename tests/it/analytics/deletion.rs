@@ -211,6 +211,27 @@ fn a_deletion_that_a_crash_broke_off_goes_on() {
 }
 
 #[test]
+fn a_kill_leaves_all_or_nothing() {
+    let mut server = Server::start();
+    let days: Vec<String> = (1..=31).map(|day| format!("{day:02}")).collect();
+    let log = log(&days.iter().map(String::as_str).collect::<Vec<_>>());
+    let counted = |server: &Server| server.get(&format!("/v2/analytics/pageviews?{ALL}")).json()["pageviews"].clone();
+    for round in 0..6 {
+        let path = "/v2/analytics/import?site=a.example";
+        server.raw("POST", path, &[("content-type", "text/plain")], log.as_bytes()).expect(200);
+        assert_eq!(counted(&server), 31, "what was deleted counts again");
+        let url = format!("{}{EVENTS}?site=a.example&end=2024-10-20", server.address());
+        let deleting = std::thread::spawn(move || {
+            ureq::delete(url).header("authorization", format!("Bearer {ADMIN}")).call().is_ok()
+        });
+        std::thread::sleep(std::time::Duration::from_millis(3 * round));
+        server.kill_and_restart();
+        let (was_answered, left) = (deleting.join().unwrap(), counted(&server));
+        assert!(left == 11 || left == 31 && !was_answered, "{left} are left, answered: {was_answered}");
+    }
+}
+
+#[test]
 fn a_log_that_is_imported_again_counts_again() {
     let import = |counter: &Counter, days: &[&str]| {
         let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]);
