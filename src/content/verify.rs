@@ -194,7 +194,8 @@ fn indexed_otherwise(collection: &Collection, slot: u32, variant: u16, values: &
     let fields = columns.iter().filter_map(|column| projection::field_of(blueprint, *column));
     let mut slugs: Vec<String> = fields.map(|field| format!("`{}`", field.slug)).collect();
     slugs.dedup();
-    (!columns.is_empty()).then(|| format!("variant {variant} has other values in the index: {}", slugs.join(", ")))
+    // Columns of a change that is under way belong to no field yet, and are filled as it goes.
+    (!slugs.is_empty()).then(|| format!("variant {variant} has other values in the index: {}", slugs.join(", ")))
 }
 
 fn verify_bases(folder: &Path, findings: &mut Findings) -> Result<()> {
