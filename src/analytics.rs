@@ -9,7 +9,9 @@
 
 mod agent;
 mod codec;
+mod counting;
 mod country;
+mod delete;
 mod event;
 mod import;
 mod names;
@@ -36,10 +38,11 @@ use serde_json::Value;
 use crate::log::{Log, LogOptions};
 use crate::model::error::{Code, Error, Result};
 use crate::model::time::Millis;
+use counting::Traffic;
 use country::Countries;
+use delete::Deletion;
 use names::Names;
 use parts::Parts;
-use rollup::Traffic;
 use salts::Salts;
 use worker::{Job, Worker};
 
@@ -54,6 +57,9 @@ const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 const SEGMENT_BYTES: u64 = 16 << 20;
 /// How long a question waits for the pageviews before it to be counted, at most.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is told who asks when it is over.
+const CLOSED: &str = "the server is shutting down; try again in a moment";
 
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
@@ -140,12 +146,12 @@ impl Analytics {
         };
         let log_options =
             LogOptions { first_segment_bytes: FIRST_SEGMENT_BYTES, segment_bytes: SEGMENT_BYTES, synced_through: 0 };
-        let log = Log::open(&folder.join("log"), log_options).map_err(|error| fail(&error))?;
+        let mut log = Log::open(&folder.join("log"), log_options).map_err(|error| fail(&error))?;
         let imports = import::listed(folder).map_err(|error| fail(&error))?;
         let parts = Parts::open(&folder.join("days"), &imports).map_err(|error| fail(&error))?;
         let names = Names::default();
         let mut state = State { traffic: Traffic::default(), parts, last: Millis::MIN };
-        let counted = worker::replay(&log, &mut state, &names).map_err(|error| fail(&error))?;
+        let counted = worker::replay(&mut log, &mut state, &names, folder).map_err(|error| fail(&error))?;
         let now = (options.clock)().max(state.last);
         state.traffic.sessions.prune(now);
         let salts = Salts::open(&folder.join("salts"), now).map_err(|error| fail(&error))?;
@@ -197,6 +203,25 @@ impl Analytics {
         Import::new(self.clone(), site)
     }
 
+    /// Deletes the figures of a site; `raw_query` names it and the days (`site`, `start`, `end`), all of them where both
+    /// are left out. Answers how many pageviews these were. No report shows them any more, and no file holds them.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`; `INTERNAL` if the disk fails, when it is done at the next start or not at all.
+    pub fn delete(&self, raw_query: &str) -> Result<u64> {
+        let shared = &self.handle.shared;
+        let (site, period) = delete::read(raw_query)?;
+        let closed = || Error::new(Code::Overloaded, CLOSED);
+        let queue = self.handle.queue.lock().clone().ok_or_else(closed)?;
+        let _no_import = shared.importing.lock();
+        let imports = import::next(&shared.folder).map_err(Error::internal)?;
+        let deletion = Deletion { site: shared.names.number(&site), period, imports };
+        let (done, deleted) = sync_channel(1);
+        queue.send(Job::Delete { deletion, done }).map_err(|_| closed())?;
+        drop(queue);
+        deleted.recv().map_err(|_| closed())?.map_err(Error::internal)
+    }
+
     /// Counts what is queued, and returns when all is on disk. Nothing is taken any more.
     pub fn close(&self) {
         self.handle.close();
@@ -209,7 +234,7 @@ impl Analytics {
 
     /// Waits until everything that was taken is counted.
     fn settle(&self) -> Result<()> {
-        let closed = || Error::new(Code::Overloaded, "the server is shutting down; try again in a moment");
+        let closed = || Error::new(Code::Overloaded, CLOSED);
         let queue = self.handle.queue.lock().clone().ok_or_else(closed)?;
         let (done, counted) = sync_channel(1);
         match queue.try_send(Job::Settle(done)) {

@@ -95,6 +95,16 @@ fn start_log(filter: &str) {
     let _ = log.with_ansi(std::io::stderr().is_terminal()).try_init();
 }
 
+/// Opens the data folder that the arguments name, for a command that works on what is there.
+async fn open_existing(server: &ServerArgs) -> Result<Content, CliError> {
+    let config = Config::load(server.settings(), server.config.as_deref())?;
+    if !config.data.is_dir() {
+        return Err(failed(config.data.display().to_string(), &"there is no data folder"));
+    }
+    start_log("warn");
+    open(&config).await
+}
+
 /// Opens the data folder that the arguments name, for a command that works on it alone.
 async fn open_folder(server: &ServerArgs) -> Result<Content, CliError> {
     let config = Config::load(server.settings(), server.config.as_deref())?;

@@ -123,7 +123,7 @@ impl Log {
         self.refuse_if_stopped()?;
         let needed = segment::record_bytes(payload)?;
         if self.active.offset + needed > self.active.bytes {
-            self.rotate(needed)?;
+            self.rotate(self.next_segment_bytes().max(HEADER_BYTES + needed))?;
         }
         let number = self.last + 1;
         let record = segment::encode(self.active.epoch, number, payload);
@@ -193,6 +193,13 @@ impl Log {
         Ok(count)
     }
 
+    /// Ends the segment that is written to, so that [`Log::remove_before`] can remove all that was appended so far. The
+    /// next one is of the first size.
+    pub fn begin_segment(&mut self) -> Result<(), LogError> {
+        self.refuse_if_stopped()?;
+        if self.active.offset == HEADER_BYTES { Ok(()) } else { self.rotate(self.options.first_segment_bytes) }
+    }
+
     /// Removes the segments that hold only records below `number`, oldest first, and answers how many bytes that
     /// freed. The segment that is written to always stays.
     pub fn remove_before(&mut self, number: u64) -> Result<u64, LogError> {
@@ -227,11 +234,10 @@ impl Log {
         Ok(())
     }
 
-    /// Ends the segment that is written to and begins the next, large enough for a record of `needed` bytes.
-    fn rotate(&mut self, needed: u64) -> Result<(), LogError> {
+    /// Ends the segment that is written to and begins the next, of so many bytes.
+    fn rotate(&mut self, bytes: u64) -> Result<(), LogError> {
         // What comes before a named segment is durable: this is what tells damage from a torn tail.
         self.sync()?;
-        let bytes = self.next_segment_bytes().max(HEADER_BYTES + needed);
         let file = self.spare.take(&self.folder, bytes)?;
         let epoch = folder::new_epoch()?;
         let named = folder::name(&self.folder, file, self.last + 1, epoch, bytes);

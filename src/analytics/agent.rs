@@ -1,7 +1,8 @@
 //! User agents: which are robots, and the device and the browser of those that are none.
 //!
 //! Robots are those on `isbot`'s list, woothee's crawlers, what names itself a program below, and what sends no user
-//! agent at all. Browsers are woothee's. Devices are told by the few words that browsers have agreed on.
+//! agent at all. Browsers are woothee's, but for those that it takes for the browser whose engine they have: these are
+//! known by the word with which they name themselves. Devices are told by the few words that browsers have agreed on.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 const REMEMBERED: usize = 4096;
 
 /// What no list of robots has, and no browser says: libraries, feed readers, monitors and headless browsers.
-const PROGRAMS: [&str; 29] = [
+const PROGRAMS: [&str; 37] = [
     "feedparser",
     "feedburner",
     "feedly",
@@ -39,6 +40,41 @@ const PROGRAMS: [&str; 29] = [
     "dalvik/",
     "libfetch",
     "portscout",
+    "undici",
+    "faraday",
+    "dart/",
+    "httpie",
+    "exporter/",
+    "kube-probe",
+    "googleother",
+    "anthropic-ai",
+];
+
+/// Programs whose whole user agent is a word that others may hold.
+const WORDS: [&str; 4] = ["", "-", "node", "ruby"];
+
+/// Browsers that also call themselves by the name of a better known one, which woothee believes.
+const BROWSERS: [(&str, &str); 20] = [
+    ("OPT/", "Opera"),
+    (" Opera ", "Opera"),
+    ("DuckDuckGo/", "DuckDuckGo"),
+    ("UCBrowser/", "UC Browser"),
+    ("MiuiBrowser/", "Xiaomi Browser"),
+    ("HuaweiBrowser/", "Huawei Browser"),
+    ("MQQBrowser/", "QQ Browser"),
+    ("Silk/", "Amazon Silk"),
+    ("Whale/", "Whale"),
+    ("Brave/", "Brave"),
+    ("FBAV/", "Facebook"),
+    ("Instagram", "Instagram"),
+    ("MicroMessenger/", "WeChat"),
+    ("SeaMonkey/", "SeaMonkey"),
+    ("PaleMoon/", "Pale Moon"),
+    ("Midori/", "Midori"),
+    ("Epiphany/", "Epiphany"),
+    ("Konqueror/", "Konqueror"),
+    ("Thunderbird/", "Thunderbird"),
+    ("MAXTHON", "Maxthon"),
 ];
 
 /// What a user agent tells.
@@ -78,7 +114,7 @@ impl Agents {
     fn look_at(&self, user_agent: &str) -> Option<Agent> {
         let lower = user_agent.to_ascii_lowercase();
         let names_itself = || PROGRAMS.iter().any(|program| lower.contains(program));
-        if lower.trim().is_empty() || lower.trim() == "-" || names_itself() || self.robots.is_bot(user_agent) {
+        if WORDS.contains(&lower.trim()) || names_itself() || self.robots.is_bot(user_agent) {
             return None;
         }
         let parsed = self.parser.parse(user_agent);
@@ -87,7 +123,7 @@ impl Agents {
             return None;
         }
         let browser = parsed.as_ref().map_or("", |parsed| parsed.name);
-        Some(Agent { device: device(user_agent, category), browser: browser_name(browser) })
+        Some(Agent { device: device(user_agent, category), browser: browser_name(user_agent, browser) })
     }
 }
 
@@ -97,7 +133,7 @@ fn device(user_agent: &str, category: &str) -> &'static str {
     if says(&["iPad", "PlayBook", "Kindle"]) || says(&["Tablet"]) && !says(&["Tablet PC"]) {
         return "tablet";
     }
-    if says(&["Android"]) && !is_phone {
+    if says(&["Android", "Silk/"]) && !is_phone {
         return "tablet";
     }
     match category {
@@ -109,8 +145,8 @@ fn device(user_agent: &str, category: &str) -> &'static str {
     }
 }
 
-/// The names as people know them.
-fn browser_name(name: &str) -> &'static str {
+/// The name as people know it, of a browser whose name woothee says.
+fn browser_name(user_agent: &str, name: &str) -> &'static str {
     const KNOWN: [(&str, &str); 12] = [
         ("Chrome", "Chrome"),
         ("Firefox", "Firefox"),
@@ -125,7 +161,17 @@ fn browser_name(name: &str) -> &'static str {
         ("Webview", "Webview"),
         ("Google Search App", "Google Search App"),
     ];
-    KNOWN.iter().find(|(known, _)| name.starts_with(known)).map_or("unknown", |(_, name)| name)
+    if let Some((_, named)) = BROWSERS.iter().find(|(word, _)| user_agent.contains(word)) {
+        return named;
+    }
+    match KNOWN.iter().find(|(known, _)| name.starts_with(known)) {
+        // Before Chrome, the browser of Android itself.
+        Some((_, "Safari")) if user_agent.contains("Android") => "Android Browser",
+        Some((_, named)) => named,
+        // Not all of them say so in the form that woothee knows.
+        None if user_agent.contains("MSIE ") => "Internet Explorer",
+        None => "unknown",
+    }
 }
 
 #[cfg(test)]
@@ -176,6 +222,24 @@ mod tests {
                 "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/131.0.6778.73 Mobile/15E148 Safari/604.1",
                 Some(("mobile", "Chrome")),
             ),
+            (
+                "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/142.0.7444.102 Mobile DuckDuckGo/5 Safari/537.36",
+                Some(("mobile", "DuckDuckGo")),
+            ),
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 18_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.7 Mobile/15E148 Safari/604.1 OPT/6.2.0",
+                Some(("mobile", "Opera")),
+            ),
+            (
+                "Mozilla/5.0 (Linux; U; Android 2.3.5; en-gb; GT-I9100 Build/GINGERBREAD) AppleWebKit/533.1 (KHTML, like Gecko) Version/4.0 Mobile Safari/533.1",
+                Some(("mobile", "Android Browser")),
+            ),
+            (
+                "Mozilla/5.0 (Linux; U; en-us; KFAPWI Build/JDQ39) AppleWebKit/535.19 (KHTML, like Gecko) Silk/3.13 Safari/535.19 Silk-Accelerated=true",
+                Some(("tablet", "Amazon Silk")),
+            ),
+            ("Mozilla/5.0 (Windows; U; MSIE 9.0; Windows NT 9.0; en-US)", Some(("desktop", "Internet Explorer"))),
+            ("Mozilla/4.0", Some(("unknown", "unknown"))),
             ("Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", None),
             (
                 "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; ClaudeBot/1.0; +claudebot@anthropic.com)",
@@ -183,6 +247,7 @@ mod tests {
             ),
             ("Wget/1.21.4", None),
             ("Go-http-client/1.1", None),
+            ("node", None),
             ("", None),
         ];
         let mut agents = Agents::new();

@@ -4,35 +4,33 @@
 //! counted anew as a whole and takes the place of what it was, so that sessions and visitors are those of the whole
 //! file. Visitors are told apart under a key that is made for the import and forgotten with it.
 
-use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::collections::BTreeMap;
+use std::io;
 use std::net::IpAddr;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::agent::Agents;
+use super::counting::Traffic;
 use super::event::{page_path, page_url, referrer_host};
-use super::names::Name;
+use super::names::{Name, Names};
 use super::part::Part;
-use super::parts::Source;
-use super::rollup::{Day, Traffic, View};
+use super::parts::{Parts, Source};
+use super::rollup::{Day, View};
 use super::salts;
 use super::session::Visitor;
 use super::{Analytics, Shared};
 use crate::model::error::Error;
 use crate::model::time::{Millis, day_number, parse_instant};
 
+mod known;
 mod line;
 
+pub(super) use known::{forget, listed, next, of_site};
+
+use known::{HEAD_BYTES, Known, Manifest};
 use line::Line;
 
-const MANIFEST: &str = "imports.json";
-/// How much of a file tells it from others.
-const HEAD_BYTES: usize = 64 << 10;
-/// Shorter beginnings tell nothing: it is less than a line.
-const SHORTEST_HEAD_BYTES: usize = 64;
 /// A line that is longer is no line of an access log.
 const MAX_LINE_BYTES: usize = 64 << 10;
 /// How many bad lines are shown.
@@ -58,24 +56,6 @@ pub struct ImportOutcome {
     pub first_bad: Vec<(u64, String)>,
 }
 
-/// The imports that count.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Manifest {
-    next: u64,
-    files: Vec<Known>,
-}
-
-/// A file that was imported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Known {
-    import: u64,
-    site: String,
-    /// Hashes of its beginnings: of so many bytes, from the shortest.
-    heads: Vec<(usize, String)>,
-    bytes: u64,
-    pageviews: u64,
-}
-
 /// A file that is being imported.
 pub struct Import {
     analytics: Analytics,
@@ -96,11 +76,6 @@ struct Found {
     visitor: Visitor,
     path: Name,
     traits: [Name; 4],
-}
-
-/// The numbers of the imports that count.
-pub(super) fn listed(folder: &Path) -> io::Result<HashSet<u64>> {
-    Ok(Manifest::read(folder)?.files.iter().map(|file| file.import).collect())
 }
 
 impl Import {
@@ -212,13 +187,7 @@ impl Import {
         self.outcome.added = self.outcome.pageviews.saturating_sub(known.as_ref().map_or(0, |known| known.pageviews));
         let import = manifest.next;
         manifest.next += 1;
-        manifest.files.push(Known {
-            import,
-            site: self.site.clone(),
-            heads: heads(&self.head),
-            bytes: self.bytes,
-            pageviews: self.outcome.pageviews,
-        });
+        manifest.files.push(Known::new(import, &self.site, &self.head, self.bytes, self.outcome.pageviews));
         let outcome = std::mem::take(&mut self.outcome);
         let parts = self.count(shared);
         let source = Source::Import(import);
@@ -256,42 +225,5 @@ impl Import {
         }
         let days = traffic.days.into_iter();
         days.map(|(day, counting)| (day, Part { number: 0, sites: counting.sites })).collect()
-    }
-}
-
-impl Known {
-    /// Whether a file that begins so is this one: grown, as it was, or not yet as long.
-    fn begins(&self, head: &[u8]) -> bool {
-        let common = self.heads.iter().rev().find(|(bytes, _)| *bytes <= head.len());
-        common.is_some_and(|(bytes, hash)| *hash == hex(&head[..*bytes]))
-    }
-}
-
-/// Hashes of the whole beginning, and of shorter ones, by which a part of the file is known too.
-fn heads(head: &[u8]) -> Vec<(usize, String)> {
-    let lengths = (0..).map(|power| SHORTEST_HEAD_BYTES << power).take_while(|bytes| *bytes < head.len());
-    lengths.chain([head.len()]).map(|bytes| (bytes, hex(&head[..bytes]))).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex().to_string()
-}
-
-impl Manifest {
-    fn read(folder: &Path) -> io::Result<Manifest> {
-        match fs::read(folder.join(MANIFEST)) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Manifest::default()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn write(&self, folder: &Path) -> io::Result<()> {
-        let unfinished = folder.join("imports.unfinished");
-        let mut file = File::create(&unfinished)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, folder.join(MANIFEST))?;
-        File::open(folder)?.sync_all()
     }
 }

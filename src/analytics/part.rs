@@ -36,9 +36,14 @@ impl Part {
         self.sites.values().map(rows).sum()
     }
 
+    /// How many pageviews it counts.
+    pub(super) fn pageviews(&self) -> u64 {
+        self.sites.values().map(Rollup::pageviews).sum()
+    }
+
     /// Writes it to a file, synced. The folder is the caller's to sync.
     pub(super) fn write(&self, path: &Path, names: &Names) -> io::Result<()> {
-        let content = self.encode(names);
+        let content = encode_sites(&self.sites, names);
         let packed = zstd::bulk::compress(&content, ZSTD_LEVEL)?;
         let mut bytes = Vec::with_capacity(HEADER_BYTES + packed.len());
         bytes.extend_from_slice(MAGIC);
@@ -62,7 +67,7 @@ impl Part {
             return Err(damaged(Damaged));
         }
         let content = zstd::bulk::decompress(packed, length as usize)?;
-        Part::decode(number, &content, names).map_err(damaged)
+        decode_sites(&content, names).map(|sites| Part { number, sites }).map_err(damaged)
     }
 
     /// The number in a file's header.
@@ -73,66 +78,68 @@ impl Part {
             .map(|(number, _)| number)
             .map_err(|_| io::Error::other(format!("{}: {Damaged}", path.display())))
     }
+}
 
-    fn encode(&self, names: &Names) -> Vec<u8> {
-        let mut out = Vec::new();
-        put(&mut out, self.sites.len() as u64);
-        for (site, rollup) in &self.sites {
-            put_text(&mut out, &names.text(*site));
-            for hour in &rollup.hours {
-                [hour.pageviews, hour.visitors, hour.sessions].iter().for_each(|figure| put(&mut out, *figure));
-            }
-            put(&mut out, rollup.visitors);
-            put_signed(&mut out, rollup.bounces);
-            put_signed(&mut out, rollup.duration);
-            // Neighbors in the order of names are alike, which packs well.
-            let mut pages: Vec<_> = rollup.pages.iter().map(|page| (names.text(page.path), page)).collect();
-            pages.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            put(&mut out, pages.len() as u64);
-            pages.iter().for_each(|(path, _)| put_text(&mut out, path));
-            pages.iter().for_each(|(_, page)| put(&mut out, page.views.into()));
-            pages.iter().for_each(|(_, page)| put(&mut out, page.visitors.into()));
-            for shares in &rollup.shares {
-                put(&mut out, shares.len() as u64);
-                for share in shares {
-                    put_text(&mut out, &names.text(share.name));
-                    put(&mut out, share.visitors.into());
-                }
+/// The content of a part.
+pub(super) fn encode_sites(sites: &BTreeMap<Name, Rollup>, names: &Names) -> Vec<u8> {
+    let mut out = Vec::new();
+    put(&mut out, sites.len() as u64);
+    for (site, rollup) in sites {
+        put_text(&mut out, &names.text(*site));
+        for hour in &rollup.hours {
+            [hour.pageviews, hour.visitors, hour.sessions].iter().for_each(|figure| put(&mut out, *figure));
+        }
+        put(&mut out, rollup.visitors);
+        put_signed(&mut out, rollup.bounces);
+        put_signed(&mut out, rollup.duration);
+        // Neighbors in the order of names are alike, which packs well.
+        let mut pages: Vec<_> = rollup.pages.iter().map(|page| (names.text(page.path), page)).collect();
+        pages.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        put(&mut out, pages.len() as u64);
+        pages.iter().for_each(|(path, _)| put_text(&mut out, path));
+        pages.iter().for_each(|(_, page)| put(&mut out, page.views.into()));
+        pages.iter().for_each(|(_, page)| put(&mut out, page.visitors.into()));
+        for shares in &rollup.shares {
+            put(&mut out, shares.len() as u64);
+            for share in shares {
+                put_text(&mut out, &names.text(share.name));
+                put(&mut out, share.visitors.into());
             }
         }
-        out
     }
+    out
+}
 
-    fn decode(number: u64, content: &[u8], names: &Names) -> Result<Part, Damaged> {
-        let mut input = Input(content);
-        let mut sites = BTreeMap::new();
+/// What the content of a part says.
+pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<BTreeMap<Name, Rollup>, Damaged> {
+    let mut input = Input(content);
+    let mut sites = BTreeMap::new();
+    for _ in 0..input.count()? {
+        let site = names.number(input.text()?);
+        let mut rollup = Rollup::default();
+        for hour in &mut rollup.hours {
+            *hour = Hour { pageviews: input.number()?, visitors: input.number()?, sessions: input.number()? };
+        }
+        rollup.visitors = input.number()?;
+        rollup.bounces = input.signed()?;
+        rollup.duration = input.signed()?;
         for _ in 0..input.count()? {
-            let site = names.number(input.text()?);
-            let mut rollup = Rollup::default();
-            for hour in &mut rollup.hours {
-                *hour = Hour { pageviews: input.number()?, visitors: input.number()?, sessions: input.number()? };
-            }
-            rollup.visitors = input.number()?;
-            rollup.bounces = input.signed()?;
-            rollup.duration = input.signed()?;
-            for _ in 0..input.count()? {
-                rollup.pages.push(Page { path: names.number(input.text()?), views: 0, visitors: 0 });
-            }
-            for page in &mut rollup.pages {
-                page.views = input.small()?;
-            }
-            for page in &mut rollup.pages {
-                page.visitors = input.small()?;
-            }
-            for shares in &mut rollup.shares {
-                for _ in 0..input.count()? {
-                    shares.push(Share { name: names.number(input.text()?), visitors: input.small()? });
-                }
-            }
-            sites.insert(site, rollup);
+            rollup.pages.push(Page { path: names.number(input.text()?), views: 0, visitors: 0 });
         }
-        Ok(Part { number, sites })
+        for page in &mut rollup.pages {
+            page.views = input.small()?;
+        }
+        for page in &mut rollup.pages {
+            page.visitors = input.small()?;
+        }
+        for shares in &mut rollup.shares {
+            for _ in 0..input.count()? {
+                shares.push(Share { name: names.number(input.text()?), visitors: input.small()? });
+            }
+        }
+        sites.insert(site, rollup);
     }
+    Ok(sites)
 }
 
 fn read_header(header: &[u8; HEADER_BYTES]) -> Result<(u64, u64), Damaged> {

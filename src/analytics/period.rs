@@ -32,13 +32,18 @@ impl Period {
     pub(super) fn parse(params: &RawParams, now: Millis) -> Result<Period, Error> {
         let end = date(params, "end")?.unwrap_or_else(|| day_number(now));
         let start = date(params, "start")?.unwrap_or(end - DEFAULT_DAYS + 1);
-        if start > end {
-            let (start, end) = (format_date(start), format_date(end));
-            let message =
-                format!("`start` is {start}, after `end`, which is {end}; it takes a day that is not after it");
-            return Err(Error::new(Code::InvalidParameter, message));
-        }
-        Ok(Period { start, end })
+        Period { start, end }.in_order()
+    }
+
+    /// The period that `start` and `end` name, from the first or to the last day there is where they are left out.
+    pub(super) fn parse_open(params: &RawParams) -> Result<Period, Error> {
+        let (start, end) = (date(params, "start")?, date(params, "end")?);
+        Period { start: start.unwrap_or(Day::MIN), end: end.unwrap_or(Day::MAX) }.in_order()
+    }
+
+    /// Whether the day is one of it.
+    pub(super) fn has(self, day: Day) -> bool {
+        (self.start..=self.end).contains(&day)
     }
 
     /// As many days, which end the day before.
@@ -50,6 +55,15 @@ impl Period {
     /// Its first and last millisecond, as they are answered.
     pub(super) fn bounds(self) -> (String, String) {
         (format_millis(self.start * DAY_MILLIS), format_millis((self.end + 1) * DAY_MILLIS - 1))
+    }
+
+    fn in_order(self) -> Result<Period, Error> {
+        if self.start <= self.end {
+            return Ok(self);
+        }
+        let (start, end) = (format_date(self.start), format_date(self.end));
+        let message = format!("`start` is {start}, after `end`, which is {end}; it takes a day that is not after it");
+        Err(Error::new(Code::InvalidParameter, message))
     }
 }
 

@@ -377,7 +377,8 @@ fn limit(params: &RawParams) -> Result<usize, Error> {
     })
 }
 
-fn site(params: &RawParams) -> Result<Option<String>, Error> {
+/// The host that `site` names, if it is given.
+pub(super) fn site(params: &RawParams) -> Result<Option<String>, Error> {
     let Some(value) = params.single("site")? else { return Ok(None) };
     site_host(value).map(Some).ok_or_else(|| {
         let message = format!("`site` is {}; it takes a host such as `www.example.com`", quote(value));

@@ -33,7 +33,7 @@ pub(super) enum Step {
 }
 
 /// The open sessions, by visitor.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sessions {
     open: HashMap<Visitor, Session>,
 }
@@ -67,6 +67,11 @@ impl Sessions {
     /// Forgets the sessions that nothing can continue any more.
     pub(super) fn prune(&mut self, now: Millis) {
         self.open.retain(|_, session| now - session.last <= SESSION_GAP);
+    }
+
+    /// Forgets those sessions.
+    pub(super) fn remove(&mut self, which: impl Fn(&Session) -> bool) {
+        self.open.retain(|_, session| !which(session));
     }
 
     /// All that are open.

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use super::agent::Agents;
+use super::delete::Deletion;
 use super::event::Hit;
 use super::names::Names;
 use super::part::Part;
@@ -32,6 +34,8 @@ pub(super) enum Job {
     Hit { at: Millis, hit: Box<Hit> },
     /// Somebody waits for what came before.
     Settle(SyncSender<()>),
+    /// Something is to be deleted, and somebody waits for the number of its pageviews. Who asks holds off imports.
+    Delete { deletion: Deletion, done: SyncSender<Result<u64, String>> },
 }
 
 /// Everything that only the thread touches.
@@ -89,11 +93,16 @@ impl Worker {
                         views.extend(self.view(at, &hit));
                     }
                     Job::Settle(done) => waiting.push(done),
+                    Job::Delete { deletion, done } => {
+                        self.count(&mut views);
+                        let deleted = self.delete(deletion).map_err(|error| error.to_string());
+                        // Who asked may have gone.
+                        let _ = done.send(deleted);
+                    }
                 }
             }
             self.count(&mut views);
             for done in waiting {
-                // Who asked may have gone.
                 let _ = done.send(());
             }
         }
@@ -203,6 +212,7 @@ impl Worker {
             state.traffic.sessions.prune(today * DAY_MILLIS);
             record::encode_carry(self.last, state.traffic.sessions.iter(), &shared.names)
         };
+        self.log.begin_segment()?;
         let number = self.log.append(&carry)?;
         self.log.sync()?;
         let days = write_days(&shared, today, number)?;
@@ -218,6 +228,32 @@ impl Worker {
         self.day = today;
         self.drop_old_days();
         Ok(())
+    }
+
+    /// Deletes a site's figures of some days; answers how many pageviews these were. The record of what is left is the
+    /// moment from which it is done, whatever happens.
+    fn delete(&mut self, deletion: Deletion) -> Result<u64, Box<dyn std::error::Error>> {
+        let shared = Arc::clone(&self.shared);
+        let (left, mut pageviews) = {
+            let state = shared.state.read();
+            let mut left = state.traffic.clone();
+            left.remove(deletion.site, deletion.period);
+            (left, state.traffic.pageviews())
+        };
+        pageviews -= left.pageviews();
+        self.log.begin_segment()?;
+        let number = self.log.append(&record::encode_left(self.last, &left, &deletion, &shared.names))?;
+        self.log.sync()?;
+        let prepared = deletion.prepare(number, &shared.state.read().parts, &shared.names, &shared.folder)?;
+        pageviews += prepared.pageviews;
+        {
+            let mut state = shared.state.write();
+            state.traffic = left;
+            prepared.finish(&mut state.parts, &shared.names, &shared.folder)?;
+        }
+        self.log.remove_before(number)?;
+        tracing::info!(pageviews, "figures were deleted");
+        Ok(pageviews)
     }
 
     fn drop_old_days(&self) {
@@ -250,17 +286,25 @@ fn write_days(shared: &Shared, today: Day, number: u64) -> io::Result<Vec<Day>> 
     Ok(days)
 }
 
-/// Counts what the log holds and the parts do not; answers how many pageviews it read.
-pub(super) fn replay(log: &Log, state: &mut State, names: &Names) -> Result<u64, Box<dyn std::error::Error>> {
+/// Counts what the log holds and the parts do not; answers how many pageviews it read. Deletions are brought to their
+/// end.
+pub(super) fn replay(
+    log: &mut Log,
+    state: &mut State,
+    names: &Names,
+    folder: &Path,
+) -> Result<u64, Box<dyn std::error::Error>> {
     let mut read = 0;
+    let mut deletions = Vec::new();
     for entry in log.read_from(log.first())? {
         let (number, payload) = entry?;
+        let parts = &state.parts;
+        let is_open = |day| number > parts.counted_through(day);
         match record::decode(&payload, names)? {
             Record::Views(views) => {
                 read += views.len() as u64;
                 for view in views {
-                    let parts = &state.parts;
-                    state.traffic.add(&view, |day| number > parts.counted_through(day));
+                    state.traffic.add(&view, is_open);
                     state.last = view.at;
                 }
             }
@@ -268,7 +312,17 @@ pub(super) fn replay(log: &Log, state: &mut State, names: &Names) -> Result<u64,
                 state.traffic.sessions.replace(sessions);
                 state.last = state.last.max(at);
             }
+            Record::Left { at, traffic, deletion } => {
+                state.traffic = traffic;
+                state.traffic.days.retain(|day, _| is_open(*day));
+                state.last = state.last.max(at);
+                deletions.push((number, deletion));
+            }
         }
+    }
+    for (number, deletion) in deletions {
+        deletion.prepare(number, &state.parts, names, folder)?.finish(&mut state.parts, names, folder)?;
+        log.remove_before(number)?;
     }
     Ok(read)
 }

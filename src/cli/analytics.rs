@@ -1,4 +1,4 @@
-//! `bindery analytics import FILE --site HOST`: an access log into a running server or a data folder.
+//! `bindery analytics import` and `delete`: an access log into a running server or a data folder, figures out of it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
+use url::form_urlencoded;
 
 use super::import::decompress;
 use super::remote::Remote;
@@ -23,19 +24,56 @@ const PIECES_IN_FLIGHT: usize = 4;
 type Pieces = mpsc::Receiver<Result<Bytes, std::io::Error>>;
 
 pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError> {
-    let AnalyticsCommand::Import { file, site, server } = command;
-    let host = site_host(&site).ok_or_else(|| {
-        CliError::Incomplete(format!("`--site` is `{site}`; it takes a host such as `www.example.com`"))
-    })?;
+    match command {
+        AnalyticsCommand::Import { file, site, server } => import(&file, &site, &server).await,
+        AnalyticsCommand::Delete { site, before, from, to, server } => {
+            delete(&site, from.as_deref(), before.or(to).as_deref(), &server).await
+        }
+    }
+}
+
+fn host(site: &str) -> Result<String, CliError> {
+    site_host(site)
+        .ok_or_else(|| CliError::Incomplete(format!("`--site` is `{site}`; it takes a host such as `www.example.com`")))
+}
+
+async fn delete(site: &str, start: Option<&str>, end: Option<&str>, server: &ServerArgs) -> Result<(), CliError> {
+    let host = host(site)?;
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("site", &host);
+    for (name, day) in [("start", start), ("end", end)] {
+        query.extend_pairs(day.map(|day| (name, day)));
+    }
+    let query = query.finish();
+    let deleted = match Remote::of(server)? {
+        Some(remote) => remote.delete_answered(&format!("/v2/analytics/events?{query}")).await?["deleted"].as_u64(),
+        None => Some(delete_in_folder(server, query).await?),
+    };
+    print(&format!("{} pageviews of {host} are deleted", deleted.unwrap_or_default()));
+    Ok(())
+}
+
+async fn delete_in_folder(server: &ServerArgs, query: String) -> Result<u64, CliError> {
+    let config = Config::load(server.settings(), server.config.as_deref())?;
+    start_log("warn");
+    let analytics = open_analytics(&config).await?;
+    let deleting = analytics.clone();
+    let deleted = tokio::task::spawn_blocking(move || deleting.delete(&query)).await.map_err(Error::internal)?;
+    close_analytics(analytics).await?;
+    deleted.map_err(CliError::from)
+}
+
+async fn import(file: &Path, site: &str, server: &ServerArgs) -> Result<(), CliError> {
+    let host = host(site)?;
     let started = Instant::now();
-    let progress = progress(&file)?;
-    let pieces = read_pieces(&file, progress.clone())?;
-    let outcome = match Remote::of(&server)? {
+    let progress = progress(file)?;
+    let pieces = read_pieces(file, progress.clone())?;
+    let outcome = match Remote::of(server)? {
         Some(remote) => {
             let answer = remote.post_text(&format!("/v2/analytics/import?site={host}"), pieces).await?;
             serde_json::from_value(answer).map_err(|error| failed("reading the answer", &error))?
         }
-        None => import_to_folder(&server, &host, pieces).await?,
+        None => import_to_folder(server, &host, pieces).await?,
     };
     progress.finish_and_clear();
     show(&outcome, started.elapsed());

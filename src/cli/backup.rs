@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::remote::Remote;
-use super::{CliError, blocking, close, failed, folder_options, open_folder, print};
+use super::{CliError, blocking, close, failed, folder_options, open_existing, print};
 use crate::config::{BackupArgs, RestoreArgs};
 use crate::content::{restore_backup, verify_backup};
 
@@ -14,7 +14,7 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     match Remote::of(&args.server)? {
         Some(remote) => fetch(&remote, &file).await?,
         None => {
-            let content = open_folder(&args.server).await?;
+            let content = open_existing(&args.server).await?;
             let (writing, path) = (content.clone(), file.clone());
             let written = blocking("writing the backup", move || writing.backup(&path)).await;
             close(content).await?;

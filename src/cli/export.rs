@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use super::remote::Remote;
-use super::{CliError, blocking, close, failed, open_folder};
+use super::{CliError, blocking, close, failed, open_existing};
 use crate::access::Access;
 use crate::config::ExportArgs;
 use crate::content::Content;
@@ -24,7 +24,7 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
             export_from_server(&remote, &path, out).await
         }
         None => {
-            let content = open_folder(&args.server).await?;
+            let content = open_existing(&args.server).await?;
             let (reading, blueprint) = (content.clone(), args.blueprint);
             let result = blocking("exporting", move || export_from_folder(&reading, &blueprint, &query, out)).await;
             close(content).await?;

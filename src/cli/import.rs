@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
 use super::remote::{Remote, root_cause};
-use super::{CliError, close, failed, open_folder, print};
+use super::{CliError, close, failed, open_existing, print};
 use crate::access::Access;
 use crate::config::ImportArgs;
 use crate::http::error::error_object;
@@ -31,7 +31,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     match Remote::of(&args.server)? {
         Some(remote) => import_to_server(&remote, &args.blueprint, lines, &mut tally).await?,
         None => {
-            let content = open_folder(&args.server).await?;
+            let content = open_existing(&args.server).await?;
             let result = import_to_folder(&content, &args.blueprint, lines, &mut tally).await;
             close(content).await?;
             result?;

@@ -42,6 +42,11 @@ impl Remote {
         self.send(self.client.delete(self.address(path))).await.map(|_| ())
     }
 
+    /// The answer to a `DELETE` that has one.
+    pub(super) async fn delete_answered(&self, path: &str) -> Result<Value, CliError> {
+        answer(self.send(self.client.delete(self.address(path))).await?).await
+    }
+
     /// A `GET` whose answer is read piece by piece.
     pub(super) async fn get_stream(&self, path: &str) -> Result<reqwest::Response, CliError> {
         self.send(self.client.get(self.address(path))).await
@@ -64,9 +69,7 @@ impl Remote {
         body: mpsc::Receiver<Result<Bytes, std::io::Error>>,
     ) -> Result<Value, CliError> {
         let request = self.client.post(self.address(path)).header("Content-Type", "text/plain");
-        let response = self.send(request.body(reqwest::Body::wrap_stream(ReceiverStream::new(body)))).await?;
-        let bytes = response.bytes().await.map_err(|error| failed("reading the answer", &error))?;
-        serde_json::from_slice(&bytes).map_err(|error| failed("reading the answer", &error))
+        answer(self.send(request.body(reqwest::Body::wrap_stream(ReceiverStream::new(body)))).await?).await
     }
 
     fn address(&self, path: &str) -> String {
@@ -74,10 +77,7 @@ impl Remote {
     }
 
     async fn data(&self, request: reqwest::RequestBuilder) -> Result<Value, CliError> {
-        let response = self.send(request).await?;
-        let bytes = response.bytes().await.map_err(|error| failed("reading the answer", &error))?;
-        let mut body: Value = serde_json::from_slice(&bytes).map_err(|error| failed("reading the answer", &error))?;
-        Ok(body["data"].take())
+        Ok(answer(self.send(request).await?).await?["data"].take())
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, CliError> {
@@ -93,6 +93,11 @@ impl Remote {
         let message = body["errors"]["message"].as_str().unwrap_or("the answer is not one of a bindery server");
         Err(CliError::Refused { status, message: message.to_owned() })
     }
+}
+
+async fn answer(response: reqwest::Response) -> Result<Value, CliError> {
+    let bytes = response.bytes().await.map_err(|error| failed("reading the answer", &error))?;
+    serde_json::from_slice(&bytes).map_err(|error| failed("reading the answer", &error))
 }
 
 /// The innermost cause: the outer ones only repeat the address.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use super::Settings;
+use crate::model::time::{format_date, parse_date};
 
 /// A headless content server.
 #[derive(Debug, Clone, PartialEq, Parser)]
@@ -35,7 +36,7 @@ pub enum Command {
     Verify(FolderArgs),
     /// Make the index again from the store
     Reindex(FolderArgs),
-    /// Import access logs into the analytics
+    /// Import access logs into the analytics, or delete figures
     Analytics(AnalyticsArgs),
 }
 
@@ -187,6 +188,24 @@ pub enum AnalyticsCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    /// Delete a site's figures, those of all days unless some are named; they cannot be brought back
+    Delete {
+        /// The host whose figures they are
+        #[arg(long, value_name = "HOST")]
+        site: String,
+        /// Those of the days before this one
+        #[arg(long, value_name = "YYYY-MM-DD", value_parser = day_before, conflicts_with_all = ["from", "to"])]
+        before: Option<String>,
+        /// Those of this day and later ones
+        #[arg(long, value_name = "YYYY-MM-DD")]
+        from: Option<String>,
+        /// Those of this day and earlier ones
+        #[arg(long, value_name = "YYYY-MM-DD")]
+        to: Option<String>,
+        /// Where.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
 }
 
 /// A running server, or the data folder of one that does not run.
@@ -211,6 +230,12 @@ impl ServerArgs {
     pub fn settings(&self) -> Settings {
         Settings { data: self.data.clone(), ..Settings::default() }
     }
+}
+
+/// The day before a day.
+fn day_before(text: &str) -> Result<String, String> {
+    let day = parse_date(text).ok_or_else(|| "it takes a date such as 2026-11-20".to_owned())?;
+    Ok(format_date(day - 1))
 }
 
 /// A time to live: a whole number from 1 and one of `m`, `h`, `d`, `w`.

@@ -48,16 +48,12 @@ impl Replacing {
     pub async fn run(self, body: &[u8]) -> Result<BlueprintBody> {
         let Replacing { content, slug, is_dry_run, force } = self;
         let body = json::parse(body)?;
-        // Told before any fault of the body (`API.md` 1.7).
-        let kind = body.get("kind").and_then(Value::as_str).and_then(Kind::parse);
-        check_kind(&content.state().collection(&slug)?.blueprint, kind)?;
+        content.check_changeable(&slug, &body, is_dry_run)?;
+        let draft = Draft::parse_for(&slug, body)?;
         if is_dry_run {
-            let draft = Draft::parse_for(&slug, body)?;
             let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, draft, force));
             return plan.await.map_err(Error::internal)?.map(|plan| plan_json(&plan));
         }
-        check_settled(content.state().collection(&slug)?)?;
-        let draft = Draft::parse_for(&slug, body)?;
         content.submit_blueprint(Command::ReplaceBlueprint { slug, draft, force }).await
     }
 }
@@ -117,6 +113,15 @@ impl Content {
         let is_dry_run = params.flag("dry_run")?;
         let force = params.flag("force")?;
         Ok(Replacing { content: self.clone(), slug: slug.to_owned(), is_dry_run, force })
+    }
+
+    /// `CONFLICT` for what is told before any fault of the body (`API.md` 1.7); the committer decides it again.
+    fn check_changeable(&self, slug: &str, body: &Value, is_dry_run: bool) -> Result<()> {
+        let state = self.state();
+        let collection = state.collection(slug)?;
+        let kind = body.get("kind").and_then(Value::as_str).and_then(Kind::parse);
+        check_kind(&collection.blueprint, kind)?;
+        if is_dry_run { Ok(()) } else { check_settled(collection) }
     }
 
     /// What a replacement would change. Reads all that is stored of the blueprint, unless nothing of it is concerned.

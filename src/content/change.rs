@@ -223,7 +223,7 @@ impl Changes {
         let mut progress = Progress::new(self, pending, "compared", &state);
         let demands = pending.demands(&self.sanitizer);
         let survey = demands.survey(&state, &self.store, Scope::Conflicts, |seen| progress.tell(seen))?;
-        Ok(survey.conflicts)
+        Ok(survey.conflicts())
     }
 
     /// Has everything claimed and indexed that the changed blueprint needs.

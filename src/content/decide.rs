@@ -214,7 +214,11 @@ impl<'a, 'b> Decider<'a, 'b> {
             if unresolved.is_none() {
                 refused.extend(self.check_successor(edit, &draft, current.as_deref(), &values, requires)?);
             }
-            let is_change = current.as_deref() != Some(values.as_slice());
+            let is_change = match &current {
+                Some(current) => *current != values,
+                // A copy that was never written holds nulls.
+                None => values.iter().any(|value| !value.is_null()),
+            };
             if is_change {
                 let attributes = render_attributes(self.blueprint, &values);
                 entry.extend(self.columns_of_successor(&values));

@@ -3,7 +3,7 @@
 //! Reads and compares; what is done about it is `change`'s and `settle`'s. The same demands are made of stored copies
 //! and of those that are written while the change is under way.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -45,12 +45,12 @@ pub(crate) struct Demands<'a> {
 }
 
 /// What was found among the stored copies.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// How many resources lose a value, by field.
     loses: BTreeMap<String, u64>,
-    /// The resources that stand against the change.
-    pub(crate) conflicts: Conflict,
+    /// The resources that stand against the change, by id.
+    against: BTreeSet<ResourceId>,
 }
 
 /// What a survey is asked to tell.
@@ -130,8 +130,9 @@ impl<'a> Demands<'a> {
         scope: Scope,
         mut go_on: impl FnMut(u64) -> Result<()>,
     ) -> Result<Survey> {
-        let mut survey = Survey { loses: BTreeMap::new(), conflicts: Conflict { count: 0, ids: Vec::new() } };
-        let is_idle = !self.concern_copies() && (scope == Scope::Conflicts || self.removed.is_empty());
+        let mut survey = Survey::default();
+        let is_lossless = self.removed.is_empty() && self.leaving.is_empty();
+        let is_idle = !self.concern_copies() && (scope == Scope::Conflicts || is_lossless);
         if is_idle {
             return Ok(survey);
         }
@@ -140,19 +141,19 @@ impl<'a> Demands<'a> {
             let (id, meta) = resource?;
             go_on(seen as u64)?;
             let copies = self.load_copies(store, id, &meta)?;
-            for place in &self.removed {
-                if copies.iter().any(|(_, values)| !values[*place].is_null()) {
-                    *survey.loses.entry(self.current.fields[*place].slug.clone()).or_default() += 1;
+            for (place, field) in self.current.fields.iter().enumerate() {
+                let is_lost =
+                    |variant: &u16| self.removed.contains(&place) || (self.force && self.leaving.contains(variant));
+                if copies.iter().any(|(variant, values)| is_lost(variant) && !values[place].is_null()) {
+                    *survey.loses.entry(field.slug.clone()).or_default() += 1;
                 }
             }
-            let mut is_conflict = false;
             for (variant, values) in &copies {
-                is_conflict |= self.is_against(state, store, &mut holders, (id, *variant), values)?;
-            }
-            if is_conflict {
-                survey.conflicts.count += 1;
-                if survey.conflicts.ids.len() < CONFLICT_IDS {
-                    survey.conflicts.ids.push(id.to_string());
+                if self.is_against(state, store, values, *variant)? {
+                    survey.against.insert(id);
+                }
+                if !self.leaving.contains(variant) {
+                    self.add_doubles(store, &mut holders, &mut survey.against, (id, *variant), values)?;
                 }
             }
         }
@@ -167,22 +168,24 @@ impl<'a> Demands<'a> {
             .collect()
     }
 
-    /// Whether a stored copy holds what the changed blueprint would not take.
-    fn is_against(
-        &self,
-        state: &State,
-        store: &Store,
-        holders: &mut Holders,
-        (id, variant): (ResourceId, u16),
-        values: &[Value],
-    ) -> Result<bool> {
+    /// Whether a stored copy holds what the changed blueprint would not take, unique values aside.
+    fn is_against(&self, state: &State, store: &Store, values: &[Value], variant: u16) -> Result<bool> {
         if self.leaving.contains(&variant) {
             return Ok(!self.force && values.iter().any(|value| !value.is_null()));
         }
         let get = |key: &Key| store.get(key).map_err(Error::internal);
-        if !self.refused(state, &get, values)?.is_empty() {
-            return Ok(true);
-        }
+        Ok(!self.refused(state, &get, values)?.is_empty())
+    }
+
+    /// Adds the resources that hold a value which becomes unique and which another one holds as well: all of them.
+    fn add_doubles(
+        &self,
+        store: &Store,
+        holders: &mut Holders,
+        against: &mut BTreeSet<ResourceId>,
+        (id, variant): (ResourceId, u16),
+        values: &[Value],
+    ) -> Result<()> {
         for (place, _) in &self.claimed {
             let Some(text) = unique_text(&values[*place]) else { continue };
             let other = holders.hold(*place, variant, &text, id);
@@ -190,10 +193,10 @@ impl<'a> Demands<'a> {
             if let Some(other) = other
                 && self.holds(store, other, variant, *place, &text)?
             {
-                return Ok(true);
+                against.extend([other, id]);
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// Whether a resource holds a value in a field.
@@ -208,7 +211,14 @@ impl<'a> Demands<'a> {
 impl Survey {
     /// What a replacement that was only asked about would do.
     pub(crate) fn into_plan(self, changes: Vec<BlueprintChange>) -> BlueprintPlan {
-        BlueprintPlan { changes, loses: self.loses.into_iter().collect(), conflicts: self.conflicts }
+        let conflicts = self.conflicts();
+        BlueprintPlan { changes, loses: self.loses.into_iter().collect(), conflicts }
+    }
+
+    /// The resources that stand against the change.
+    pub(crate) fn conflicts(&self) -> Conflict {
+        let ids = self.against.iter().take(CONFLICT_IDS).map(ResourceId::to_string).collect();
+        Conflict { count: self.against.len() as u64, ids }
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Import {
     blueprint: Arc<Blueprint>,
     /// The variant that `attributes` of a line are written to.
     variant: u16,
-    lines: Vec<(u64, Vec<u8>)>,
+    lines: Vec<(u64, Result<Vec<u8>>)>,
     lines_bytes: usize,
     next_index: u64,
     preparing: VecDeque<JoinHandle<Vec<(u64, Item)>>>,
@@ -96,7 +96,19 @@ impl Import {
             return Ok(Vec::new());
         }
         self.lines_bytes += line.len();
-        self.lines.push((self.next_index, line.to_vec()));
+        self.take(Ok(line.to_vec())).await
+    }
+
+    /// Takes a line that cannot be read: it keeps its place, and the error is its answer.
+    ///
+    /// # Errors
+    /// As [`Import::push`].
+    pub async fn refuse(&mut self, error: Error) -> Result<Vec<ImportLine>> {
+        self.take(Err(error)).await
+    }
+
+    async fn take(&mut self, line: Result<Vec<u8>>) -> Result<Vec<ImportLine>> {
+        self.lines.push((self.next_index, line));
         self.next_index += 1;
         if self.lines.len() < GROUP_LINES && self.lines_bytes < GROUP_BYTES {
             return Ok(Vec::new());
@@ -133,7 +145,8 @@ impl Import {
         let variant = self.variant;
         self.preparing.push_back(tokio::task::spawn_blocking(move || {
             let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
-            lines.iter().map(|(index, line)| (*index, prepare_line(bench, line))).collect()
+            let prepare = |line: Result<Vec<u8>>| line.map_or_else(Item::Refused, |line| prepare_line(bench, &line));
+            lines.into_iter().map(|(index, line)| (index, prepare(line))).collect()
         }));
     }
 

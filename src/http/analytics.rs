@@ -72,7 +72,7 @@ pub(super) fn reports() -> Router<App> {
 pub(super) fn intake(config: &Config) -> Router<App> {
     let limit = Arc::new(RateLimit::new(config.analytics.events_per_minute));
     let routes = Router::new()
-        .route("/v2/analytics/events", post(take).layer(Extension(limit)))
+        .route("/v2/analytics/events", post(take).layer(Extension(limit)).delete(delete))
         .route("/v2/analytics/script.js", get(script::serve))
         // Before the layer, which answers what browsers ask with `OPTIONS`.
         .method_not_allowed_fallback(frame::no_method);
@@ -168,6 +168,13 @@ fn parse_address(text: &str) -> Option<IpAddr> {
     let bare = || text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
     let address = bare().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));
     address.map(|address| address.to_canonical())
+}
+
+async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {
+    access.require(&[Ability::Manage])?;
+    let deleted = tokio::task::spawn_blocking(move || app.analytics.delete(&raw.unwrap_or_default()));
+    let pageviews = deleted.await.map_err(Error::internal)??;
+    Ok(json(StatusCode::OK, serde_json::json!({ "deleted": pageviews }).to_string()))
 }
 
 async fn import(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery, body: Body) -> Answer {

@@ -153,7 +153,14 @@ impl JsonBody {
             Source::Unread(body) => body,
             Source::Held(read) => Body::from(read?),
         };
-        Ok(Lines { chunks: body.into_data_stream(), rest: BytesMut::new(), searched: 0, is_over: false, max_bytes })
+        Ok(Lines {
+            chunks: body.into_data_stream(),
+            rest: BytesMut::new(),
+            searched: 0,
+            is_skipping: false,
+            is_over: false,
+            max_bytes,
+        })
     }
 }
 
@@ -163,30 +170,43 @@ pub struct Lines {
     rest: BytesMut,
     /// How much of `rest` holds no line end.
     searched: usize,
+    /// Whether what comes belongs to a line that is too long.
+    is_skipping: bool,
     is_over: bool,
     max_bytes: usize,
 }
 
+/// A line of a body.
+pub enum Line {
+    /// Without the limit to mind.
+    Whole(BytesMut),
+    /// Longer than the limit; it is skipped.
+    TooLong(Error),
+}
+
 impl Lines {
-    /// The next line, without its end; nothing at the end of the body.
+    /// The next line; nothing at the end of the body.
     ///
     /// # Errors
-    /// `PAYLOAD_TOO_LARGE` for a line that is too long, `MALFORMED_JSON` for a body that breaks off.
-    pub async fn next(&mut self) -> Result<Option<BytesMut>, Error> {
+    /// `MALFORMED_JSON` for a body that breaks off.
+    pub async fn next(&mut self) -> Result<Option<Line>, Error> {
         loop {
             if let Some(end) = self.rest[self.searched..].iter().position(|byte| *byte == b'\n') {
                 let line = self.rest.split_to(self.searched + end + 1);
-                self.searched = 0;
-                return if line.len() > self.max_bytes { Err(self.line_too_long()) } else { Ok(Some(line)) };
+                return Ok(Some(self.end_line(line)));
             }
             self.searched = self.rest.len();
             if self.rest.len() > self.max_bytes {
-                return Err(self.line_too_long());
+                self.is_skipping = true;
+            }
+            if self.is_skipping {
+                self.rest.clear();
+                self.searched = 0;
             }
             if self.is_over {
                 let line = std::mem::take(&mut self.rest);
-                self.searched = 0;
-                return Ok((!line.is_empty()).then_some(line));
+                let is_line = self.is_skipping || !line.is_empty();
+                return Ok(is_line.then(|| self.end_line(line)));
             }
             match self.chunks.next().await {
                 Some(Ok(chunk)) => self.rest.extend_from_slice(&chunk),
@@ -194,6 +214,12 @@ impl Lines {
                 None => self.is_over = true,
             }
         }
+    }
+
+    fn end_line(&mut self, line: BytesMut) -> Line {
+        self.searched = 0;
+        let is_too_long = std::mem::take(&mut self.is_skipping) || line.len() > self.max_bytes;
+        if is_too_long { Line::TooLong(self.line_too_long()) } else { Line::Whole(line) }
     }
 
     fn line_too_long(&self) -> Error {

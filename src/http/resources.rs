@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::App;
 use super::error::{Answer, error_object};
-use super::extract::{BaseUrl, Bearer, JsonBody, Lines, Path};
+use super::extract::{BaseUrl, Bearer, JsonBody, Line, Lines, Path};
 use super::idempotency::{self, Begun, Plain, Post, Wording, keep};
 use super::respond::{data, is_unmodified, json};
 use crate::content::{self, Created, Etags, Export, ImportLine};
@@ -192,7 +192,10 @@ async fn import_lines(
     pieces: &mpsc::Sender<Result<Bytes, std::io::Error>>,
 ) -> Result<(), Error> {
     while let Some(line) = lines.next().await? {
-        let answers = import.push(&line).await?;
+        let answers = match line {
+            Line::Whole(line) => import.push(&line).await?,
+            Line::TooLong(error) => import.refuse(error).await?,
+        };
         if !answers.is_empty() {
             // A client that no longer listens has still sent its lines: they are imported.
             let _ = pieces.send(Ok(Bytes::from(answer_lines(&answers)))).await;

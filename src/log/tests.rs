@@ -269,6 +269,20 @@ fn only_segments_with_nothing_newer_are_removed() {
 }
 
 #[test]
+fn a_segment_that_was_ended_can_be_removed() {
+    let folder = filled(3, LogOptions::default());
+    let mut log = open(&folder);
+    log.begin_segment().unwrap();
+    log.begin_segment().unwrap();
+    assert_eq!(records(&log), expected(1..=3));
+    assert_eq!(log.append(&payload(4)).unwrap(), 4);
+    assert!(log.remove_before(4).unwrap() > 0);
+    drop(log);
+    let log = open(&folder);
+    assert_eq!((log.first(), records(&log)), (4, expected(4..=4)));
+}
+
+#[test]
 fn bytes_since_counts_the_segments_that_hold_newer_records() {
     let folder = filled(60, SMALL);
     let log = open(&folder);
@@ -324,6 +338,7 @@ enum Action {
     RemoveBefore(u64),
     Sync,
     Reset(u64),
+    BeginSegment,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Action>> {
@@ -333,6 +348,7 @@ fn steps() -> impl Strategy<Value = Vec<Action>> {
         2 => (0..80u64).prop_map(Action::RemoveBefore),
         2 => Just(Action::Sync),
         1 => (1..50u64).prop_map(Action::Reset),
+        1 => Just(Action::BeginSegment),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -358,6 +374,7 @@ proptest! {
                     drop(log);
                     log = open(&folder);
                 }
+                Action::BeginSegment => log.begin_segment().unwrap(),
                 Action::RemoveBefore(number) => {
                     log.remove_before(number).unwrap();
                     prop_assert!(log.first() <= number.max(1).max(kept.first().map_or(last + 1, |(first, _)| *first)));

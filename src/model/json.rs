@@ -20,7 +20,8 @@ pub const MAX_DEPTH: usize = 64;
 /// # Errors
 ///
 /// `MALFORMED_JSON` with line and column (in characters, from 1): no or more than one value, no UTF-8, a byte order mark,
-/// a lone surrogate, a key given twice, more than [`MAX_DEPTH`] levels, a number beyond a double's range.
+/// a lone surrogate, a key given twice, more than [`MAX_DEPTH`] levels. A number beyond a double's range is read as the largest
+/// magnitude that there is: it is JSON, and beyond what any field takes.
 pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return Err(malformed("it begins with a byte order mark; send it without", 1, 1));
@@ -28,12 +29,50 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(malformed("it is empty; send a JSON value", 1, 1));
     }
+    let read = match read(bytes) {
+        Err(error) if is_out_of_range(&error) => read(&with_doubles(bytes)),
+        read => read,
+    };
+    read.map_err(|error| explain(bytes, &error))
+}
+
+fn read(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { depth: 0 }.deserialize(&mut deserializer).and_then(|value| {
-        deserializer.end()?;
-        Ok(value)
-    });
-    value.map_err(|error| explain(bytes, &error))
+    let value = Strict { depth: 0 }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+fn is_out_of_range(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("number out of range")
+}
+
+/// The same with numbers that no double holds made the largest that one holds, of the same length: it is for whoever
+/// knows what a number means to refuse it.
+fn with_doubles(bytes: &[u8]) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    let (mut at, mut in_string) = (0, false);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if in_string => at += 1,
+            b'"' => in_string = !in_string,
+            b'-' | b'0'..=b'9' if !in_string => {
+                let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let length = bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                let number = &bytes[at..at + length];
+                let parsed = std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
+                if parsed.is_some_and(f64::is_infinite) {
+                    let largest: &[u8] = if number[0] == b'-' { b"-1e308" } else { b"1e308" };
+                    changed[at..at + length].fill(b' ');
+                    changed[at..at + largest.len()].copy_from_slice(largest);
+                }
+                at += length - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    changed
 }
 
 fn explain(bytes: &[u8], error: &serde_json::Error) -> Error {
@@ -48,7 +87,6 @@ fn explain(bytes: &[u8], error: &serde_json::Error) -> Error {
         "lone leading surrogate in hex escape" | "unexpected end of hex escape" => {
             "a `\\u` escape is half of a surrogate pair".to_owned()
         }
-        "number out of range" => "a number lies outside the range of a double".to_owned(),
         what => what.to_owned(),
     };
     malformed(&what, line, column)

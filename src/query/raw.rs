@@ -41,7 +41,7 @@ impl RawParams {
         if given.next().is_some() {
             return Err(Error::new(Code::InvalidParameter, format!("`{name}` is given twice; it may be given once")));
         }
-        pair.value().map(Some)
+        pair.value(Code::InvalidParameter).map(Some)
     }
 
     /// The value of a switch: `true` or `1`, `false` or `0`; off when it is not given.
@@ -59,10 +59,10 @@ impl RawParams {
 
     /// Names and values of the parameters that mean to be filters, well-formed or not.
     ///
-    /// Errors: `INVALID_PARAMETER` where a value is not valid UTF-8.
+    /// Errors: `INVALID_FILTER` where a value is not valid UTF-8.
     pub(super) fn filters(&self) -> Result<Vec<(&str, &str)>, Error> {
         let named = self.pairs.iter().filter(|pair| pair.name == "filter" || pair.name.starts_with("filter["));
-        named.map(|pair| Ok((pair.name.as_str(), pair.value()?))).collect()
+        named.map(|pair| Ok((pair.name.as_str(), pair.value(Code::InvalidFilter)?))).collect()
     }
 }
 
@@ -81,12 +81,12 @@ pub(super) fn decode_name(encoded: &str) -> String {
 }
 
 impl Pair {
-    fn value(&self) -> Result<&str, Error> {
+    fn value(&self, code: Code) -> Result<&str, Error> {
         self.value.as_deref().map_err(|_| {
             let name = quote(&self.name);
             let message =
                 format!("the value of {name} is not valid UTF-8 once its `%` escapes are decoded; encode it as UTF-8");
-            Error::new(Code::InvalidParameter, message)
+            Error::new(code, message)
         })
     }
 }

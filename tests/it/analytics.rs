@@ -1,8 +1,12 @@
 //! Analytics: every figure against the definitions of `API.md` 4.8, computed naively over a list of pageviews.
 
+mod apache;
+mod browser;
+mod deletion;
 mod endpoints;
 mod intake;
 mod logs;
+mod midnight;
 mod naive;
 mod private;
 mod random;
@@ -64,6 +68,31 @@ pub(crate) struct Seen {
     pub(crate) path: String,
     pub(crate) referrer: String,
     pub(crate) country: String,
+    pub(crate) device: String,
+    pub(crate) browser: String,
+    /// Whether the pageview was deleted.
+    pub(crate) is_gone: bool,
+    /// Whether its session was deleted, by the day it began in.
+    pub(crate) is_of_gone_session: bool,
+}
+
+impl Seen {
+    /// A pageview of one of [`AGENTS`], reached directly.
+    pub(crate) fn new(at: i64, site: &str, who: (String, usize), path: &str) -> Seen {
+        let (_, device, browser) = AGENTS[who.1];
+        Seen {
+            at,
+            site: site.to_owned(),
+            who,
+            path: path.to_owned(),
+            referrer: "direct".to_owned(),
+            country: "unknown".to_owned(),
+            device: device.to_owned(),
+            browser: browser.to_owned(),
+            is_gone: false,
+            is_of_gone_session: false,
+        }
+    }
 }
 
 /// Analytics on a folder, with a clock that stands where it is put.
@@ -105,6 +134,11 @@ impl Counter {
             .unwrap()
             .report(report, query)
             .unwrap_or_else(|error| panic!("{report:?} {query}: {error}"))
+    }
+
+    /// Deletes; answers how many pageviews are told to be gone.
+    pub(crate) fn delete(&self, query: &str) -> u64 {
+        self.analytics.as_ref().unwrap().delete(query).unwrap()
     }
 
     pub(crate) fn take(&self, url: &str, referrer: &str, address: &str, agent: usize, country: Option<&str>) {

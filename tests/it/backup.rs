@@ -146,7 +146,11 @@ fn damage_is_refused_or_found() {
     }
     std::fs::write(&file, &whole[..whole.len() - 40]).unwrap();
     fail(&["restore", text(&file), "--data", text(&temp.path().join("target"))]);
-    fail(&["verify", "--data", text(&temp.path().join("none"))]);
+    let none = temp.path().join("none");
+    for arguments in [&["verify"][..], &["export", "posts"], &["backup", text(&file)]] {
+        fail(&[arguments, &["--data", text(&none)]].concat());
+        assert!(!none.exists(), "{arguments:?} makes no data folder");
+    }
 }
 
 #[test]

@@ -129,6 +129,24 @@ fn rule_6_faults_of_lines_do_not_stop_an_import() {
 }
 
 #[test]
+fn rule_6_a_key_and_an_id_of_one_resource_are_a_repeat() {
+    let server = Server::start();
+    notes(&server);
+    let id = import(&server, NOTES, &[json!({ "key": "k", "attributes": {} })])[0]["id"].clone();
+    let lines = [
+        json!({ "key": "m", "attributes": { "related": ["k", id] } }),
+        json!({ "key": "n", "attributes": { "related": ["new", "k"] } }),
+        json!({ "key": "new", "attributes": {} }),
+    ];
+    let answers = import(&server, NOTES, &lines);
+    assert_eq!(
+        answers[0]["errors"]["fields"]["related"][0].as_str().unwrap().split(':').next(),
+        Some("element 1 must not be there twice")
+    );
+    assert!(answers[1]["id"].is_string() && answers[2]["id"].is_string(), "{answers:?}");
+}
+
+#[test]
 fn rule_6_relations_to_later_lines() {
     let server = Server::start();
     notes(&server);
@@ -257,7 +275,14 @@ fn rule_6_lines_that_are_cut_or_too_long() {
     let lines = answers(&send(&server, NOTES, many.join("\n").as_bytes()));
     assert_eq!(lines.iter().filter(|line| line["op"] == "created").count(), 200);
     let long = format!("{{\"key\":\"z\",\"attributes\":{{\"t\":\"{}\"}}}}\n", "x".repeat(3000));
-    let reply = send(&server, NOTES, long.as_bytes());
-    assert!(reply.text.contains("PAYLOAD_TOO_LARGE"), "{}", reply.text);
+    for (what, text) in [("with an end", long.clone()), ("at the end", long.trim_end().to_owned())] {
+        let text = format!("{long}{{\"key\":\"y\",\"attributes\":{{}}}}\n{text}");
+        let lines = answers(&send(&server, NOTES, text.as_bytes()));
+        let told: Vec<(u64, &str)> = lines
+            .iter()
+            .map(|line| (line["index"].as_u64().unwrap(), line["errors"]["code"].as_str().unwrap_or("")))
+            .collect();
+        assert_eq!(told, [(0, "PAYLOAD_TOO_LARGE"), (1, ""), (2, "PAYLOAD_TOO_LARGE")], "{what}");
+    }
     assert_eq!(send(&server, NOTES, b"").text, "");
 }

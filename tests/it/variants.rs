@@ -58,6 +58,22 @@ fn rule_3_writes_touch_one_copy() {
 }
 
 #[test]
+fn rule_5_4_nulls_in_a_copy_that_was_never_written_change_nothing() {
+    let server = Server::start();
+    let variants = json!([{ "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de" }]);
+    let body = json!({ "name": "v", "variants": variants, "fields": [{ "name": "t", "type": "text" }] });
+    server.post("/v2/blueprints", &body).expect(201);
+    let id = server.create("v", json!({ "t": "x" }));
+    let path = format!("/v2/resources/v/{id}?variant=de");
+    let before = server.get(&path).expect(200);
+    for (method, attributes) in [("PATCH", json!({})), ("PATCH", json!({ "t": null })), ("PUT", json!({}))] {
+        let reply = server.as_token(ADMIN).send(method, &path, Some(&json!({ "attributes": attributes }))).expect(200);
+        assert_eq!(reply.data(), before.data(), "{method} {attributes}");
+        assert_eq!(reply.header("etag"), before.header("etag"), "{method} {attributes}");
+    }
+}
+
+#[test]
 fn rule_3_1_unknown_variants() {
     let server = Server::start();
     pages(&server);
@@ -174,6 +190,8 @@ fn rule_3_3_variants_that_come_and_go() {
     assert_eq!(title("?variant=de"), "erst");
     let renamed = json!([{ "name": "English", "slug": "en-GB", "default": true }, german]);
     put(renamed, "").expect(409);
+    let plan = put(json!([english]), "?dry_run=true&force=true").expect(200).data();
+    assert_eq!((&plan["loses"], &plan["conflicts"]["count"]), (&json!({ "title": 1 }), &json!(0)));
     put(json!([english]), "?force=true").expect(200);
     put(json!([english, german]), "").expect(200);
     assert_eq!((title(""), title("?variant=de")), (json!("first"), Value::Null), "a variant that comes again is empty");

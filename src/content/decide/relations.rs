@@ -8,6 +8,7 @@ use crate::model::blueprint::{Field, FieldType};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
+use crate::model::value;
 use crate::projection;
 use crate::store::Key;
 
@@ -44,6 +45,13 @@ impl Decider<'_, '_> {
             let Some(slug) = related_blueprint(field) else { continue };
             let (resolved, missing) = self.resolve(slug, value)?;
             if resolved != *value {
+                // A key and an id may name the same resource.
+                let options =
+                    value::Options { sanitizer: self.scene.sanitizer, relations: value::Relations::IdsOrKeys };
+                if let Err(found) = value::check(field, resolved.clone(), options) {
+                    faults.push((field.slug.clone(), found));
+                    continue;
+                }
                 values[*place] = resolved;
                 let columns = projection::project(self.blueprint, [(*place, &values[*place])]);
                 entry.retain(|(id, _)| columns.iter().all(|(column, _)| column != id));

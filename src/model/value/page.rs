@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::super::html::{Sanitizer, css};
 use super::describe;
-use super::text::MAX_HTML_BYTES;
+use super::text::{MAX_HTML_BYTES, sanitized};
 use crate::model::sent::shorten;
 
 const MAX_CSS_BYTES: usize = 256 << 10;
@@ -16,8 +16,10 @@ pub(super) fn page(value: Value, sanitizer: &Sanitizer) -> Result<Value, Vec<Str
     let mut faults = Vec::new();
     let mut page = Map::new();
     let html = source(object.swap_remove("html"), "html", MAX_HTML_BYTES)
-        .and_then(|html| sanitizer.page(&html).map_err(|fault| format!("`html` {fault}")));
-    let css = source(object.swap_remove("css"), "css", MAX_CSS_BYTES).map(|css| css::sanitize(&css));
+        .and_then(|html| sanitizer.page(&html).map_err(|fault| format!("`html` {fault}")))
+        .and_then(|html| sanitized(html, MAX_HTML_BYTES).map_err(|fault| format!("`html` {fault}")));
+    let css = source(object.swap_remove("css"), "css", MAX_CSS_BYTES)
+        .and_then(|css| sanitized(css::sanitize(&css), MAX_CSS_BYTES).map_err(|fault| format!("`css` {fault}")));
     let blocks = blocks(object.swap_remove("blocks"));
     let parts = [("html", html.map(Value::String)), ("css", css.map(Value::String)), ("blocks", blocks)];
     for (key, part) in parts {

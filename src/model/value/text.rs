@@ -30,7 +30,19 @@ pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer) -> Result<Value, St
     if html.len() > MAX_HTML_BYTES {
         return Err(format!("must have at most {MAX_HTML_BYTES} bytes, not {}", html.len()));
     }
-    sanitizer.rich_text(&html).map(Value::String)
+    sanitizer.rich_text(&html).and_then(|html| sanitized(html, MAX_HTML_BYTES)).map(Value::String)
+}
+
+/// What is answered can be sent back, so the limit holds for it too.
+pub(super) fn sanitized(text: String, limit: usize) -> Result<String, String> {
+    match text.len() <= limit {
+        true => Ok(text),
+        false => Err(format!(
+            "must have at most {limit} bytes when it is sanitized as well, not {}: `&` becomes `&amp;`, and links and \
+             tables are made complete",
+            text.len()
+        )),
+    }
 }
 
 pub(super) fn slug(value: Value) -> Result<Value, String> {

@@ -27,6 +27,10 @@ fn unknown_fields_and_operators_are_answered_with_what_is_known() {
         Code::InvalidFilter,
         &[
             ("filter[nope]=x", "there is no field `nope` to filter by. {FIELDS}"),
+            (
+                "filter[title]=%C3",
+                "the value of `filter[title]` is not valid UTF-8 once its `%` escapes are decoded; encode it as UTF-8",
+            ),
             ("filter[]=x", "there is no field `` to filter by. {FIELDS}"),
             ("filter[Title]=x", "there is no field `Title` to filter by. {FIELDS}"),
             ("filter[type]=x", "there is no field `type` to filter by. {FIELDS}"),
@@ -149,10 +153,6 @@ fn parameters_say_what_they_take() {
             (
                 "search=%ff",
                 "the value of `search` is not valid UTF-8 once its `%` escapes are decoded; encode it as UTF-8",
-            ),
-            (
-                "filter[title]=%C3",
-                "the value of `filter[title]` is not valid UTF-8 once its `%` escapes are decoded; encode it as UTF-8",
             ),
             ("fields=title", &format!("`fields` names `title`; it takes {keys} and `attributes.<field>`")),
             ("exclude=id, type", &format!("`exclude` names ` type`; it takes {keys} and `attributes.<field>`")),

@@ -186,14 +186,21 @@ fn who_asks_not_to_be_tracked_is_left_out_if_so_configured() {
 
 #[test]
 fn the_script_is_small_and_kept() {
-    let server = start(&[]);
-    let script = server.as_token("").get("/v2/analytics/script.js").expect(200);
-    assert!(script.text.len() < 1024, "{} bytes", script.text.len());
-    assert!(!script.text.contains("cookie") && !script.text.contains("localStorage"));
-    assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
-    assert_eq!(script.header("cache-control"), Some("public, max-age=86400"));
-    let tag = script.header("etag").unwrap();
-    server.as_token("").raw("GET", "/v2/analytics/script.js", &[("if-none-match", tag)], b"").expect(304);
+    for arguments in [&[][..], &["--analytics-do-not-track"]] {
+        let server = start(arguments);
+        let script = server.as_token("").get("/v2/analytics/script.js").expect(200);
+        assert!(script.text.len() < 1024, "{} bytes", script.text.len());
+        assert!(!script.text.contains("cookie") && !script.text.contains("localStorage"));
+        assert_eq!(script.header("content-type"), Some("text/javascript; charset=utf-8"));
+        assert_eq!(script.header("cache-control"), Some("public, max-age=86400"));
+        let tag = script.header("etag").unwrap();
+        let kept =
+            server.as_token("").raw("GET", "/v2/analytics/script.js", &[("if-none-match", tag)], b"").expect(304);
+        let sent = send(&server, "https://a.example/", &[]).expect(202);
+        for reply in [&script, &kept, &sent] {
+            assert_eq!(reply.header("set-cookie"), None);
+        }
+    }
 }
 
 #[test]

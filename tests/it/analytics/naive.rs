@@ -6,7 +6,7 @@ use bindery::analytics::Report;
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use super::{AGENTS, DAY, Seen};
+use super::{DAY, Seen};
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -42,12 +42,25 @@ impl Asked {
 
     fn views<'a>(&self, all: &'a [Seen]) -> Vec<&'a Seen> {
         let here = |seen: &&Seen| self.site.as_ref().is_none_or(|site| *site == seen.site);
-        all.iter().filter(here).filter(|seen| self.has(seen.at)).collect()
+        all.iter().filter(here).filter(|seen| self.has(seen.at) && !seen.is_gone).collect()
     }
 
     fn sessions(&self, all: &[Seen]) -> Vec<Session> {
         let here = |session: &Session| self.site.as_ref().is_none_or(|site| *site == session.site);
         sessions(all).into_iter().filter(here).filter(|session| self.has(session.views[0])).collect()
+    }
+}
+
+/// Deletes a site's pageviews of some days and the sessions that began on them.
+pub(crate) fn delete(all: &mut [Seen], site: &str, days: std::ops::RangeInclusive<NaiveDate>) {
+    let gone: BTreeSet<_> = sessions(all)
+        .into_iter()
+        .filter(|session| session.site == site && days.contains(&date(session.views[0])))
+        .flat_map(|session| session.views.into_iter().map(move |at| (session.who.clone(), at)))
+        .collect();
+    for seen in all.iter_mut().filter(|seen| seen.site == site) {
+        seen.is_gone |= days.contains(&date(seen.at));
+        seen.is_of_gone_session |= gone.contains(&(seen.who.clone(), seen.at));
     }
 }
 
@@ -59,7 +72,8 @@ pub(crate) fn date(at: i64) -> NaiveDate {
     time(at).date_naive()
 }
 
-/// All sessions. The list is in the order of arrival; sorting is stable.
+/// All sessions but those that were deleted, which end where they were. The list is in the order of arrival; sorting is
+/// stable.
 fn sessions(all: &[Seen]) -> Vec<Session> {
     let mut by_visitor: BTreeMap<(&String, &(String, usize)), Vec<&Seen>> = BTreeMap::new();
     for seen in all {
@@ -70,6 +84,10 @@ fn sessions(all: &[Seen]) -> Vec<Session> {
         views.sort_by_key(|seen| seen.at);
         let mut last: Option<i64> = None;
         for seen in views {
+            if seen.is_of_gone_session {
+                last = None;
+                continue;
+            }
             if last.is_some_and(|last| seen.at - last <= 30 * 60 * 1000) {
                 sessions.last_mut().unwrap().views.push(seen.at);
             } else {
@@ -183,8 +201,8 @@ pub(crate) fn answer(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> 
             rows.sort_by_key(|row| std::cmp::Reverse(row["current"].as_u64().unwrap()));
             rows.into()
         }
-        Report::Devices => shares(&views, "device", |seen| AGENTS[seen.who.1].1.to_owned()),
-        Report::Browsers => shares(&views, "browser", |seen| AGENTS[seen.who.1].2.to_owned()),
+        Report::Devices => shares(&views, "device", |seen| seen.device.clone()),
+        Report::Browsers => shares(&views, "browser", |seen| seen.browser.clone()),
         Report::Countries => shares(&views, "country", |seen| seen.country.clone()),
         Report::VisitorsSeries => {
             let mut distinct: BTreeSet<(String, String, &(String, usize))> = BTreeSet::new();

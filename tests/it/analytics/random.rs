@@ -66,19 +66,19 @@ pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) 
         } else {
             start + random.below((days * DAY) as u64) as i64
         };
-        let (referrer, country) = (random.pick(&REFERRERS).1.to_owned(), "unknown".to_owned());
-        seen.push(Seen { at, site, who, path: format!("/{}", random.pick(&PATHS)), referrer, country });
+        let path = format!("/{}", random.pick(&PATHS));
+        seen.push(Seen::new(at, &site, who, &path));
     }
     seen.sort_by_key(|seen| seen.at);
     seen
 }
 
 /// Sends them one after the other; `between` is called now and then.
-fn send(
+pub(crate) fn send(
     counter: &mut Counter,
     seen: &mut [Seen],
     random: &mut Random,
-    mut between: impl FnMut(&mut Counter, &[Seen], &mut Random),
+    mut between: impl FnMut(&mut Counter, &mut [Seen], &mut Random),
 ) {
     for at in 0..seen.len() {
         let view = &mut seen[at];
@@ -101,7 +101,7 @@ fn send(
         let url = format!("https://{}{path}{slash}?query=1#part", view.site);
         counter.take(&url, sent, &view.who.0, view.who.1, country);
         if random.below(150) == 0 {
-            between(counter, &seen[..=at], random);
+            between(counter, &mut seen[..=at], random);
         }
     }
 }
@@ -137,14 +137,7 @@ fn a_session_that_goes_on_for_days_belongs_to_the_day_it_began() {
     let start = 20_000 * DAY;
     let mut random = Random(1);
     let mut seen: Vec<Seen> = (0..200)
-        .map(|step| Seen {
-            at: start + step * 29 * MINUTE,
-            site: SITES[0].to_owned(),
-            who: ("192.0.2.1".to_owned(), 0),
-            path: "/".to_owned(),
-            referrer: String::new(),
-            country: String::new(),
-        })
+        .map(|step| Seen::new(start + step * 29 * MINUTE, SITES[0], ("192.0.2.1".to_owned(), 0), "/"))
         .collect();
     let folder = tempfile::tempdir().unwrap();
     let mut counter = Counter::open(folder.path(), start);

@@ -250,6 +250,8 @@ fn rule_5_12_rich_text() {
         refused("rich-text", 1),
         refused("rich-text", json!({})),
         refused("rich-text", "x".repeat((1 << 20) + 1)),
+        // What is answered could not be sent back.
+        refused("rich-text", "a & b ".repeat(160_000)),
     ]);
     cases.push(kept("rich-text", "x".repeat(1 << 20)));
     check(&server, cases);

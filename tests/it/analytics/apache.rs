@@ -1,0 +1,202 @@
+//! A real access log, where `BINDERY_TEST_DATA` names a folder with it: every endpoint against the definitions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use bindery::analytics::Report;
+use chrono::{DateTime, NaiveDate, Utc};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::Value;
+
+use super::Seen;
+use super::naive::{Asked, answer, assert_same};
+use super::random::reports;
+use crate::support::Server;
+
+/// The site of the log, and one that is said to have its second half too.
+const SITES: [&str; 2] = ["semicomplete.com", "www.other.example"];
+
+/// A request of the log.
+struct Request {
+    at: DateTime<Utc>,
+    address: String,
+    user_agent: String,
+    target: String,
+    referrer: String,
+    method: String,
+    status: u64,
+}
+
+impl Request {
+    fn read(line: &str) -> Request {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| line[key].as_str().unwrap_or("-").to_owned();
+        Request {
+            at: text("timestamp").parse().unwrap(),
+            address: text("ip"),
+            user_agent: text("user_agent"),
+            target: text("path"),
+            referrer: text("referrer"),
+            method: text("method"),
+            status: line["status"].as_u64().unwrap(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let time = self.at.format("%d/%b/%Y:%H:%M:%S +0000");
+        let Request { address, user_agent, target, referrer, method, status, .. } = self;
+        format!("{address} - - [{time}] \"{method} {target} HTTP/1.1\" {status} 1 \"{referrer}\" \"{user_agent}\"\n")
+    }
+
+    /// The path, if the request is one of a page.
+    fn page(&self) -> Option<String> {
+        let path = self.target.split(['?', '#']).next().unwrap();
+        let name = path.rsplit('/').next().unwrap();
+        let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, extension)| extension);
+        let is_page = extension.is_none_or(|extension| ["", "html", "htm", "php"].contains(&extension));
+        let was_answered = (200..300).contains(&self.status) || self.status == 304;
+        let path = percent_decode_str(path).decode_utf8().map_or(path.to_owned(), |path| path.into_owned());
+        let path = if path.len() > 1 { path.strip_suffix('/').unwrap_or(&path).to_owned() } else { path };
+        (self.method == "GET" && was_answered && is_page).then_some(path)
+    }
+
+    fn referrer(&self, site: &str) -> String {
+        let rest = self.referrer.strip_prefix("http://").or_else(|| self.referrer.strip_prefix("https://"));
+        let host = rest.unwrap_or_default().split(['/', '?', '#', ':']).next().unwrap().to_lowercase();
+        let plain = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
+        // Some are of letters that are not UTF-8, which the log shows as numbers of bytes.
+        let is_host = !host.is_empty() && !host.contains('\\') && plain(&host) != plain(site);
+        if is_host { plain(&host) } else { "direct".to_owned() }
+    }
+}
+
+/// What the server says of each user agent alone: device and browser; nothing of robots. Each has a day of its own.
+fn agents(server: &Server, requests: &[Request]) -> HashMap<String, (String, String)> {
+    let mut agents: Vec<&String> = requests.iter().map(|request| &request.user_agent).collect();
+    agents.sort();
+    agents.dedup();
+    let day = |number: usize| NaiveDate::from_ymd_opt(2000, 1, 1).unwrap() + chrono::TimeDelta::days(number as i64);
+    let line = |(number, agent): (usize, &&String)| {
+        format!(
+            "192.0.2.1 - - [{}:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"{agent}\"\n",
+            day(number).format("%d/%b/%Y")
+        )
+    };
+    import(server, "agents.example", &agents.iter().enumerate().map(line).collect::<String>());
+    let said = agents.into_iter().enumerate().filter_map(|(number, agent)| {
+        let ask = |name: &str, key: &str| {
+            let (day, site) = (day(number), "agents.example");
+            let rows = get(server, &format!("demographics/{name}?start={day}&end={day}&site={site}"));
+            Some(rows.as_array().unwrap().first()?[key].as_str().unwrap().to_owned())
+        };
+        Some((agent.clone(), (ask("devices", "device")?, ask("browsers", "browser")?)))
+    });
+    said.collect()
+}
+
+fn import(server: &Server, site: &str, log: &str) -> Value {
+    let path = format!("/v2/analytics/import?site={site}");
+    server.raw("POST", &path, &[("content-type", "text/plain")], log.as_bytes()).expect(200).json()
+}
+
+fn get(server: &Server, path: &str) -> Value {
+    server.get(&format!("/v2/analytics/{path}")).expect(200).json()
+}
+
+fn path_of(report: &Report) -> String {
+    match report {
+        Report::Summary => "summary".to_owned(),
+        Report::Live => "live".to_owned(),
+        Report::Visitors => "visitors".to_owned(),
+        Report::VisitorsTrends => "visitors/trends".to_owned(),
+        Report::Sessions => "sessions".to_owned(),
+        Report::AverageDuration => "sessions/average-duration".to_owned(),
+        Report::Pageviews => "pageviews".to_owned(),
+        Report::Pages => "pages".to_owned(),
+        Report::Page(path) => format!("pages/{}", utf8_percent_encode(path, NON_ALPHANUMERIC)),
+        Report::Referrers => "referrers".to_owned(),
+        Report::ReferrersTrends => "referrers/trends".to_owned(),
+        Report::Devices => "demographics/devices".to_owned(),
+        Report::Browsers => "demographics/browsers".to_owned(),
+        Report::Countries => "demographics/countries".to_owned(),
+        Report::VisitorsSeries => "timeseries/visitors".to_owned(),
+        Report::PageviewsSeries => "timeseries/pageviews".to_owned(),
+        Report::SessionsSeries => "timeseries/sessions".to_owned(),
+    }
+}
+
+/// The pageviews of the log as they are to be counted of a site.
+fn pageviews(requests: &[Request], site: &str, agents: &HashMap<String, (String, String)>) -> Vec<Seen> {
+    let mut numbers: BTreeMap<&String, usize> = BTreeMap::new();
+    let views = requests.iter().filter_map(|request| {
+        let (path, (device, browser)) = (request.page()?, agents.get(&request.user_agent)?);
+        let next = numbers.len();
+        let number = *numbers.entry(&request.user_agent).or_insert(next);
+        let seen = Seen::new(request.at.timestamp_millis(), site, (request.address.clone(), 0), &path);
+        let (device, browser, referrer) = (device.clone(), browser.clone(), request.referrer(site));
+        Some(Seen { who: (request.address.clone(), number), device, browser, referrer, ..seen })
+    });
+    views.collect()
+}
+
+#[test]
+fn a_real_log_is_counted_by_the_definitions() {
+    let Some(folder) = std::env::var_os("BINDERY_TEST_DATA").map(PathBuf::from) else {
+        let _ = writeln!(std::io::stderr(), "the real access log is skipped: BINDERY_TEST_DATA names no folder");
+        return;
+    };
+    let packed = std::fs::read(folder.join("events-apache.ndjson.zst")).unwrap();
+    let text = String::from_utf8(zstd::decode_all(&packed[..]).unwrap()).unwrap();
+    let requests: Vec<Request> = text.lines().map(Request::read).collect();
+    assert_eq!(requests.len(), 10_000);
+    let server = Server::start();
+    let agents = agents(&server, &requests);
+    let halves = [&requests[..], &requests[requests.len() / 2..]];
+    let mut seen = Vec::new();
+    for (site, requests) in SITES.into_iter().zip(halves) {
+        let views = pageviews(requests, site, &agents);
+        let outcome = import(&server, site, &requests.iter().map(Request::line).collect::<String>());
+        assert_eq!((&outcome["lines"], &outcome["bad"]), (&requests.len().into(), &0.into()));
+        assert_eq!(outcome["added"], views.len(), "{site}");
+        seen.extend(views);
+    }
+    let day = |month, day| NaiveDate::from_ymd_opt(2015, month, day).unwrap();
+    let periods = [
+        (day(5, 17), day(5, 17)),
+        (day(5, 18), day(5, 18)),
+        (day(5, 20), day(5, 20)),
+        (day(5, 18), day(5, 19)),
+        (day(5, 19), day(5, 20)),
+        (day(5, 17), day(5, 20)),
+        (day(5, 20), day(5, 25)),
+        (day(5, 21), day(5, 24)),
+        (day(5, 1), day(5, 31)),
+        (day(4, 30), day(6, 1)),
+        (day(6, 1), day(6, 30)),
+    ];
+    let top = get(&server, "pages?start=2015-05-01&end=2015-05-31&limit=5");
+    let top = top.as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()[1..].to_owned());
+    let reports: Vec<Report> = reports().into_iter().chain(top.map(Report::Page)).collect();
+    let now = Utc::now().timestamp_millis();
+    for (number, (start, end)) in periods.into_iter().enumerate() {
+        for (turn, site) in [None, Some(SITES[0]), Some(SITES[1])].into_iter().enumerate() {
+            for more in 0..2 {
+                let turn = number + turn + 2 * more;
+                let interval = ["hour", "day", "week", "month"][turn % 4];
+                let limit = [1, 7, 10, 1_000][turn % 4];
+                let asked = Asked { site: site.map(str::to_owned), start, end, interval, limit };
+                // The second time only what depends on the interval or the limit.
+                for report in reports.iter().filter(|report| more == 0 || has_choice(report)) {
+                    let path = format!("{}?{}", path_of(report), asked.query());
+                    assert_same(&get(&server, &path), &answer(report, &asked, &seen, now), &path);
+                }
+            }
+        }
+    }
+}
+
+fn has_choice(report: &Report) -> bool {
+    use Report::{Pages, PageviewsSeries, Referrers, SessionsSeries, VisitorsSeries};
+    matches!(report, Pages | Referrers | VisitorsSeries | PageviewsSeries | SessionsSeries)
+}
