@@ -143,6 +143,26 @@ impl Segment {
         })
     }
 
+    /// Whether both have the same terms, and each the same documents in both.
+    pub(crate) fn is_same(&self, other: &Segment) -> Result<bool, Error> {
+        if self.terms.terms().num_terms() != other.terms.terms().num_terms() {
+            return Ok(false);
+        }
+        let mut own = self.terms.terms().stream().map_err(Error::io(&self.path))?;
+        let mut others = other.terms.terms().stream().map_err(Error::io(&other.path))?;
+        let (mut own_documents, mut other_documents) = (Vec::new(), Vec::new());
+        while own.advance() && others.advance() {
+            own_documents.clear();
+            other_documents.clear();
+            self.each(&Term(own.value().clone()), &mut |document| own_documents.push(document))?;
+            other.each(&Term(others.value().clone()), &mut |document| other_documents.push(document))?;
+            if own.key() != others.key() || own_documents != other_documents {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Checks every checksum.
     pub(crate) fn verify(&self) -> Result<(), Error> {
         for path in paths(&self.index) {

@@ -191,6 +191,30 @@ fn an_unlinked_run_goes_on_answering() {
 }
 
 #[test]
+fn terms_that_are_not_those_of_the_columns_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |text: &str| Value::Text(text.into());
+    let list = |element: &str| Value::List(vec!["x".into(), element.into()]);
+    let right = vec![vec![(0, text("one"))], vec![(0, text("two")), (6, list("y"))]];
+    let wrong = [
+        vec![vec![(0, text("one"))], vec![(0, text("TWO")), (6, list("y"))]],
+        vec![vec![(0, text("two"))], vec![(0, text("one")), (6, list("y"))]],
+        vec![vec![(0, text("one"))], vec![(0, text("two")), (6, list("z"))]],
+        vec![vec![(0, text("one"))], vec![(0, text("two"))]],
+        vec![vec![(0, text("one")), (6, list("y"))], vec![(0, text("two")), (6, list("y"))]],
+    ];
+    for (place, wrong) in wrong.iter().enumerate() {
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(format!("{name}{place}")));
+        DiskRun::build(&a, &documents(0, &right)).unwrap().verify().unwrap();
+        drop(DiskRun::build(&b, &documents(0, wrong)).unwrap());
+        fs::copy(b.join("columns"), a.join("columns")).unwrap();
+        let error = DiskRun::open(&a).unwrap().verify().unwrap_err();
+        assert!(error.to_string().ends_with("its terms are not those of its columns"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), (place + 1) * 2, "nothing is left behind");
+    }
+}
+
+#[test]
 fn cut_or_changed_runs_never_panic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
