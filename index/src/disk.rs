@@ -33,6 +33,9 @@ impl std::fmt::Debug for DiskRun {
     }
 }
 
+/// What the name of a folder ends in that a run is compared with; it is of use as long as the run is.
+pub(crate) const VERIFYING: &str = ".verify";
+
 /// A run that goes into a merger, and which of its documents do.
 pub(crate) type Input = (Arc<DiskRun>, Arc<Bitmap>);
 
@@ -126,7 +129,9 @@ impl DiskRun {
     pub(crate) fn verify(&self) -> Result<(), Error> {
         self.columns.verify()?;
         self.segment.verify()?;
-        let folder = self.folder.with_extension("verify");
+        let mut folder = self.folder.clone().into_os_string();
+        folder.push(VERIFYING);
+        let folder = PathBuf::from(folder);
         create(&folder)?;
         Segment::write(&folder, self.len(), |writer| {
             for of_one_column in self.columns.all().chunk_by(|a, b| a.id == b.id) {

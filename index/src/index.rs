@@ -140,7 +140,7 @@ impl Index {
         Snapshot { shared: Arc::clone(&self.shared), state: self.shared.current() }
     }
 
-    /// Checks every file of the index against its checksums.
+    /// Checks every file of the index against its checksums, and the terms of each run against its columns.
     pub fn verify(&self) -> Result<(), Error> {
         let state = self.shared.current();
         for (_, run) in state.parts.iter().flat_map(|part| part.runs.iter()) {

@@ -13,7 +13,7 @@ use super::slots::{SLOTS, SlotFile};
 use super::store::{RUN, Store, Stored, folder};
 use super::{Published, Shared};
 use crate::apply::Frozen;
-use crate::disk::sync_folder;
+use crate::disk::{VERIFYING, sync_folder};
 use crate::error::Error;
 use crate::manifest::{Entry, Manifest};
 use crate::run::Run;
@@ -195,7 +195,12 @@ fn remove_unneeded_of(folder: &Path, store: Option<&Store>, entry: Option<&Entry
     let listed = list(folder);
     let in_use = store.map(Store::runs_in_use).unwrap_or_default();
     for name in listed {
-        let is_needed = match name.strip_prefix(RUN).and_then(|number| number.parse::<u32>().ok()) {
+        let number = |name: &str| name.strip_prefix(RUN).and_then(|number| number.parse::<u32>().ok());
+        // Somebody compares that run at the moment.
+        if name.strip_suffix(VERIFYING).and_then(number).is_some_and(|run| in_use.contains(&run)) {
+            continue;
+        }
+        let is_needed = match number(&name) {
             Some(run) => {
                 let is_named = entry.is_some_and(|entry| entry.runs.iter().any(|(_, runs)| runs.contains(&run)));
                 if !is_named
