@@ -227,6 +227,42 @@ async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then(
     content.close();
 }
 
+#[tokio::test]
+async fn an_import_goes_on_under_a_blueprint_that_is_changed_meanwhile() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let related = |slug: &str| with(field(slug, "reference"), "settings", json!({ "blueprint": "notes" }));
+    content
+        .create_blueprint(&access(), &body(&[field("gone", "text"), related("to"), field("n", "text")]), None)
+        .await
+        .unwrap();
+    let mut import = content.import(&access(), "notes", "").unwrap();
+    let mut answers = Vec::new();
+    // The first lines wait for the last; the change comes between groups that are being prepared.
+    for n in 0..2000 {
+        if n == 1000 {
+            put(&content, &[related("to"), field("n", "slug")]).await.unwrap();
+        }
+        let mut attributes =
+            json!({ "n": format!("n{n}"), "to": if n % 100 == 0 { json!("k1999") } else { Value::Null } });
+        if n == 300 {
+            attributes["gone"] = json!("what no field takes any more");
+        }
+        let line = json!({ "key": format!("k{n}"), "attributes": attributes }).to_string();
+        answers.extend(import.push(line.as_bytes()).await.unwrap());
+    }
+    answers.extend(import.finish().await.unwrap());
+    answers.sort_by_key(|answer| answer.index);
+    assert_eq!(answers.iter().map(|answer| answer.index).collect::<Vec<_>>(), (0..2000).collect::<Vec<_>>());
+    // The line waited, so it met the changed blueprint, which has no such field.
+    let failed: Vec<u64> = answers.iter().filter(|answer| answer.result.is_err()).map(|answer| answer.index).collect();
+    assert_eq!(failed, [300]);
+    assert_eq!(total(&content, ""), 1999);
+    assert_eq!(total(&content, "filter[to][null]=false"), 19);
+    assert_eq!(total(&content, "filter[n][starts_with]=n1"), 1111);
+    content.close();
+}
+
 fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
