@@ -37,11 +37,9 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tantivy", &[]),
 ];
 
-/// Beyond this a file is to be split; tables of cases may be longer. Files of more lines are listed with the reason.
+/// Beyond this a file is to be split; tables of cases may be longer.
 const MAX_LINES: usize = 400;
 const MAX_TEST_LINES: usize = 700;
-const LONG_FILES: &[(&str, &str)] =
-    &[("src/content/decide.rs", "every rule that depends on the state, on the one thread that may decide it")];
 
 #[test]
 fn dependencies_point_one_way() {
@@ -102,16 +100,10 @@ fn files_say_what_they_own_and_stay_short() {
             faults.push(format!("{path}: a module `foo` is `foo.rs` with its parts in `foo/`"));
         }
         let lines = text.lines().count();
-        let is_known = LONG_FILES.iter().any(|(name, _)| *name == path);
         let is_test = path.starts_with("tests/") || path.contains("/tests");
         let most = if is_test { MAX_TEST_LINES } else { MAX_LINES };
-        if lines > most && !is_known {
-            faults.push(format!("{path}: {lines} lines; split it at {most}, or list it with a reason"));
-        }
-    }
-    for (path, _) in LONG_FILES {
-        if !root().join(path).exists() {
-            faults.push(format!("{path}: is listed as long, but is not there"));
+        if lines > most {
+            faults.push(format!("{path}: {lines} lines; split it at {most}"));
         }
     }
     none(&faults);

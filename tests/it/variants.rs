@@ -221,3 +221,42 @@ fn rule_3_3_variants_that_come_and_go() {
     }
     put(json!([{ "name": "A", "slug": "a".repeat(35), "default": true }]), "").expect(200);
 }
+
+#[test]
+fn rule_5_10_what_a_field_holds_in_any_variant_may_be_sent_in_all() {
+    let server = Server::start();
+    let relation = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind, "settings": { "blueprint": "pages" } });
+    let body = json!({
+        "name": "Pages", "slug": "pages",
+        "variants": [{ "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de" }],
+        "fields": [relation("one", "reference"), relation("other", "reference"), relation("many", "references")],
+    });
+    server.post("/v2/blueprints", &body).expect(201);
+    let gone = server.create("pages", json!({}));
+    let page = server.create("pages", json!({ "one": gone, "many": [gone] }));
+    server.delete(&format!("/v2/resources/pages/{gone}")).expect(204);
+    let path = format!("/v2/resources/pages/{page}?variant=de");
+    let mut faults = Faults::default();
+    for (attributes, keys) in [
+        (json!({ "other": gone }), vec!["other"]),
+        (json!({ "one": gone, "other": gone, "many": [gone] }), vec!["other"]),
+        (json!({ "one": gone, "many": [page, gone] }), vec![]),
+    ] {
+        let reply = server.patch(&path, &json!({ "attributes": attributes }));
+        faults.same(&attributes.to_string(), reply.status, if keys.is_empty() { 200 } else { 422 });
+        faults.same(&attributes.to_string(), reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+    }
+    // It holds as long as one variant holds it.
+    let english = format!("/v2/resources/pages/{page}");
+    server.patch(&english, &json!({ "attributes": { "one": null } })).expect(200);
+    server.patch(&english, &json!({ "attributes": { "one": gone } })).expect(200);
+    for path in [&english, &path] {
+        server.patch(path, &json!({ "attributes": { "one": null } })).expect(200);
+    }
+    faults.same(
+        "nobody holds it",
+        server.patch(&english, &json!({ "attributes": { "one": gone } })).fault_keys(),
+        vec!["one".to_owned()],
+    );
+    faults.none();
+}

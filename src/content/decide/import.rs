@@ -54,13 +54,26 @@ impl Decider<'_, '_> {
         let mut outcomes = BTreeMap::new();
         let mut open: Vec<usize> = (0..items.len()).collect();
         loop {
-            let failed = self.try_together(items, &open, &users, &mut outcomes);
+            let mut failed = self.try_together(items, &open, &users, &mut outcomes);
+            if failed.len() == open.len() {
+                // One may stand in the way of another that it relates to.
+                let done = self.try_alone(items, &open);
+                failed.retain(|place, _| !done.contains_key(place));
+                outcomes.extend(done);
+            }
             if failed.is_empty() || failed.len() == open.len() {
                 outcomes.extend(failed.into_iter().map(|(place, error)| (place, ItemOutcome::Failed(error))));
                 return outcomes.into_values().collect();
             }
             open.retain(|place| failed.contains_key(place));
         }
+    }
+
+    /// Decides the open items in their order with nothing promised. Returns those that pass.
+    fn try_alone(&mut self, items: &[Item], open: &[usize]) -> BTreeMap<usize, ItemOutcome> {
+        self.promised.clear();
+        let decided = open.iter().map(|place| (*place, self.decide(items[*place].clone())));
+        decided.filter(|(_, outcome)| !matches!(outcome, ItemOutcome::Failed(_))).collect()
     }
 
     /// Decides the open items in their order, each promised to all the others. Puts those that pass among the outcomes

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{NOTES, answers, notes};
+use crate::oracle::random::Random;
 use crate::support::{Faults, Server};
 
 /// An import in one transaction under a key, or a streamed one.
@@ -95,6 +96,11 @@ fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
             &["a: u", "b", "z: parent", "self"],
         ),
         (
+            "a line in the way of one that it relates to",
+            vec![line("a", Some("x"), &["b"]), line("b", Some("x"), &[])],
+            &["a: u", "b"],
+        ),
+        (
             "another line brings the same key",
             vec![line("a", None, &["b"]), line("b", None, &["nowhere"]), line("b", None, &["a"])],
             &["a", "b: parent", "b"],
@@ -139,6 +145,56 @@ fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
                 || format!("{what}: {again:?}"),
             );
             assert_whole(&server, &mut faults, &what);
+        }
+    }
+    faults.none();
+}
+
+#[test]
+fn rule_6_random_lines_leave_a_whole_that_another_run_does_not_change() {
+    let mut faults = Faults::default();
+    for once in [false, true] {
+        let server = Server::start();
+        notes(&server);
+        server.create("notes", json!({ "t": "first", "u": "taken" }));
+        for seed in 0..60 {
+            let mut random = Random::new(seed);
+            let key = |n: usize| format!("{seed}-{n}");
+            let lines: Vec<Value> = (0..3 + random.below(8))
+                .map(|n| {
+                    let unique = match random.below(6) {
+                        0 => Some("taken".to_owned()),
+                        1 | 2 => Some(format!("{seed}-{}", random.below(3))),
+                        _ => None,
+                    };
+                    let count = random.below(3);
+                    // The last two keys of ten are brought by few, the eleventh by none.
+                    let targets: Vec<String> =
+                        (0..count).map(|_| key(random.below(if seed % 2 == 0 { 8 } else { 11 }))).collect();
+                    let mut names: Vec<&str> = targets.iter().map(String::as_str).collect();
+                    names.dedup();
+                    line(&key(if random.chance(90) { n } else { 0 }), unique.as_deref(), &names)
+                })
+                .collect();
+            let name = |part: &str| once.then(|| format!("{seed}-{part}"));
+            let what = format!("seed {seed}, once {once}");
+            let answers = run(&server, name("a").as_deref(), &lines);
+            assert_whole(&server, &mut faults, &what);
+            let ids: Vec<&str> = answers.iter().filter_map(|answer| answer["id"].as_str()).collect();
+            for id in &ids {
+                faults.check(server.get(&format!("/v2/resources/notes/{id}")).status == 200, || {
+                    format!("{what}: no {id}")
+                });
+            }
+            // No two lines of one key, so that the second run finds what the first one left.
+            let mut keys: Vec<&Value> = lines.iter().map(|line| &line["key"]).collect();
+            keys.sort_by_key(|key| key.to_string());
+            keys.dedup();
+            if keys.len() == lines.len() {
+                let again = run(&server, name("b").as_deref(), &lines);
+                let passed = |answers: &[Value]| answers.iter().map(|answer| answer["id"].clone()).collect::<Vec<_>>();
+                faults.same(&what, passed(&again), passed(&answers));
+            }
         }
     }
     faults.none();

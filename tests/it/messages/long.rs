@@ -45,7 +45,7 @@ fn rule_1_5_what_was_sent_is_cut_to_a_hundred_characters() {
         format!("{notes}?fallback={long}"),
         format!("{notes}?fields={long}"),
         format!("{notes}?exclude=attributes.{long}"),
-        format!("{notes}?filter{long}"),
+        format!("{notes}?filter[{long}"),
         format!("{notes}?filter[{long}]=1"),
         format!("{notes}?filter[text][{long}]=1"),
         format!("{notes}?filter[text][null]={long}"),
@@ -102,7 +102,6 @@ fn bodies(long: &str, note: &str) -> Vec<(&'static str, String, Value)> {
         settings("money", json!({ "default_currency": long })),
         settings("duration", json!({ "unit": long })),
         settings("reference", json!({ "blueprint": long })),
-        settings("user", json!({ "role": format!("{long} x") })),
     ];
     let mut bodies: Vec<(&str, String, Value)> =
         blueprints.into_iter().map(|body| ("POST", "/v2/blueprints".to_owned(), body)).collect();

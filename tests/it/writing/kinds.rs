@@ -1,9 +1,9 @@
 //! Unique fields, singular and read-only blueprints (`API.md` 2.3, 2.4).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::DATE;
-use crate::support::{Faults, Server};
+use crate::support::{ADMIN, Faults, Server};
 
 #[test]
 fn rule_5_13_unique() {
@@ -93,4 +93,41 @@ fn rule_5_8_readonly_takes_every_call() {
     server.patch(&path, &json!({ "attributes": { "text": "b" }, "published_at": null })).expect(200);
     server.put(&path, &json!({ "attributes": { "text": "c" }, "published_at": DATE })).expect(200);
     server.delete(&path).expect(204);
+}
+
+#[test]
+fn rule_5_13_items_of_one_request_see_the_values_that_those_before_them_left() {
+    let server = Server::start();
+    server.blueprint("pages", json!([{ "name": "Slug", "slug": "slug", "type": "slug", "unique": true }]));
+    let create = |slugs: &[&str]| {
+        let resources: Vec<Value> = slugs.iter().map(|slug| json!({ "attributes": { "slug": slug } })).collect();
+        server.post("/v2/resources/pages/bulk", &json!({ "resources": resources }))
+    };
+    let made = create(&["a", "b", "a", "c"]).expect(207).json();
+    assert_eq!(made["data"]["failed"][0]["index"], 2, "{made}");
+    assert_eq!((&made["meta"]["created"], &made["meta"]["failed"]), (&json!(3), &json!(1)));
+    let ids: Vec<&str> =
+        made["data"]["created"].as_array().unwrap().iter().map(|done| done["id"].as_str().unwrap()).collect();
+    let update = |changes: &[(&str, &str)]| {
+        let updates: Vec<Value> =
+            changes.iter().map(|(id, slug)| json!({ "id": id, "attributes": { "slug": slug } })).collect();
+        let reply = server.patch("/v2/resources/pages/bulk", &json!({ "updates": updates })).json();
+        let failed = reply["data"]["failed"].as_array().unwrap().iter();
+        failed.map(|failed| failed["index"].as_u64().unwrap()).collect::<Vec<u64>>()
+    };
+    let [a, b, c] = [ids[0], ids[1], ids[2]];
+    let mut faults = Faults::default();
+    for (changes, failed) in [
+        (vec![(a, "b"), (b, "a")], vec![0, 1]),
+        (vec![(a, "x"), (b, "a"), (a, "b")], vec![]),
+        (vec![(a, "a"), (b, "y"), (a, "a")], vec![0]),
+        (vec![(c, "z"), (c, "c"), (b, "z")], vec![]),
+    ] {
+        faults.same(&format!("{changes:?}"), update(&changes), failed);
+    }
+    // What a deleted one held is free, also for a draft.
+    server.as_token(ADMIN).send("DELETE", "/v2/resources/pages/bulk", Some(&json!({ "ids": [a] }))).expect(200);
+    faults.same("after it is deleted", create(&["a"]).status, 201);
+    faults.same("twice", create(&["a"]).status, 207);
+    faults.none();
 }
