@@ -150,6 +150,7 @@ async fn what_the_changed_blueprint_would_refuse_is_refused_while_all_else_goes_
 
     // It goes on when the server is back.
     let content = open(temp.path());
+    content.resume_changes();
     let blueprint = settled(&content).await;
     assert_eq!(blueprint.fields.len(), 4);
     assert_eq!(total(&content, "filter[t][contains]=3"), 1);
@@ -224,6 +225,43 @@ async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then(
     assert_eq!(total(&content, "search=1999"), 1);
     let findings = content.verify().unwrap();
     assert_eq!(findings.fault_count, 0, "{:?}", findings.faults);
+    content.close();
+}
+
+#[tokio::test]
+async fn what_becomes_unique_is_found_in_any_form_before_it_is_claimed() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let unique = |slug: &str, kind: &str| with(field(slug, kind), "unique", json!(true));
+    let before = [field("at", "datetime"), field("n", "number"), field("day", "date"), field("t", "text")];
+    content.create_blueprint(&access(), &body(&before), None).await.unwrap();
+    let held = json!({ "at": "2026-01-01T10:00:00+02:00", "n": 0.000002, "day": "2026-01-01", "t": "x" });
+    let first = create(&content, held.clone()).await.unwrap();
+    begin(&content, &[unique("at", "text"), unique("n", "number"), unique("day", "slug"), unique("t", "link")]).await;
+    for (slug, value) in held.as_object().unwrap() {
+        let attributes = json!({ slug.as_str(): value });
+        assert_eq!(refused(create(&content, attributes).await), [slug.as_str()], "{slug}");
+    }
+    // The same instant in another form is another text.
+    create(&content, json!({ "at": "2026-01-01T08:00:00Z" })).await.unwrap();
+    let id = content.write(&access(), Ability::Delete, "notes", "").unwrap().target(&first).unwrap();
+    content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(id, Etags::Any).await.unwrap();
+    create(&content, json!({ "n": 0.000002 })).await.unwrap();
+    content.close();
+}
+
+#[tokio::test]
+async fn a_blueprint_that_is_about_to_be_related_to_is_not_deleted() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let other = json!({ "name": "Other", "slug": "other", "fields": [] }).to_string();
+    content.create_blueprint(&access(), other.as_bytes(), None).await.unwrap();
+    content.create_blueprint(&access(), &body(&[field("t", "text")]), None).await.unwrap();
+    create(&content, json!({ "t": "x" })).await.unwrap();
+    let relation = with(field("to", "reference"), "settings", json!({ "blueprint": "other" }));
+    begin(&content, &[field("t", "rich-text"), relation]).await;
+    assert_eq!(content.delete_blueprint(&access(), "other", "").await.err().unwrap().code, Code::Conflict);
+    content.delete_blueprint(&access(), "other", "force=true").await.unwrap();
     content.close();
 }
 
