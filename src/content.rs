@@ -170,9 +170,6 @@ impl Content {
             .name("committer".to_owned())
             .spawn(move || committer.run(&jobs))
             .map_err(|error| folder_error(folder, &error))?;
-        for pending in begun.into_values() {
-            changes.start(pending, None);
-        }
         let shared = Shared {
             cell,
             store,
@@ -189,6 +186,21 @@ impl Content {
             _lock: lock,
         };
         Ok(Content { shared: Arc::new(shared) })
+    }
+
+    /// Goes on with the changes of blueprints that were begun before the last end. For a server; who looks at a folder
+    /// leaves them begun.
+    pub fn resume_changes(&self) {
+        for collection in self.state().blueprints.values() {
+            if let Some(pending) = &collection.pending {
+                self.shared.changes.start(Arc::clone(pending), None);
+            }
+        }
+    }
+
+    /// Has changes of blueprints that are under way end soon, their callers answered: they go on at the next start.
+    pub fn leave_changes(&self) {
+        self.shared.changes.begin_stop();
     }
 
     /// Whether the folder held nothing when it was opened.
@@ -255,6 +267,13 @@ impl Content {
             Err(TrySendError::Full(_)) => Err(overloaded("too many writes are waiting")),
             Err(TrySendError::Disconnected(_)) => Err(Error::internal("the committer went away")),
         }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Ends the committer, which has a hand on the queue itself, where nobody closed the content.
+        self.queue.lock().take();
     }
 }
 

@@ -57,6 +57,14 @@ impl<'a> Evaluator<'a> {
         self.bits(&node)
     }
 
+    /// The same for what is asked this once: the answer is not kept.
+    pub(crate) fn select_once(&self, filter: &Filter) -> Result<Arc<Bitmap>, Error> {
+        match self.prepare(filter) {
+            Node::Primitive(primitive) if primitive.known.is_none() => self.scan(&primitive.test).map(Arc::new),
+            node => self.bits(&node),
+        }
+    }
+
     fn prepare(&self, filter: &Filter) -> Node {
         match filter {
             Filter::All => Node::All,

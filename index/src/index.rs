@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use crate::apply::Writer;
 use crate::bitmap::Bitmap;
@@ -21,7 +21,7 @@ use crate::state::{Pins, State};
 
 /// One index. Cheap to clone; clones are the same index.
 ///
-/// One thread at a time calls [`Index::apply`] and [`Index::set_schema`]; any number take snapshots.
+/// One thread at a time calls [`Index::apply`], [`Index::fill`] and [`Index::set_schema`]; any number take snapshots.
 #[derive(Clone)]
 pub struct Index {
     pub(crate) shared: Arc<Shared>,
@@ -115,15 +115,17 @@ impl Index {
         self.write(changes, Recorded::No);
     }
 
+    /// Blocks as long as [`Index::apply`] would.
+    pub fn wait_for_room(&self) {
+        drop(self.shared.lock_with_room());
+    }
+
     fn write(&self, changes: Vec<Change>, recorded: Recorded) {
         if changes.is_empty() {
             return;
         }
         let shared = &*self.shared;
-        let mut writer = shared.writer.lock();
-        while writer.frozen.len() >= shared.options.frozen_runs && !shared.unbounded.load(Ordering::Relaxed) {
-            shared.room.wait(&mut writer);
-        }
+        let mut writer = shared.lock_with_room();
         let waiting = writer.frozen.len();
         let changed = writer.apply(changes, shared);
         if recorded == Recorded::Yes {
@@ -170,6 +172,15 @@ impl Shared {
     /// The published state.
     pub(crate) fn current(&self) -> Arc<State> {
         Arc::clone(&self.state.read())
+    }
+
+    /// The writer, once few enough frozen runs wait to be written.
+    fn lock_with_room(&self) -> MutexGuard<'_, Writer> {
+        let mut writer = self.writer.lock();
+        while writer.frozen.len() >= self.options.frozen_runs && !self.unbounded.load(Ordering::Relaxed) {
+            self.room.wait(&mut writer);
+        }
+        writer
     }
 
     /// Makes the writer's state the published one.

@@ -9,7 +9,7 @@ use crate::evaluate::Evaluator;
 use crate::index::Shared;
 use crate::memory::Document;
 use crate::order::Sorter;
-use crate::query::{Hit, Hits, Query};
+use crate::query::{Filter, Hit, Hits, Query};
 use crate::schema::{ColumnId, Value, VariantNumber};
 use crate::state::State;
 
@@ -82,6 +82,18 @@ impl Snapshot {
     pub fn copy(&self, slot: u32, variant: VariantNumber) -> Option<u64> {
         let location = self.state.part(variant)?.locations.get(slot);
         location.is_copy().then_some(location.number)
+    }
+
+    /// A resource that the filter holds for and that is accepted. What the filter finds is not kept for others who ask.
+    pub fn find_once(
+        &self,
+        variant: VariantNumber,
+        filter: &Filter,
+        mut accept: impl FnMut(u128) -> bool,
+    ) -> Result<Option<u128>, Error> {
+        let found = Evaluator::new(&self.shared, &self.state, variant).select_once(filter)?;
+        let id = found.iter().map(|slot| self.state.rows.get(slot).id).find(|id| accept(*id));
+        Ok(id)
     }
 
     /// The columns in which a copy has other values than these; all others are null. For verification: what the runs

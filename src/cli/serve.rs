@@ -32,7 +32,13 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if is_first_start {
         greet(&content, &config, &format!("http://{address}")).await?;
     }
-    let stop = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
+    content.resume_changes();
+    let signal = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
+    let changing = content.clone();
+    let stop = async move {
+        signal.await;
+        changing.leave_changes();
+    };
     let app = App { config: Arc::new(config), content: content.clone(), analytics: analytics.clone() };
     let served = http::serve(listener, http::router(app), stop, STOP_GRACE).await;
     close_analytics(analytics).await?;

@@ -6,6 +6,7 @@
 //! that the changed blueprint would refuse is refused (`decide/successor.rs`), so what was looked at once stays right.
 //! A server that stops in the middle starts the comparison over.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -34,6 +35,8 @@ const FORMAT: u8 = 1;
 /// How many resources are carried through in one piece, and about how many bytes of them: writes wait for a piece.
 const PIECE_RESOURCES: usize = 256;
 const PIECE_BYTES: usize = 1 << 20;
+/// What a claim counts for, about.
+const CLAIM_BYTES: usize = 100;
 
 /// How often a long change tells how far it is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
@@ -95,7 +98,7 @@ impl Pending {
 
     /// Whether it has to look at the stored resources; else it can come into force at once.
     pub(crate) fn takes_time(&self, sanitizer: &Sanitizer) -> bool {
-        self.demands(sanitizer).concern_copies() || self.retypes()
+        self.demands(sanitizer).concern_copies()
     }
 
     /// Whether a field is re-typed.
@@ -163,7 +166,8 @@ impl Changes {
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         let run = move || {
-            let outcome = changes.run(&pending);
+            let run = catch_unwind(AssertUnwindSafe(|| changes.run(&pending)));
+            let outcome = run.unwrap_or_else(|_| changes.give_up(&pending));
             if let Err(error) = &outcome {
                 tracing::info!(blueprint = pending.current.slug, %error, "a change of a blueprint did not come into force");
             }
@@ -178,15 +182,26 @@ impl Changes {
         }
     }
 
-    /// Ends all threads. What they were at is started over at the next start.
-    pub(crate) fn stop(&self) {
+    /// Has all threads end soon. What they were at is started over at the next start.
+    pub(crate) fn begin_stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends all threads.
+    pub(crate) fn stop(&self) {
+        self.begin_stop();
         let threads = std::mem::take(&mut *self.threads.lock());
         for thread in threads {
             if thread.join().is_err() {
                 tracing::error!("a change of a blueprint ended with a panic; the next start takes it up again");
             }
         }
+    }
+
+    /// Drops a change that panicked.
+    fn give_up(&self, pending: &Pending) -> Result<Outcome> {
+        self.submit(Command::DropChange { blueprint: pending.current.number })?;
+        Err(Error::internal(format!("the change of the blueprint `{}` panicked", pending.current.slug)))
     }
 
     fn run(&self, pending: &Pending) -> Result<Outcome> {
@@ -241,7 +256,7 @@ impl Changes {
             let (id, _) = resource?;
             progress.tell(seen as u64)?;
             let Some(carried) = pending.carry(&self.store, demands.claimed(), id)? else { continue };
-            piece_bytes += carried.entry.as_ref().map_or(0, text_bytes);
+            piece_bytes += carried.entry.as_ref().map_or(0, text_bytes) + carried.claims.len() * CLAIM_BYTES;
             piece.push(carried);
             if piece.len() == PIECE_RESOURCES || piece_bytes > PIECE_BYTES {
                 self.submit_piece(pending, std::mem::take(&mut piece))?;
@@ -254,6 +269,10 @@ impl Changes {
     fn submit_piece(&self, pending: &Pending, piece: Vec<Carried>) -> Result<()> {
         if piece.is_empty() {
             return Ok(());
+        }
+        // Waited for here, not by the committer: writes go on meanwhile.
+        if let Some(collection) = self.cell.load().numbered(pending.current.number) {
+            collection.index.wait_for_room();
         }
         self.submit(Command::CarryChange { blueprint: pending.current.number, carried: piece }).map(|_| ())
     }
@@ -284,6 +303,7 @@ fn text_bytes(change: &bindery_index::Change) -> usize {
     values
         .map(|(_, value)| match value {
             bindery_index::Value::Text(text) | bindery_index::Value::Markup { text, .. } => text.len(),
+            bindery_index::Value::List(elements) => elements.iter().map(|element| element.len() + 8).sum(),
             _ => 8,
         })
         .sum()

@@ -62,6 +62,8 @@ pub(crate) struct Checkpointer {
     /// The number that the last checkpoint was started at.
     started_at: u64,
     last_start: Instant,
+    /// Whether the next is due as soon as anything has changed.
+    is_wanted: bool,
     progress: Arc<Progress>,
     pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
@@ -104,7 +106,13 @@ impl Checkpointer {
             base: AtomicU64::new(base),
             base_bytes: AtomicU64::new(base_bytes),
         });
-        Checkpointer { folder, store, started_at: checkpoint, last_start: Instant::now(), progress, pins, thread: None }
+        let (started_at, last_start, is_wanted) = (checkpoint, Instant::now(), false);
+        Checkpointer { folder, store, started_at, last_start, is_wanted, progress, pins, thread: None }
+    }
+
+    /// Asks for one soon: what was done last is dear to do again.
+    pub(crate) fn want(&mut self) {
+        self.is_wanted = true;
     }
 
     /// Starts a checkpoint if enough has been written since the last one, and cuts the log behind a finished one.
@@ -115,7 +123,7 @@ impl Checkpointer {
         self.cut_log(log);
         let is_changed = log.last() > self.started_at;
         let is_long = log.bytes_since(self.started_at) > CHECKPOINT_LOG_BYTES;
-        if is_changed && (is_long || self.last_start.elapsed() > CHECKPOINT_INTERVAL) {
+        if is_changed && (is_long || self.is_wanted || self.last_start.elapsed() > CHECKPOINT_INTERVAL) {
             let work = self.begin(log, indexes);
             let started = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || work.run());
             match started {
@@ -157,6 +165,7 @@ impl Checkpointer {
         self.wait();
         self.started_at = log.last();
         self.last_start = Instant::now();
+        self.is_wanted = false;
         self.progress.is_running.store(true, Ordering::SeqCst);
         let since_base = log.bytes_since(self.progress.base.load(Ordering::SeqCst));
         Work {

@@ -188,6 +188,9 @@ impl Committer {
         let result = durable.and_then(|superseded| {
             if !matches!(effect, StateEffect::Nothing) {
                 let lost = effect.lost();
+                if effect.fills_columns() {
+                    self.checkpointer.want();
+                }
                 effect.apply(&self.indexes, &self.cell, self.log.last());
                 self.sweeper.replaced(&state, Left { superseded, lost });
             }

@@ -290,6 +290,11 @@ impl<'a, 'b> Decider<'a, 'b> {
         for key in removes {
             self.working.remove(key);
         }
+        // Copies of variants that the blueprint no longer has go with the first change after it.
+        let known = self.blueprint.variant_numbers();
+        for (variant, number) in after.copies.extract_if(.., |(variant, _)| !known.contains(variant)) {
+            self.working.supersede(Key::Copy { blueprint, id, variant, number });
+        }
         for (key, value) in puts {
             self.working.put(key, value);
         }
@@ -353,7 +358,7 @@ fn singular(blueprint: &Blueprint, what: &str) -> Error {
     Error::new(Code::SingularResource, format!("`{slug}` is a singular blueprint with exactly one resource: {what}"))
 }
 
-fn decode_id(bytes: &[u8]) -> Result<ResourceId> {
+pub(crate) fn decode_id(bytes: &[u8]) -> Result<ResourceId> {
     let bytes: [u8; 16] = bytes.try_into().map_err(|_| Error::internal("a stored id of the wrong length"))?;
     Ok(ResourceId::from_u128(u128::from_be_bytes(bytes)))
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use crate::content::command::BlueprintPlan;
+use crate::content::command::{BlueprintPlan, Faults};
 use crate::content::decide::{related_blueprint, unique_text};
 use crate::content::read;
 use crate::content::record::Meta;
@@ -39,8 +39,9 @@ pub(crate) struct Demands<'a> {
     redirected: Vec<(usize, &'a Field)>,
     /// Fields that become unique: their places, and the numbers that their values are claimed under.
     claimed: Vec<(usize, u32)>,
-    /// Variants whose copies go, and whether they may go with what they hold.
+    /// Variants whose copies go.
     leaving: Vec<u16>,
+    /// Whether those may hold values.
     force: bool,
 }
 
@@ -98,22 +99,25 @@ impl<'a> Demands<'a> {
         &self.claimed
     }
 
-    /// The fields whose values the changed blueprint would not take, unique ones aside.
+    /// The fields whose values the changed blueprint would not take, and why; unique ones aside.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub(crate) fn refused(&self, state: &State, get: &Get<'_>, values: &[Value]) -> Result<Vec<&'a str>> {
-        let mut refused = Vec::new();
+    pub(crate) fn refused(&self, state: &State, get: &Get<'_>, values: &[Value]) -> Result<Faults> {
+        let mut refused = Faults::new();
         for (place, after) in &self.narrowed {
             let value = &values[*place];
-            if !value.is_null() && !value::is_valid_as_stored(after, value, self.sanitizer) {
-                refused.push(after.slug.as_str());
+            let faults =
+                if value.is_null() { Vec::new() } else { value::faults_as_stored(after, value, self.sanitizer) };
+            if !faults.is_empty() {
+                refused.push((after.slug.clone(), faults));
             }
         }
         for (place, after) in &self.redirected {
             let value = &values[*place];
             if !value.is_null() && !is_target_there(state, get, after, value)? {
-                refused.push(after.slug.as_str());
+                let text = "must name what is there where the changed field looks for it";
+                refused.push((after.slug.clone(), vec![text.to_owned()]));
             }
         }
         Ok(refused)
@@ -190,10 +194,10 @@ impl<'a> Demands<'a> {
             let Some(text) = unique_text(&values[*place]) else { continue };
             let other = holders.hold(*place, variant, &text, id);
             // Whoever was seen with the value first may have given it up since.
-            if let Some(other) = other
-                && self.holds(store, other, variant, *place, &text)?
-            {
-                against.extend([other, id]);
+            match other {
+                Some(other) if self.holds(store, other, variant, *place, &text)? => against.extend([other, id]),
+                Some(_) => holders.replace(*place, variant, &text, id),
+                None => {}
             }
         }
         Ok(())
@@ -257,14 +261,23 @@ struct Holders(HashMap<[u8; 16], ResourceId>);
 impl Holders {
     /// Notes a holder, and tells another one that was seen before.
     fn hold(&mut self, place: usize, variant: u16, text: &str, id: ResourceId) -> Option<ResourceId> {
+        let first = *self.0.entry(Self::hash(place, variant, text)).or_insert(id);
+        (first != id).then_some(first)
+    }
+
+    /// Notes another holder than the one that was seen before.
+    fn replace(&mut self, place: usize, variant: u16, text: &str, id: ResourceId) {
+        self.0.insert(Self::hash(place, variant, text), id);
+    }
+
+    fn hash(place: usize, variant: u16, text: &str) -> [u8; 16] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&(place as u64).to_le_bytes());
         hasher.update(&variant.to_le_bytes());
         hasher.update(text.as_bytes());
         let mut hash = [0; 16];
         hasher.finalize_xof().fill(&mut hash);
-        let first = *self.0.entry(hash).or_insert(id);
-        (first != id).then_some(first)
+        hash
     }
 }
 

@@ -2,31 +2,29 @@
 //!
 //! Lines are prepared on several threads and submitted in their order, so a later line of a key or id wins. A line that
 //! relates to what a later line brings waits until the end of the file; then what it relates to goes in before it.
+//! Lines are kept until they are decided: where the blueprint is changed meanwhile, they are prepared again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use crate::access::Access;
 use crate::content::Content;
-use crate::content::command::{
-    Command, CopyDraft, Effect, Extent, Faults, ImportItem, Item, ItemOutcome, Missing, Outcome, Write,
-};
+use crate::content::command::{Command, Effect, ImportItem, Item, ItemOutcome, Missing, Outcome, Write};
 use crate::content::idempotency::{Done, Keep};
-use crate::content::prepare::{self, Workbench, into_object, kind_of, unknown_keys};
+use crate::content::prepare::Workbench;
 use crate::content::reading::visible;
 use crate::content::working::Working;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error, Result};
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
-use crate::model::json;
-use crate::model::value::Relations;
 use crate::query::WriteParams;
+use line::prepare_line;
 
+mod line;
 mod order;
 
 /// A group is submitted when it has this many lines, or this many bytes.
@@ -45,11 +43,27 @@ pub struct Import {
     blueprint: Arc<Blueprint>,
     /// The variant that `attributes` of a line are written to.
     variant: u16,
-    lines: Vec<(u64, Result<Vec<u8>>)>,
+    lines: Vec<Line>,
     lines_bytes: usize,
     next_index: u64,
-    preparing: VecDeque<JoinHandle<Vec<(u64, Item)>>>,
-    waiting: Vec<(u64, ImportItem)>,
+    preparing: VecDeque<JoinHandle<Prepared>>,
+    waiting: Vec<(Arc<Line>, ImportItem)>,
+    /// Whether the blueprint was changed since the import began.
+    is_overtaken: bool,
+}
+
+/// A line as it came.
+struct Line {
+    index: u64,
+    /// The error is for a line that cannot be read.
+    text: Result<Vec<u8>>,
+}
+
+/// Lines with the items that they are under a blueprint.
+struct Prepared {
+    blueprint: Arc<Blueprint>,
+    lines: Vec<Arc<Line>>,
+    items: Vec<Item>,
 }
 
 /// What became of a line.
@@ -82,6 +96,7 @@ impl Content {
             next_index: 0,
             preparing: VecDeque::new(),
             waiting: Vec::new(),
+            is_overtaken: false,
         })
     }
 }
@@ -107,8 +122,8 @@ impl Import {
         self.take(Err(error)).await
     }
 
-    async fn take(&mut self, line: Result<Vec<u8>>) -> Result<Vec<ImportLine>> {
-        self.lines.push((self.next_index, line));
+    async fn take(&mut self, text: Result<Vec<u8>>) -> Result<Vec<ImportLine>> {
+        self.lines.push(Line { index: self.next_index, text });
         self.next_index += 1;
         if self.lines.len() < GROUP_LINES && self.lines_bytes < GROUP_BYTES {
             return Ok(Vec::new());
@@ -140,20 +155,30 @@ impl Import {
         if lines.is_empty() {
             return;
         }
+        let preparing = self.prepare(lines.into_iter().map(Arc::new).collect());
+        self.preparing.push_back(preparing);
+    }
+
+    /// Makes items of lines, under the blueprint that is known now.
+    fn prepare(&self, lines: Vec<Arc<Line>>) -> JoinHandle<Prepared> {
         let blueprint = Arc::clone(&self.blueprint);
         let shared = Arc::clone(&self.content.shared);
         let variant = self.variant;
-        self.preparing.push_back(tokio::task::spawn_blocking(move || {
+        tokio::task::spawn_blocking(move || {
             let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
-            let prepare = |line: Result<Vec<u8>>| line.map_or_else(Item::Refused, |line| prepare_line(bench, &line));
-            lines.into_iter().map(|(index, line)| (index, prepare(line))).collect()
-        }));
+            let prepare = |line: &Arc<Line>| match &line.text {
+                Ok(text) => prepare_line(bench, text),
+                Err(error) => Item::Refused(error.clone()),
+            };
+            let items = lines.iter().map(prepare).collect();
+            Prepared { blueprint, lines, items }
+        })
     }
 
     async fn submit_group(&mut self) -> Result<Vec<ImportLine>> {
         let Some(preparing) = self.preparing.pop_front() else { return Ok(Vec::new()) };
-        let items = preparing.await.map_err(Error::internal)?;
-        self.write(items).await
+        let prepared = preparing.await.map_err(Error::internal)?;
+        self.write(prepared, Missing::Wait).await
     }
 
     /// Does a whole import in one transaction, once under its key.
@@ -167,43 +192,50 @@ impl Import {
             let items = tokio::task::spawn_blocking(move || {
                 let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
                 let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-                lines.map(|line| prepare_line(bench, line)).map(last_try).collect()
+                lines.map(|line| try_as(Missing::Refuse, prepare_line(bench, line))).collect()
             });
             let items = items.await.map_err(Error::internal)?;
             let command = Command::Write(Write { blueprint: Arc::clone(&self.blueprint), items });
             let keeping = keep.for_command(|outcome: &Outcome, _: &Working<'_>| lines_of(outcome));
             match self.content.submit_keeping(command, Some(keeping)).await? {
                 Outcome::Kept(answer) => return Ok(Done::Kept(answer)),
-                Outcome::Stale => {
-                    self.blueprint = Arc::clone(&visible(&self.content.state(), &self.access, &self.slug)?.blueprint);
-                    self.variant = WriteParams::parse(&self.raw_query, &self.blueprint)?.variant;
-                }
+                Outcome::Stale => self.refresh()?,
                 outcome => return Ok(Done::Now(lines_of(&outcome)?)),
             }
         }
     }
 
-    /// Writes prepared items; those that wait for a later line are set aside.
-    async fn write(&mut self, items: Vec<(u64, Item)>) -> Result<Vec<ImportLine>> {
-        let (indices, items): (Vec<u64>, Vec<Item>) = items.into_iter().unzip();
-        let command = Command::Write(Write { blueprint: Arc::clone(&self.blueprint), items });
-        let outcomes = match self.content.submit(command).await? {
-            Outcome::Written(outcomes) => outcomes,
-            Outcome::Stale => {
-                visible(&self.content.state(), &self.access, &self.slug)?;
-                let text = "the blueprint was changed during the import; run it again: what is there is updated";
-                return Err(Error::new(Code::Conflict, text));
+    /// Takes up the blueprint that is in force now.
+    fn refresh(&mut self) -> Result<()> {
+        self.blueprint = Arc::clone(&visible(&self.content.state(), &self.access, &self.slug)?.blueprint);
+        self.variant = WriteParams::parse(&self.raw_query, &self.blueprint)?.variant;
+        self.is_overtaken = true;
+        Ok(())
+    }
+
+    /// Writes prepared lines; those that wait for a later line are set aside.
+    async fn write(&mut self, mut prepared: Prepared, missing: Missing) -> Result<Vec<ImportLine>> {
+        let (lines, outcomes) = loop {
+            let Prepared { blueprint, lines, items } = prepared;
+            let items = items.into_iter().map(|item| try_as(missing, item)).collect();
+            match self.content.submit(Command::Write(Write { blueprint, items })).await? {
+                Outcome::Written(outcomes) => break (lines, outcomes),
+                Outcome::Stale => {
+                    self.refresh()?;
+                    prepared = self.prepare(lines).await.map_err(Error::internal)?;
+                }
+                _ => return Err(Error::internal("an import with another command's outcome")),
             }
-            _ => return Err(Error::internal("an import with another command's outcome")),
         };
-        let mut answers = Vec::with_capacity(indices.len());
-        for (index, outcome) in indices.into_iter().zip(outcomes) {
+        let mut answers = Vec::with_capacity(lines.len());
+        for (line, outcome) in lines.into_iter().zip(outcomes) {
+            let index = line.index;
             match outcome {
                 ItemOutcome::Done(written) => {
                     answers.push(ImportLine { index, result: Ok((written.id, op(written.effect))) });
                 }
                 ItemOutcome::Failed(error) => answers.push(ImportLine { index, result: Err(error) }),
-                ItemOutcome::Waiting(item) => self.waiting.push((index, *item)),
+                ItemOutcome::Waiting(item) => self.waiting.push((line, *item)),
             }
         }
         Ok(answers)
@@ -211,30 +243,52 @@ impl Import {
 
     /// Writes the waiting lines, each after those that it relates to; lines that relate to each other in one transaction.
     async fn submit_waiting(&mut self) -> Result<Vec<ImportLine>> {
-        let waiting = std::mem::take(&mut self.waiting);
+        let (blueprint, waiting, mut answers) = self.take_waiting().await?;
         let items: Vec<&ImportItem> = waiting.iter().map(|(_, item)| item).collect();
-        let groups = order::in_order(&self.blueprint, &items);
-        let mut waiting: Vec<Option<(u64, ImportItem)>> = waiting.into_iter().map(Some).collect();
-        let mut answers = Vec::with_capacity(waiting.len());
-        let mut together = Vec::new();
+        let groups = order::in_order(&blueprint, &items);
+        let mut waiting: Vec<Option<(Arc<Line>, ImportItem)>> = waiting.into_iter().map(Some).collect();
+        let mut together = Prepared { blueprint: Arc::clone(&blueprint), lines: Vec::new(), items: Vec::new() };
         for group in groups {
-            if together.len() + group.len() > GROUP_LINES && !together.is_empty() {
-                answers.extend(self.write(std::mem::take(&mut together)).await?);
+            if together.lines.len() + group.len() > GROUP_LINES && !together.lines.is_empty() {
+                let next = Prepared { blueprint: Arc::clone(&blueprint), lines: Vec::new(), items: Vec::new() };
+                answers.extend(self.write(std::mem::replace(&mut together, next), Missing::Refuse).await?);
             }
-            let lines = group.into_iter().filter_map(|place| waiting[place].take());
-            together.extend(lines.map(|(index, item)| (index, last_try(Item::Import(item)))));
+            for (line, item) in group.into_iter().filter_map(|place| waiting[place].take()) {
+                together.lines.push(line);
+                together.items.push(Item::Import(item));
+            }
         }
-        if !together.is_empty() {
-            answers.extend(self.write(together).await?);
+        if !together.lines.is_empty() {
+            answers.extend(self.write(together, Missing::Refuse).await?);
         }
         Ok(answers)
     }
+
+    /// The waiting lines as items under one blueprint, and the answers to those that are none under it.
+    async fn take_waiting(&mut self) -> Result<(Arc<Blueprint>, Vec<(Arc<Line>, ImportItem)>, Vec<ImportLine>)> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let blueprint = Arc::clone(&self.blueprint);
+        if !self.is_overtaken {
+            return Ok((blueprint, waiting, Vec::new()));
+        }
+        let lines = waiting.into_iter().map(|(line, _)| line).collect();
+        let prepared = self.prepare(lines).await.map_err(Error::internal)?;
+        let (mut waiting, mut answers) = (Vec::new(), Vec::new());
+        for (line, item) in prepared.lines.into_iter().zip(prepared.items) {
+            match item {
+                Item::Import(item) => waiting.push((line, item)),
+                Item::Refused(error) => answers.push(ImportLine { index: line.index, result: Err(error) }),
+                _ => return Err(Error::internal("a line of an import that is another item")),
+            }
+        }
+        Ok((prepared.blueprint, waiting, answers))
+    }
 }
 
-/// The item, for which no later line of another transaction brings what it relates to.
-fn last_try(item: Item) -> Item {
+/// The item, with what becomes of a relation to what is not there.
+fn try_as(missing: Missing, item: Item) -> Item {
     match item {
-        Item::Import(item) => Item::Import(ImportItem { missing: Missing::Refuse, ..item }),
+        Item::Import(item) => Item::Import(ImportItem { missing, ..item }),
         other => other,
     }
 }
@@ -260,96 +314,5 @@ fn op(effect: Effect) -> &'static str {
         Effect::Created => "created",
         Effect::Updated => "updated",
         Effect::Deleted => "deleted",
-    }
-}
-
-/// Reads one line into an item.
-fn prepare_line(bench: Workbench<'_>, line: &[u8]) -> Item {
-    let read = json::parse(line).and_then(into_object).and_then(|body| read_item(bench, &body));
-    match read {
-        Ok(item) => Item::Import(item),
-        Err(error) => Item::Refused(error),
-    }
-}
-
-fn read_item(bench: Workbench<'_>, body: &Map<String, Value>) -> Result<ImportItem> {
-    let known = ["key", "id", "published_at", "created_at", "updated_at", "attributes", "variants"];
-    let mut faults = unknown_keys(body, &known, &["type", "relationships"]);
-    let key = read_key(body.get("key"), &mut faults);
-    let id = read_id(body.get("id"), &mut faults);
-    let published = prepare::publication(body, &mut faults);
-    let created = read_date(body, "created_at", &mut faults);
-    let updated = read_date(body, "updated_at", &mut faults);
-    let copies = read_copies(bench, body, &mut faults);
-    faults.extend(copies.iter().flat_map(|copy| copy.faults.clone()));
-    if !faults.is_empty() {
-        return Err(Error::validation(faults));
-    }
-    Ok(ImportItem { key, id, copies, published, created, updated, missing: Missing::Wait })
-}
-
-fn read_key(value: Option<&Value>, faults: &mut Faults) -> Option<String> {
-    match value {
-        None | Some(Value::Null) => None,
-        Some(Value::String(key)) if (1..=1024).contains(&key.chars().count()) => Some(key.clone()),
-        Some(_) => {
-            faults.push(("key".to_owned(), vec!["must be a string of 1 to 1,024 characters".to_owned()]));
-            None
-        }
-    }
-}
-
-fn read_id(value: Option<&Value>, faults: &mut Faults) -> Option<ResourceId> {
-    let value = value.filter(|value| !value.is_null())?;
-    let id = value.as_str().and_then(ResourceId::parse);
-    if id.is_none() {
-        let text = "must be a resource id as the server answers it: a UUID in lower case with hyphens";
-        faults.push(("id".to_owned(), vec![text.to_owned()]));
-    }
-    id
-}
-
-fn read_date(body: &Map<String, Value>, key: &str, faults: &mut Faults) -> Option<i64> {
-    let value = body.get(key).filter(|value| !value.is_null())?;
-    prepare::date(value).map_err(|fault| faults.push((key.to_owned(), vec![fault]))).ok()
-}
-
-/// The copies of `attributes` (the requested variant's) or of `variants`, each whole.
-fn read_copies(bench: Workbench<'_>, body: &Map<String, Value>, faults: &mut Faults) -> Vec<CopyDraft> {
-    match (body.get("attributes"), body.get("variants")) {
-        (Some(_), Some(_)) => {
-            let text = "cannot stand beside `attributes`: an item has the one or the other";
-            faults.push(("variants".to_owned(), vec![text.to_owned()]));
-            Vec::new()
-        }
-        (_, Some(Value::Object(variants))) => {
-            variants.iter().filter_map(|(slug, value)| read_variant(bench, slug, value, faults)).collect()
-        }
-        (_, Some(other)) => {
-            let text = format!("must be an object of variant slugs and attributes; it is {}", kind_of(other));
-            faults.push(("variants".to_owned(), vec![text]));
-            Vec::new()
-        }
-        _ => prepare::copy(bench, body, Extent::Whole, Relations::IdsOrKeys, faults).into_iter().collect(),
-    }
-}
-
-fn read_variant(bench: Workbench<'_>, slug: &str, value: &Value, faults: &mut Faults) -> Option<CopyDraft> {
-    let Some(variant) = bench.blueprint.variant(slug) else {
-        let slugs: Vec<&str> = bench.blueprint.variants.iter().map(|variant| variant.slug.as_str()).collect();
-        let text = format!("`{slug}` is no variant of this blueprint; variants are {}", prepare::quoted(&slugs));
-        faults.push(("variants".to_owned(), vec![text]));
-        return None;
-    };
-    match value {
-        Value::Object(attributes) => {
-            let bench = Workbench { variant: variant.number, ..bench };
-            Some(prepare::copy_of(bench, attributes, Extent::Whole, Relations::IdsOrKeys))
-        }
-        other => {
-            let text = format!("`{slug}` must hold an object of attributes; it is {}", kind_of(other));
-            faults.push(("variants".to_owned(), vec![text]));
-            None
-        }
     }
 }

@@ -65,6 +65,11 @@ impl StateEffect {
         }
     }
 
+    /// Whether an index from before it would have to be built anew.
+    pub(crate) fn fills_columns(&self) -> bool {
+        matches!(self, StateEffect::ChangedBlueprint { before, blueprint } if before.filled != blueprint.filled)
+    }
+
     /// Makes it visible, once it is in the store.
     pub(crate) fn apply(self, indexes: &bindery_index::Indexes, cell: &StateCell, version: u64) {
         match self {
@@ -92,9 +97,7 @@ impl StateEffect {
                 cell.update(|state| state.set_pending(Arc::clone(&pending.current), None));
             }
             StateEffect::ChangedBlueprint { before: _, blueprint } => {
-                let index = indexes
-                    .get(blueprint.number)
-                    .unwrap_or_else(|| indexes.create(blueprint.number, projection::schema(&blueprint)));
+                let index = indexes.get(blueprint.number).expect("a blueprint has an index from its beginning");
                 index.set_schema(projection::schema(&blueprint));
                 cell.update(|state| state.put(blueprint, index, version));
             }

@@ -158,6 +158,16 @@ impl<'a> Working<'a> {
         self.put(Key::Counter(Counter::Time), self.now.to_le_bytes().to_vec());
         self.number += 1;
         self.undo.clear();
-        Some(Decided { changes: std::mem::take(&mut self.changes), superseded })
+        Some(Decided { changes: last_of_each(std::mem::take(&mut self.changes)), superseded })
     }
+}
+
+/// The last change of each key, in their order: whoever reads the store while a record is applied sees each value as it
+/// was, or as it will be.
+fn last_of_each(changes: Vec<Change>) -> Vec<Change> {
+    let last: HashMap<Key, usize> = changes.iter().enumerate().map(|(at, change)| (change.key.clone(), at)).collect();
+    if last.len() == changes.len() {
+        return changes;
+    }
+    changes.into_iter().enumerate().filter(|(at, change)| last[&change.key] == *at).map(|(_, change)| change).collect()
 }

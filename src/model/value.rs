@@ -117,10 +117,14 @@ pub fn check_attributes(blueprint: &Blueprint, attributes: &Map<String, Value>, 
     checked
 }
 
-/// Whether a stored value fits a field whose settings changed, as it is (`API.md` 4.9.5).
-pub fn is_valid_as_stored(field: &Field, stored: &Value, sanitizer: &Sanitizer) -> bool {
+/// What stands against a stored value as it is in a field that was changed (`API.md` 4.9.5); empty if it fits.
+pub fn faults_as_stored(field: &Field, stored: &Value, sanitizer: &Sanitizer) -> Vec<String> {
     let options = Options { sanitizer, relations: Relations::Ids };
-    check(field, stored.clone(), options).is_ok_and(|value| value == *stored)
+    match check(field, stored.clone(), options) {
+        Ok(value) if value == *stored => Vec::new(),
+        Ok(_) => vec!["must be as it is stored: sanitizing would change it".to_owned()],
+        Err(faults) => faults,
+    }
 }
 
 /// The required fields that a copy (a value for every field, in the blueprint's order) does not fill.

@@ -150,6 +150,7 @@ async fn what_the_changed_blueprint_would_refuse_is_refused_while_all_else_goes_
 
     // It goes on when the server is back.
     let content = open(temp.path());
+    content.resume_changes();
     let blueprint = settled(&content).await;
     assert_eq!(blueprint.fields.len(), 4);
     assert_eq!(total(&content, "filter[t][contains]=3"), 1);
@@ -224,6 +225,79 @@ async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then(
     assert_eq!(total(&content, "search=1999"), 1);
     let findings = content.verify().unwrap();
     assert_eq!(findings.fault_count, 0, "{:?}", findings.faults);
+    content.close();
+}
+
+#[tokio::test]
+async fn what_becomes_unique_is_found_in_any_form_before_it_is_claimed() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let unique = |slug: &str, kind: &str| with(field(slug, kind), "unique", json!(true));
+    let before = [field("at", "datetime"), field("n", "number"), field("day", "date"), field("t", "text")];
+    content.create_blueprint(&access(), &body(&before), None).await.unwrap();
+    let held = json!({ "at": "2026-01-01T10:00:00+02:00", "n": 0.000002, "day": "2026-01-01", "t": "x" });
+    let first = create(&content, held.clone()).await.unwrap();
+    begin(&content, &[unique("at", "text"), unique("n", "number"), unique("day", "slug"), unique("t", "link")]).await;
+    for (slug, value) in held.as_object().unwrap() {
+        let attributes = json!({ slug.as_str(): value });
+        assert_eq!(refused(create(&content, attributes).await), [slug.as_str()], "{slug}");
+    }
+    // The same instant in another form is another text.
+    create(&content, json!({ "at": "2026-01-01T08:00:00Z" })).await.unwrap();
+    let id = content.write(&access(), Ability::Delete, "notes", "").unwrap().target(&first).unwrap();
+    content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(id, Etags::Any).await.unwrap();
+    create(&content, json!({ "n": 0.000002 })).await.unwrap();
+    content.close();
+}
+
+#[tokio::test]
+async fn a_blueprint_that_is_about_to_be_related_to_is_not_deleted() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let other = json!({ "name": "Other", "slug": "other", "fields": [] }).to_string();
+    content.create_blueprint(&access(), other.as_bytes(), None).await.unwrap();
+    content.create_blueprint(&access(), &body(&[field("t", "text")]), None).await.unwrap();
+    create(&content, json!({ "t": "x" })).await.unwrap();
+    let relation = with(field("to", "reference"), "settings", json!({ "blueprint": "other" }));
+    begin(&content, &[field("t", "rich-text"), relation]).await;
+    assert_eq!(content.delete_blueprint(&access(), "other", "").await.err().unwrap().code, Code::Conflict);
+    content.delete_blueprint(&access(), "other", "force=true").await.unwrap();
+    content.close();
+}
+
+#[tokio::test]
+async fn an_import_goes_on_under_a_blueprint_that_is_changed_meanwhile() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let related = |slug: &str| with(field(slug, "reference"), "settings", json!({ "blueprint": "notes" }));
+    content
+        .create_blueprint(&access(), &body(&[field("gone", "text"), related("to"), field("n", "text")]), None)
+        .await
+        .unwrap();
+    let mut import = content.import(&access(), "notes", "").unwrap();
+    let mut answers = Vec::new();
+    // The first lines wait for the last; the change comes between groups that are being prepared.
+    for n in 0..2000 {
+        if n == 1000 {
+            put(&content, &[related("to"), field("n", "slug")]).await.unwrap();
+        }
+        let mut attributes =
+            json!({ "n": format!("n{n}"), "to": if n % 100 == 0 { json!("k1999") } else { Value::Null } });
+        if n == 300 {
+            attributes["gone"] = json!("what no field takes any more");
+        }
+        let line = json!({ "key": format!("k{n}"), "attributes": attributes }).to_string();
+        answers.extend(import.push(line.as_bytes()).await.unwrap());
+    }
+    answers.extend(import.finish().await.unwrap());
+    answers.sort_by_key(|answer| answer.index);
+    assert_eq!(answers.iter().map(|answer| answer.index).collect::<Vec<_>>(), (0..2000).collect::<Vec<_>>());
+    // The line waited, so it met the changed blueprint, which has no such field.
+    let failed: Vec<u64> = answers.iter().filter(|answer| answer.result.is_err()).map(|answer| answer.index).collect();
+    assert_eq!(failed, [300]);
+    assert_eq!(total(&content, ""), 1999);
+    assert_eq!(total(&content, "filter[to][null]=false"), 19);
+    assert_eq!(total(&content, "filter[n][starts_with]=n1"), 1111);
     content.close();
 }
 

@@ -124,7 +124,8 @@ impl Decider<'_, '_> {
     fn held(&self, edit: &Edit, place: usize) -> Result<Vec<Value>> {
         let Some(meta) = &edit.before else { return Ok(Vec::new()) };
         let mut held = Vec::new();
-        for (variant, _) in &meta.copies {
+        let known = self.blueprint.variant_numbers();
+        for (variant, _) in meta.copies.iter().filter(|(variant, _)| known.contains(variant)) {
             if let Some(copy) = self.working.copy(self.blueprint.number, edit.id, meta, *variant)? {
                 held.push(copy.values(self.blueprint).map_err(Error::internal)?.swap_remove(place));
             }

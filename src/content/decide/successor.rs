@@ -10,6 +10,7 @@ use crate::content::entry::Shape;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
+use crate::model::time::parse_instant;
 use crate::model::value;
 use crate::projection;
 use crate::store::Key;
@@ -28,8 +29,7 @@ impl Decider<'_, '_> {
         let next = &*pending.next;
         let mut faults = Faults::new();
         if !next.variant_numbers().contains(&draft.variant) {
-            faults.push(("variant".to_owned(), vec!["the variant is being removed".to_owned()]));
-            return Ok(faults);
+            return Err(leaving(self.blueprint, draft.variant));
         }
         for (place, _) in &draft.values {
             let slug = &self.blueprint.fields[*place].slug;
@@ -38,9 +38,8 @@ impl Decider<'_, '_> {
             }
         }
         let demands = pending.demands(self.scene.sanitizer);
-        for slug in demands.refused(self.scene.state, &|key| self.working.get(key), &self.written(draft, values))? {
-            faults.push((slug.to_owned(), vec!["the changed field does not take this value".to_owned()]));
-        }
+        let written = self.written(draft, values);
+        faults.extend(demands.refused(self.scene.state, &|key| self.working.get(key), &written)?);
         if requires == Requires::Values {
             faults.extend(value::required_faults(next, &values_under(self.blueprint, next, values)));
         }
@@ -87,8 +86,7 @@ impl Decider<'_, '_> {
         let key =
             |value: String| Key::Unique { blueprint: self.blueprint.number, claims, variant, value: value.into() };
         if let Some(old) = old.map(key)
-            && let Some(owner) = self.working.get(&old)?
-            && decode_id(&owner)? == edit.id
+            && self.owns(edit.id, &old)?
         {
             edit.removes.push(old);
         }
@@ -117,21 +115,17 @@ impl Decider<'_, '_> {
     ) -> Result<Option<ResourceId>> {
         let field = &pending.current.fields[place];
         let Some(column) = projection::column(&pending.current, &field.slug) else { return Ok(None) };
-        let equals = bindery_index::Predicate::Equals(text.to_owned());
+        let Some(equals) = equals(column.kind, text) else { return Ok(None) };
         let filter = bindery_index::Filter::Column(column.id, equals);
-        let query = bindery_index::Query { variant, filter, sort: Vec::new() };
         let snapshot = &self.scene.state.collection(&pending.current.slug)?.snapshot;
-        let mut stream = snapshot.stream(&query).map_err(Error::internal)?;
-        loop {
-            let hits = stream.next(16);
-            if hits.is_empty() {
-                return Ok(None);
-            }
-            for id in hits.iter().map(|hit| ResourceId::from_u128(hit.id)).filter(|id| *id != own) {
-                if self.holds(id, variant, place, text)? {
-                    return Ok(Some(id));
-                }
-            }
+        let mut fault = None;
+        let holder = snapshot.find_once(variant, &filter, |id| {
+            let id = ResourceId::from_u128(id);
+            id != own && self.holds(id, variant, place, text).unwrap_or_else(|error| fault.replace(error).is_none())
+        });
+        match fault {
+            Some(error) => Err(error),
+            None => Ok(holder.map_err(Error::internal)?.map(ResourceId::from_u128)),
         }
     }
 
@@ -143,6 +137,15 @@ impl Decider<'_, '_> {
     }
 }
 
+/// `CONFLICT` for a write of a copy that goes with its variant.
+fn leaving(blueprint: &Blueprint, variant: u16) -> Error {
+    let variant = blueprint.variants.iter().find(|known| known.number == variant);
+    let variant = variant.map_or_else(String::new, |variant| format!(" `{}`", variant.slug));
+    let text =
+        format!("the blueprint `{}` is being changed, and its variant{variant} is being removed", blueprint.slug);
+    Error::new(Code::Conflict, text)
+}
+
 /// `CONFLICT` for a write that only the changed blueprint would refuse (`API.md` 4.9.3).
 pub(super) fn refused(blueprint: &Blueprint, faults: Faults) -> Error {
     let error = Error::validation(faults);
@@ -152,6 +155,22 @@ pub(super) fn refused(blueprint: &Blueprint, faults: Faults) -> Error {
         blueprint.slug, error.message
     );
     Error { code: Code::Conflict, message: text, ..error }
+}
+
+/// What finds a value by what makes it the same as another one; `None` if nothing of that kind is.
+fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predicate> {
+    use bindery_index::{Bound, Kind, Predicate, Range};
+    match kind {
+        Kind::Number => {
+            let number: f64 = text.parse().ok()?;
+            Some(Predicate::Number(Range { from: Some(Bound::Included(number)), to: Some(Bound::Included(number)) }))
+        }
+        Kind::Instant => {
+            let at = parse_instant(text)?.micros;
+            Some(Predicate::Instant(Range { from: Some(Bound::Included(at)), to: Some(Bound::Included(at)) }))
+        }
+        _ => Some(Predicate::Equals(text.to_owned())),
+    }
 }
 
 /// The values of a copy in the order of the changed blueprint's fields; those that are new are null.

@@ -37,7 +37,11 @@ impl Decider<'_, '_> {
                 faults.push((field.slug.clone(), vec![text]));
                 continue;
             }
-            edit.removes.extend(old.map(key));
+            if let Some(old) = old.map(key)
+                && self.owns(edit.id, &old)?
+            {
+                edit.removes.push(old);
+            }
             if let Some(value) = new {
                 edit.puts.push((key(value), edit.id.as_u128().to_be_bytes().to_vec()));
             }
@@ -59,12 +63,20 @@ impl Decider<'_, '_> {
             let Some(copy) = self.working.copy(blueprint, id, meta, *variant)? else { continue };
             let values = copy.values(self.blueprint).map_err(Error::internal)?;
             for (place, claims) in &claimed {
-                if let Some(value) = unique_text(&values[*place]) {
-                    keys.push(Key::Unique { blueprint, claims: *claims, variant: *variant, value: value.into() });
+                let Some(value) = unique_text(&values[*place]) else { continue };
+                let key = Key::Unique { blueprint, claims: *claims, variant: *variant, value: value.into() };
+                if self.owns(id, &key)? {
+                    keys.push(key);
                 }
             }
         }
         Ok(keys)
+    }
+
+    /// Whether a claim is this resource's. While a field becomes unique, it may be another's, or nobody's yet.
+    pub(super) fn owns(&self, id: ResourceId, claim: &Key) -> Result<bool> {
+        let owner = self.working.get(claim)?.map(|owner| decode_id(&owner)).transpose()?;
+        Ok(owner == Some(id))
     }
 
     /// The places of the unique fields, and the numbers that their values are claimed under.

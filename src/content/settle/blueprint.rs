@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Settled, StateEffect, next_counter};
 use crate::content::change::{Carried, Pending};
 use crate::content::command::Outcome;
-use crate::content::decide::related_blueprint;
+use crate::content::decide::{decode_id, related_blueprint};
 use crate::content::evolve;
 use crate::content::record::Meta;
 use crate::content::state::{Collection, State};
@@ -141,7 +141,8 @@ pub(super) fn carry_change(
             match working.get(&key)? {
                 None => working.put(key, owner.clone()),
                 Some(other) if other != owner => {
-                    return Err(evolve::conflict(Conflict { count: 1, ids: vec![id.to_string()] }));
+                    let ids = vec![decode_id(&other)?.to_string(), id.to_string()];
+                    return Err(evolve::conflict(Conflict { count: 2, ids }));
                 }
                 Some(_) => {}
             }
@@ -242,7 +243,8 @@ fn check_deletable(state: &State, slug: &str) -> Result<()> {
                 FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => blueprint == slug,
                 _ => false,
             };
-            let fields = other.blueprint.fields.iter().filter(move |field| relates(&field.kind));
+            let to_come = other.pending.iter().flat_map(|pending| &pending.next.fields);
+            let fields = other.blueprint.fields.iter().chain(to_come).filter(move |field| relates(&field.kind));
             fields.map(|field| format!("`{}.{}`", other.blueprint.slug, field.slug)).collect::<Vec<_>>()
         })
         .collect();
