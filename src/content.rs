@@ -40,6 +40,8 @@ mod decide;
 mod entry;
 mod evolve;
 mod export;
+#[cfg(test)]
+mod fixture;
 mod idempotency;
 mod import;
 mod prepare;

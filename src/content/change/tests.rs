@@ -1,28 +1,11 @@
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::*;
-use crate::access::Access;
-use crate::content::{Content, ContentOptions, Etags, IndexOptions};
+use crate::content::fixture::{access, copy_folder, open};
+use crate::content::{Content, Etags};
 use crate::model::ability::Ability;
-
-fn open(folder: &Path) -> Content {
-    Content::open(&ContentOptions {
-        folder: folder.to_owned(),
-        admin_token: None,
-        video_hosts: Vec::new(),
-        store_cache_bytes: 1 << 20,
-        index: IndexOptions::default(),
-    })
-    .unwrap()
-}
-
-fn access() -> Access {
-    Access::everything("test")
-}
 
 fn field(slug: &str, kind: &str) -> Value {
     json!({ "name": slug, "slug": slug, "type": kind })
@@ -299,16 +282,4 @@ async fn an_import_goes_on_under_a_blueprint_that_is_changed_meanwhile() {
     assert_eq!(total(&content, "filter[to][null]=false"), 19);
     assert_eq!(total(&content, "filter[n][starts_with]=n1"), 1111);
     content.close();
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy_folder(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).unwrap()),
-        }
-    }
 }

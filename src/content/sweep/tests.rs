@@ -1,33 +1,14 @@
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::*;
-use crate::access::Access;
-use crate::content::{Content, ContentOptions, Etags, IndexOptions};
+use crate::content::fixture::{access, copy_folder, open, options};
+use crate::content::{Content, Etags};
 use crate::model::ability::Ability;
 use crate::store::StoreOptions;
-
-fn options(folder: &Path) -> ContentOptions {
-    ContentOptions {
-        folder: folder.to_owned(),
-        admin_token: None,
-        video_hosts: Vec::new(),
-        store_cache_bytes: 1 << 20,
-        index: IndexOptions::default(),
-    }
-}
-
-fn open(folder: &Path) -> Content {
-    Content::open(&options(folder)).unwrap()
-}
-
-fn access() -> Access {
-    Access::everything("test")
-}
 
 async fn blueprint(content: &Content, slug: &str) {
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text", "unique": true }]);
@@ -219,17 +200,4 @@ async fn lists_of_superseded_versions_go_with_them() {
     until("the lists go", || store.scan(Prefix::Superseded).count() == 0).await;
     until("the versions go", || store.scan(Prefix::Copies(1)).count() == 10).await;
     content.close();
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

@@ -5,18 +5,12 @@ use serde_json::json;
 
 use super::*;
 use crate::access::Access;
+use crate::content::fixture::options;
 use crate::content::{ContentOptions, IndexOptions};
 use crate::model::ability::Ability;
 
 fn open(folder: &Path, index: IndexOptions) -> Content {
-    Content::open(&ContentOptions {
-        folder: folder.to_owned(),
-        admin_token: None,
-        video_hosts: Vec::new(),
-        store_cache_bytes: 1 << 20,
-        index,
-    })
-    .unwrap()
+    Content::open(&ContentOptions { index, ..options(folder) }).unwrap()
 }
 
 /// A field of each form that the index keeps, with a value.

@@ -1,0 +1,40 @@
+//! What the tests of this module's parts begin with.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use crate::access::Access;
+use crate::content::{Content, ContentOptions, IndexOptions};
+
+/// The options of a small content in a folder.
+pub(super) fn options(folder: &Path) -> ContentOptions {
+    ContentOptions {
+        folder: folder.to_owned(),
+        admin_token: None,
+        video_hosts: Vec::new(),
+        store_cache_bytes: 1 << 20,
+        index: IndexOptions::default(),
+    }
+}
+
+pub(super) fn open(folder: &Path) -> Content {
+    Content::open(&options(folder)).unwrap()
+}
+
+pub(super) fn access() -> Access {
+    Access::everything("test")
+}
+
+/// A copy of a folder as a crash at this moment would leave it.
+pub(super) fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
