@@ -188,7 +188,7 @@ pub enum AnalyticsCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
-    /// Delete a site's figures, those of all days unless some are named; they cannot be brought back
+    /// Delete a site's figures, those of all days unless some are named; only an access log that is imported again brings its own back
     Delete {
         /// The host whose figures they are
         #[arg(long, value_name = "HOST")]

@@ -2,7 +2,7 @@
 //!
 //! Runs on the committer's thread, so nothing here can race. What does not depend on the state was checked before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -62,6 +62,8 @@ struct Decider<'a, 'b> {
     pending: Option<&'a Pending>,
     working: &'a mut Working<'b>,
     index: Vec<bindery_index::Change>,
+    /// The names of items of this write that wait for a later one.
+    waiting: HashSet<String>,
     /// Ids and keys that items of this write bring, with the ids that they will have.
     promised: HashMap<String, import::Promise>,
 }
@@ -97,7 +99,8 @@ struct WrittenCopy {
 impl<'a, 'b> Decider<'a, 'b> {
     fn new(scene: &'a Scene<'a>, blueprint: &'a Blueprint, working: &'a mut Working<'b>) -> Self {
         let pending = scene.state.blueprints.get(&blueprint.slug).and_then(|collection| collection.pending.as_deref());
-        Decider { scene, blueprint, pending, working, index: Vec::new(), promised: HashMap::new() }
+        let (waiting, promised) = (HashSet::new(), HashMap::new());
+        Decider { scene, blueprint, pending, working, index: Vec::new(), waiting, promised }
     }
 
     fn decide(&mut self, item: Item) -> ItemOutcome {

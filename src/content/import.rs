@@ -4,7 +4,7 @@
 //! relates to what a later line brings waits until the end of the file; then what it relates to goes in before it.
 //! Lines are kept until they are decided: where the blueprint is changed meanwhile, they are prepared again.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use crate::access::Access;
 use crate::content::Content;
 use crate::content::command::{Command, Effect, ImportItem, Item, ItemOutcome, Missing, Outcome, Write};
+use crate::content::decide::import::given_names;
 use crate::content::idempotency::{Done, Keep};
 use crate::content::prepare::Workbench;
 use crate::content::reading::visible;
@@ -48,6 +49,8 @@ pub struct Import {
     next_index: u64,
     preparing: VecDeque<JoinHandle<Prepared>>,
     waiting: Vec<(Arc<Line>, ImportItem)>,
+    /// What the waiting lines call their resources: later lines about the same wait as well.
+    waiting_names: HashSet<String>,
     /// Whether the blueprint was changed since the import began.
     is_overtaken: bool,
 }
@@ -96,6 +99,7 @@ impl Content {
             next_index: 0,
             preparing: VecDeque::new(),
             waiting: Vec::new(),
+            waiting_names: HashSet::new(),
             is_overtaken: false,
         })
     }
@@ -177,7 +181,8 @@ impl Import {
 
     async fn submit_group(&mut self) -> Result<Vec<ImportLine>> {
         let Some(preparing) = self.preparing.pop_front() else { return Ok(Vec::new()) };
-        let prepared = preparing.await.map_err(Error::internal)?;
+        let mut prepared = preparing.await.map_err(Error::internal)?;
+        self.set_aside(&mut prepared);
         self.write(prepared, Missing::Wait).await
     }
 
@@ -213,6 +218,32 @@ impl Import {
         Ok(())
     }
 
+    /// Takes out the lines that are about a resource which a waiting line is about.
+    fn set_aside(&mut self, prepared: &mut Prepared) {
+        if self.waiting_names.is_empty() {
+            return;
+        }
+        let lines = std::mem::take(&mut prepared.lines).into_iter();
+        for (line, item) in lines.zip(std::mem::take(&mut prepared.items)) {
+            match item {
+                Item::Import(item) if self.waits(&item) => self.wait(line, item),
+                item => {
+                    prepared.lines.push(line);
+                    prepared.items.push(item);
+                }
+            }
+        }
+    }
+
+    fn waits(&self, item: &ImportItem) -> bool {
+        given_names(&self.blueprint, item).iter().any(|name| self.waiting_names.contains(name))
+    }
+
+    fn wait(&mut self, line: Arc<Line>, item: ImportItem) {
+        self.waiting_names.extend(given_names(&self.blueprint, &item));
+        self.waiting.push((line, item));
+    }
+
     /// Writes prepared lines; those that wait for a later line are set aside.
     async fn write(&mut self, mut prepared: Prepared, missing: Missing) -> Result<Vec<ImportLine>> {
         let (lines, outcomes) = loop {
@@ -235,7 +266,7 @@ impl Import {
                     answers.push(ImportLine { index, result: Ok((written.id, op(written.effect))) });
                 }
                 ItemOutcome::Failed(error) => answers.push(ImportLine { index, result: Err(error) }),
-                ItemOutcome::Waiting(item) => self.waiting.push((line, *item)),
+                ItemOutcome::Waiting(item) => self.wait(line, *item),
             }
         }
         Ok(answers)

@@ -40,14 +40,20 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(
 }
 
 async fn no_route(method: Method, uri: Uri) -> Failure {
-    let route = quote(&format!("{method} {}", uri.path()));
+    let route = quote(&format!("{} {}", answered_as(&method), uri.path()));
     Failure::from(Error::new(Code::NotFound, format!("there is no route {route}; API.md lists the routes")))
 }
 
 /// The router adds `Allow` to the answer.
 pub(super) async fn no_method(method: Method, uri: Uri) -> Failure {
-    let message = format!("{} does not take {method}; the header `Allow` lists what it takes", quote(uri.path()));
+    let message =
+        format!("{} does not take {}; the header `Allow` lists what it takes", quote(uri.path()), answered_as(&method));
     Failure::from(Error::new(Code::MethodNotAllowed, message))
+}
+
+/// `HEAD` is answered as `GET`, to the length of the body.
+fn answered_as(method: &Method) -> &Method {
+    if method == Method::HEAD { &Method::GET } else { method }
 }
 
 fn panicked(cause: Box<dyn Any + Send>) -> Response {

@@ -129,6 +129,28 @@ fn rule_6_faults_of_lines_do_not_stop_an_import() {
 }
 
 #[test]
+fn rule_6_the_later_of_two_lines_stands_also_where_the_earlier_waited() {
+    let first = json!({ "key": "a", "published_at": null, "attributes": { "t": "first", "parent": "z" } });
+    let second = json!({ "key": "a", "published_at": "2024-01-01", "attributes": { "t": "second" } });
+    let last = json!({ "key": "z", "attributes": {} });
+    let mut far: Vec<Value> = (0..600).map(|n| json!({ "key": format!("k{n}"), "attributes": {} })).collect();
+    far.insert(0, first.clone());
+    far.push(second.clone());
+    far.push(last.clone());
+    for lines in [vec![first, second, last], far] {
+        let server = Server::start();
+        notes(&server);
+        for _ in 0..2 {
+            let answers = import(&server, NOTES, &lines);
+            assert!(answers.iter().all(|answer| answer["id"].is_string()), "{answers:?}");
+            let read = server.find(&format!("notes/{}", answers[0]["id"].as_str().unwrap()));
+            assert_eq!((&read["attributes"]["t"], &read["attributes"]["parent"]), (&json!("second"), &Value::Null));
+            assert!(read["published_at"].is_string());
+        }
+    }
+}
+
+#[test]
 fn rule_6_a_key_and_an_id_of_one_resource_are_a_repeat() {
     let server = Server::start();
     notes(&server);

@@ -213,8 +213,17 @@ impl Decider<'_, '_> {
     }
 
     pub(super) fn import(&mut self, item: ImportItem) -> ItemOutcome {
+        let names = given_names(self.blueprint, &item);
+        // What is said of a resource later stands: it must not be said before.
+        if item.missing == Missing::Wait && names.iter().any(|name| self.waiting.contains(name)) {
+            self.waiting.extend(names);
+            return ItemOutcome::Waiting(Box::new(item));
+        }
         match self.edit_for_import(&item) {
-            Ok((edit, Some(Unresolved))) if edit.may_wait => ItemOutcome::Waiting(Box::new(item)),
+            Ok((edit, Some(Unresolved))) if edit.may_wait => {
+                self.waiting.extend(names);
+                ItemOutcome::Waiting(Box::new(item))
+            }
             Ok((edit, _)) => ItemOutcome::Done(self.commit(edit)),
             Err(error) => ItemOutcome::Failed(error),
         }
@@ -260,6 +269,14 @@ impl Decider<'_, '_> {
         let id = edit.id.as_u128().to_be_bytes().to_vec();
         edit.puts.push((Key::ImportKey { blueprint, key: key.into() }, id));
     }
+}
+
+/// The names that an item gives its resource: items that share one are about the same.
+pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
+    if blueprint.kind == Kind::Singular {
+        return vec![String::new()];
+    }
+    item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()
 }
 
 /// What relations may call the resource of an import by.

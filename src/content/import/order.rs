@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::content::command::ImportItem;
-use crate::content::decide::import::targets_of;
+use crate::content::decide::import::{given_names, targets_of};
 use crate::model::blueprint::Blueprint;
 
 /// The places of the items in groups: a group relates to itself and to those before it alone.
@@ -16,7 +16,7 @@ fn edges(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
     let mut edges = vec![Vec::new(); items.len()];
     let mut last: HashMap<String, usize> = HashMap::new();
     for (place, item) in items.iter().enumerate() {
-        for name in item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())) {
+        for name in given_names(blueprint, item) {
             edges[place].extend(last.insert(name, place));
         }
     }
