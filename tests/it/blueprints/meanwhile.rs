@@ -77,7 +77,7 @@ fn reads_and_writes_go_on_until_the_change_is_in_force() {
             match other.status {
                 409 => second += 1,
                 // It came before the change began, or after it was in force; either changes no stored value.
-                200 => break,
+                200 => {}
                 _ => panic!("{}", other.text),
             }
         }
@@ -85,7 +85,7 @@ fn reads_and_writes_go_on_until_the_change_is_in_force() {
         assert!([200, 409].contains(&reply.status), "{}", reply.text);
     });
     assert!(refused > 0 && second > 0, "{created} writes, {refused} refused, {second} second changes refused");
-    assert!(longest < Duration::from_secs(2), "a write waited {longest:?}");
+    assert!(longest < Duration::from_secs(5), "a write waited {longest:?}");
     assert_eq!(total(&server, ""), RESOURCES + created);
     assert_eq!(total(&server, "filter[t][contains]=number%207"), total(&server, "search=number%207"));
 }
