@@ -257,6 +257,11 @@ pub struct MemberPatch {
 }
 
 impl Member {
+    /// Whether a field takes the member: one that asks for a role takes those who have it.
+    pub fn fits(&self, role: Option<&str>) -> bool {
+        role.is_none() || self.role.as_deref() == role
+    }
+
     /// The stored form.
     pub fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data always serialises")

@@ -106,18 +106,23 @@ impl Pending {
         self.current.retyped(&self.next).next().is_some()
     }
 
-    /// What is to be carried through for a resource as it is stored now. `None` if it is gone.
+    /// The fields that become unique: their places, and the numbers that their values are claimed under.
+    pub(crate) fn claimed(&self) -> Vec<(usize, u32)> {
+        self.current.newly_unique(&self.next)
+    }
+
+    /// What is to be carried through for a resource with this meta record.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub(crate) fn carry(&self, store: &Store, claimed: &[(usize, u32)], id: ResourceId) -> Result<Option<Carried>> {
-        let Some(meta) = read::meta(store, &self.current, id)? else { return Ok(None) };
-        let claims = self.claims(store, claimed, id, &meta)?;
-        let entry = if self.retypes() { Some(self.shape().change(store, id, &meta)?) } else { None };
-        Ok(Some(Carried { id, version: meta.version, claims, entry }))
+    pub(crate) fn carry(&self, store: &Store, id: ResourceId, meta: &Meta) -> Result<Carried> {
+        let claims = self.claims(store, id, meta)?;
+        let entry = if self.retypes() { Some(self.shape().change(store, id, meta)?) } else { None };
+        Ok(Carried { id, version: meta.version, claims, entry })
     }
 
-    fn claims(&self, store: &Store, claimed: &[(usize, u32)], id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
+    fn claims(&self, store: &Store, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
+        let claimed = self.claimed();
         let mut keys = Vec::new();
         if claimed.is_empty() {
             return Ok(keys);
@@ -126,7 +131,7 @@ impl Pending {
         let kept = self.next.variant_numbers();
         for (variant, number) in meta.copies.iter().copied().filter(|(variant, _)| kept.contains(variant)) {
             let values = read::copy_values(store, &self.current, id, variant, number)?;
-            for (place, claims) in claimed {
+            for (place, claims) in &claimed {
                 if let Some(text) = unique_text(&values[*place]) {
                     keys.push(Key::Unique { blueprint, claims: *claims, variant, value: text.into() });
                 }
@@ -166,8 +171,7 @@ impl Changes {
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         let run = move || {
-            let run = catch_unwind(AssertUnwindSafe(|| changes.run(&pending)));
-            let outcome = run.unwrap_or_else(|_| changes.give_up(&pending));
+            let outcome = changes.run(&pending);
             if let Err(error) = &outcome {
                 tracing::info!(blueprint = pending.current.slug, %error, "a change of a blueprint did not come into force");
             }
@@ -198,20 +202,18 @@ impl Changes {
         }
     }
 
-    /// Drops a change that panicked.
-    fn give_up(&self, pending: &Pending) -> Result<Outcome> {
-        self.submit(Command::DropChange { blueprint: pending.current.number })?;
-        Err(Error::internal(format!("the change of the blueprint `{}` panicked", pending.current.slug)))
-    }
-
     fn run(&self, pending: &Pending) -> Result<Outcome> {
         let slug = pending.current.slug.as_str();
         let started = Instant::now();
         tracing::info!(blueprint = slug, "a change of the blueprint begins");
-        let verdict = self.compare(pending).and_then(|conflicts| match conflicts.count {
-            0 => self.carry_through(pending).map(|()| None),
-            _ => Ok(Some(conflicts)),
-        });
+        let look = || {
+            self.compare(pending).and_then(|conflicts| match conflicts.count {
+                0 => self.carry_through(pending).map(|()| None),
+                _ => Ok(Some(conflicts)),
+            })
+        };
+        let verdict = catch_unwind(AssertUnwindSafe(look))
+            .unwrap_or_else(|_| Err(Error::internal(format!("the change of the blueprint `{slug}` panicked"))));
         let number = pending.current.number;
         match verdict {
             Ok(None) => {
@@ -243,8 +245,7 @@ impl Changes {
 
     /// Has everything claimed and indexed that the changed blueprint needs.
     fn carry_through(&self, pending: &Pending) -> Result<()> {
-        let demands = pending.demands(&self.sanitizer);
-        if demands.claimed().is_empty() && !pending.retypes() {
+        if pending.claimed().is_empty() && !pending.retypes() {
             return Ok(());
         }
         // Held, so that the versions that are read stay in the store.
@@ -252,10 +253,10 @@ impl Changes {
         let mut progress = Progress::new(self, pending, "carried through", &state);
         let mut piece = Vec::new();
         let mut piece_bytes = 0;
-        for (seen, resource) in evolve::resources(&self.store, pending.current.number).enumerate() {
-            let (id, _) = resource?;
+        for (seen, resource) in read::resources(&self.store, pending.current.number).enumerate() {
+            let (id, meta) = resource?;
             progress.tell(seen as u64)?;
-            let Some(carried) = pending.carry(&self.store, demands.claimed(), id)? else { continue };
+            let carried = pending.carry(&self.store, id, &meta)?;
             piece_bytes += carried.entry.as_ref().map_or(0, text_bytes) + carried.claims.len() * CLAIM_BYTES;
             piece.push(carried);
             if piece.len() == PIECE_RESOURCES || piece_bytes > PIECE_BYTES {

@@ -17,7 +17,7 @@ use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::value;
-use crate::store::{Key, Prefix, Store};
+use crate::store::{Key, Store};
 
 mod narrow;
 
@@ -68,7 +68,8 @@ impl<'a> Demands<'a> {
     pub(crate) fn new(sanitizer: &'a Sanitizer, current: &'a Blueprint, next: &'a Blueprint, force: bool) -> Self {
         let kept = next.variant_numbers();
         let leaving = current.variant_numbers().into_iter().filter(|number| !kept.contains(number)).collect();
-        let (removed, narrowed, redirected, claimed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (removed, narrowed, redirected) = (Vec::new(), Vec::new(), Vec::new());
+        let claimed = current.newly_unique(next);
         let mut demands = Demands { sanitizer, current, removed, narrowed, redirected, claimed, leaving, force };
         for (place, field) in current.fields.iter().enumerate() {
             let Some(after) = next.field(&field.slug) else {
@@ -81,9 +82,6 @@ impl<'a> Demands<'a> {
             if narrow::is_redirected(field, after) {
                 demands.redirected.push((place, after));
             }
-            if let Some(claims) = after.claims.filter(|claims| field.claims != Some(*claims)) {
-                demands.claimed.push((place, claims));
-            }
         }
         demands
     }
@@ -92,11 +90,6 @@ impl<'a> Demands<'a> {
     pub(crate) fn concern_copies(&self) -> bool {
         let is_met = self.narrowed.is_empty() && self.redirected.is_empty() && self.claimed.is_empty();
         !is_met || (!self.force && !self.leaving.is_empty())
-    }
-
-    /// The fields that become unique: their places, and the numbers that their values are claimed under.
-    pub(crate) fn claimed(&self) -> &[(usize, u32)] {
-        &self.claimed
     }
 
     /// The fields whose values the changed blueprint would not take, and why; unique ones aside.
@@ -141,7 +134,7 @@ impl<'a> Demands<'a> {
             return Ok(survey);
         }
         let mut holders = Holders::default();
-        for (seen, resource) in resources(store, self.current.number).enumerate() {
+        for (seen, resource) in read::resources(store, self.current.number).enumerate() {
             let (id, meta) = resource?;
             go_on(seen as u64)?;
             let copies = self.load_copies(store, id, &meta)?;
@@ -243,17 +236,6 @@ pub(crate) fn first_ids(snapshot: &bindery_index::Snapshot) -> Result<Vec<String
     Ok(hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id).to_string()).collect())
 }
 
-/// The resources of a blueprint, by id. No snapshot: what is written meanwhile may be seen or not.
-pub(crate) fn resources(store: &Store, blueprint: u32) -> impl Iterator<Item = Result<(ResourceId, Meta)>> {
-    store.scan(Prefix::Resources(blueprint)).filter_map(|entry| match entry {
-        Ok((Key::Resource { id, .. }, bytes)) => {
-            Some(Meta::decode(&bytes).map(|meta| (id, meta)).map_err(Error::internal))
-        }
-        Ok(_) => None,
-        Err(error) => Some(Err(Error::internal(error))),
-    })
-}
-
 /// Who was seen with a value of a field that becomes unique. Values are known by 16 bytes of their hash.
 #[derive(Default)]
 struct Holders(HashMap<[u8; 16], ResourceId>);
@@ -284,7 +266,7 @@ impl Holders {
 fn is_target_there(state: &State, get: &Get<'_>, field: &Field, value: &Value) -> Result<bool> {
     if let FieldType::User { role } = &field.kind {
         let member = value.as_u64().and_then(|id| state.members.get(&id));
-        return Ok(member.is_some_and(|member| role.is_none() || member.role == *role));
+        return Ok(member.is_some_and(|member| member.fits(role.as_deref())));
     }
     let Some(slug) = related_blueprint(field) else { return Ok(true) };
     let related = state.blueprints.get(slug).map(|collection| collection.blueprint.number);

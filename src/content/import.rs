@@ -191,16 +191,13 @@ impl Import {
     /// # Errors
     /// `OVERLOADED`, `INTERNAL`, `NOT_FOUND` if the blueprint went away: nothing was applied.
     pub async fn once(mut self, body: Bytes, keep: Keep<Vec<ImportLine>>) -> Result<Done<Vec<ImportLine>>> {
+        let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+        let lines: Vec<Arc<Line>> =
+            (0..).zip(lines).map(|(index, line)| Arc::new(Line { index, text: Ok(line.to_vec()) })).collect();
         loop {
-            let (blueprint, body) = (Arc::clone(&self.blueprint), body.clone());
-            let (shared, variant) = (Arc::clone(&self.content.shared), self.variant);
-            let items = tokio::task::spawn_blocking(move || {
-                let bench = Workbench { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
-                let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-                lines.map(|line| try_as(Missing::Refuse, prepare_line(bench, line))).collect()
-            });
-            let items = items.await.map_err(Error::internal)?;
-            let command = Command::Write(Write { blueprint: Arc::clone(&self.blueprint), items });
+            let prepared = self.prepare(lines.clone()).await.map_err(Error::internal)?;
+            let items = prepared.items.into_iter().map(|item| try_as(Missing::Refuse, item)).collect();
+            let command = Command::Write(Write { blueprint: prepared.blueprint, items });
             let keeping = keep.for_command(|outcome: &Outcome, _: &Working<'_>| lines_of(outcome));
             match self.content.submit_keeping(command, Some(keeping)).await? {
                 Outcome::Kept(answer) => return Ok(Done::Kept(answer)),
@@ -278,11 +275,11 @@ impl Import {
         let items: Vec<&ImportItem> = waiting.iter().map(|(_, item)| item).collect();
         let groups = order::in_order(&blueprint, &items);
         let mut waiting: Vec<Option<(Arc<Line>, ImportItem)>> = waiting.into_iter().map(Some).collect();
-        let mut together = Prepared { blueprint: Arc::clone(&blueprint), lines: Vec::new(), items: Vec::new() };
+        let nothing = || Prepared { blueprint: Arc::clone(&blueprint), lines: Vec::new(), items: Vec::new() };
+        let mut together = nothing();
         for group in groups {
             if together.lines.len() + group.len() > GROUP_LINES && !together.lines.is_empty() {
-                let next = Prepared { blueprint: Arc::clone(&blueprint), lines: Vec::new(), items: Vec::new() };
-                answers.extend(self.write(std::mem::replace(&mut together, next), Missing::Refuse).await?);
+                answers.extend(self.write(std::mem::replace(&mut together, nothing()), Missing::Refuse).await?);
             }
             for (line, item) in group.into_iter().filter_map(|place| waiting[place].take()) {
                 together.lines.push(line);

@@ -11,7 +11,7 @@ use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, format_millis};
 use crate::query::{Key as Selected, Selection};
-use crate::store::{Key, Store};
+use crate::store::{Key, Prefix, Store};
 
 /// What of a resource is answered, and from which copies.
 #[derive(Clone)]
@@ -45,6 +45,17 @@ pub(crate) fn meta(store: &Store, blueprint: &Blueprint, id: ResourceId) -> Resu
     let key = Key::Resource { blueprint: blueprint.number, id };
     let bytes = store.get(&key).map_err(Error::internal)?;
     bytes.map(|bytes| Meta::decode(&bytes).map_err(Error::internal)).transpose()
+}
+
+/// The resources of a blueprint, by id. No snapshot: what is written meanwhile may be seen or not.
+pub(crate) fn resources(store: &Store, blueprint: u32) -> impl Iterator<Item = Result<(ResourceId, Meta)>> {
+    store.scan(Prefix::Resources(blueprint)).filter_map(|entry| match entry {
+        Ok((Key::Resource { id, .. }, bytes)) => {
+            Some(Meta::decode(&bytes).map(|meta| (id, meta)).map_err(Error::internal))
+        }
+        Ok(_) => None,
+        Err(error) => Some(Err(Error::internal(error))),
+    })
 }
 
 /// The values of a stored copy as the blueprint has them. It must be held by a state, or be the one that is in force.

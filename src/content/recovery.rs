@@ -10,10 +10,12 @@ use std::sync::Arc;
 use crate::access::{Member, Token, Tokens};
 use crate::content::change::Pending;
 use crate::content::entry::Shape;
+use crate::content::read;
 use crate::content::state::State;
 use crate::content::sweep::{self, Lost};
 use crate::log::Log;
 use crate::model::blueprint::{Blueprint, render};
+use crate::model::error::Result;
 use crate::model::id::ResourceId;
 use crate::store::{Change, Counter, Key, Prefix, Store, decode_changes};
 
@@ -168,7 +170,7 @@ pub(crate) fn bring_up_indexes(
                 index.set_schema(shape.schema());
                 let ids = touched.remove(&blueprint.number).unwrap_or_default();
                 indexed += ids.len() as u64;
-                index_resources(store, &index, shape, ids.into_iter().map(Ok))?;
+                apply_all(&index, ids.into_iter().map(|id| shape.current_change(store, id)))?;
             }
             None => {
                 tracing::info!(blueprint = blueprint.slug, "building the index anew");
@@ -183,13 +185,8 @@ pub(crate) fn bring_up_indexes(
 /// Fills an empty index from the store. Returns the number of resources.
 fn rebuild(store: &Store, index: &bindery_index::Index, shape: Shape<'_>) -> Result<u64, StartError> {
     let mut count = 0;
-    let ids = store.scan(Prefix::Resources(shape.blueprint.number)).filter_map(|entry| match entry {
-        Ok((Key::Resource { id, .. }, _)) => Some(Ok(id)),
-        Ok(_) => None,
-        Err(error) => Some(Err(content(error))),
-    });
-    let counted = ids.inspect(|_| count += 1);
-    index_resources(store, index, shape, counted)?;
+    let resources = read::resources(store, shape.blueprint.number).inspect(|_| count += 1);
+    apply_all(index, resources.map(|resource| resource.and_then(|(id, meta)| shape.change(store, id, &meta))))?;
     Ok(count)
 }
 
@@ -210,16 +207,14 @@ fn touched_since(log: &Log, number: u64) -> Result<BTreeMap<u32, BTreeSet<Resour
     Ok(touched)
 }
 
-/// Puts resources as they are in the store into the index.
-fn index_resources(
-    store: &Store,
+/// Applies changes in batches.
+fn apply_all(
     index: &bindery_index::Index,
-    shape: Shape<'_>,
-    ids: impl Iterator<Item = Result<ResourceId, StartError>>,
+    changes: impl Iterator<Item = Result<bindery_index::Change>>,
 ) -> Result<(), StartError> {
     let mut batch = Vec::with_capacity(BATCH_RESOURCES);
-    for id in ids {
-        batch.push(shape.current_change(store, id?).map_err(content)?);
+    for change in changes {
+        batch.push(change.map_err(content)?);
         if batch.len() == BATCH_RESOURCES {
             index.apply(std::mem::take(&mut batch));
         }

@@ -125,7 +125,7 @@ pub(crate) fn settle(
         Command::ReplaceBlueprint { slug, draft, force } => {
             replace_blueprint(state, sanitizer, working, &slug, draft, force)
         }
-        Command::CarryChange { blueprint, carried } => carry_change(state, sanitizer, working, blueprint, carried),
+        Command::CarryChange { blueprint, carried } => carry_change(state, working, blueprint, carried),
         Command::FinishChange { blueprint } => finish_change(state, working, blueprint),
         Command::DropChange { blueprint } => drop_change(state, working, blueprint),
         Command::DeleteBlueprint { slug, force } => delete_blueprint(state, working, &slug, force),

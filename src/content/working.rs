@@ -1,6 +1,6 @@
 //! The state that a command is decided against: the store, under what the commands before it in the group left.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::content::record::{Copy, Meta};
 use crate::model::error::Error;
@@ -16,7 +16,7 @@ pub(crate) struct Working<'a> {
     /// The changes of the command that is being decided, in order.
     changes: Vec<Change>,
     /// What the overlay held before each of them, the last one last.
-    undo: Vec<(Key, Option<Option<Vec<u8>>>)>,
+    undo: Vec<Option<Option<Vec<u8>>>>,
     /// Stored versions that no later snapshot names.
     superseded: Vec<Key>,
     /// The log number that the command gets if it changes anything.
@@ -99,8 +99,7 @@ impl<'a> Working<'a> {
     }
 
     fn change(&mut self, key: Key, value: Option<Vec<u8>>) {
-        let before = self.overlay.insert(key.clone(), value.clone());
-        self.undo.push((key.clone(), before));
+        self.undo.push(self.overlay.insert(key.clone(), value.clone()));
         self.changes.push(Change { key, value });
     }
 
@@ -128,22 +127,18 @@ impl<'a> Working<'a> {
 
     /// Takes back what the command changed since. (Ids that it was given are not given again.)
     pub(crate) fn go_back(&mut self, to: &Mark) {
-        for (key, before) in self.undo.drain(to.changes..).rev() {
+        for (Change { key, .. }, before) in self.changes.drain(to.changes..).zip(self.undo.drain(to.changes..)).rev() {
             match before {
                 Some(value) => self.overlay.insert(key, value),
                 None => self.overlay.remove(&key),
             };
         }
-        self.changes.truncate(to.changes);
         self.superseded.truncate(to.superseded);
     }
 
-    /// Takes back what the command that is being decided changed. Only where it is the first of its group.
+    /// Takes back all that the command that is being decided changed.
     pub(crate) fn abandon(&mut self) {
-        self.overlay.clear();
-        self.changes.clear();
-        self.undo.clear();
-        self.superseded.clear();
+        self.go_back(&Mark { changes: 0, superseded: 0 });
     }
 
     /// Ends the command. The id and the time that were given last are part of its record, so that they never go back.
@@ -165,9 +160,8 @@ impl<'a> Working<'a> {
 /// The last change of each key, in their order: whoever reads the store while a record is applied sees each value as it
 /// was, or as it will be.
 fn last_of_each(changes: Vec<Change>) -> Vec<Change> {
-    let last: HashMap<Key, usize> = changes.iter().enumerate().map(|(at, change)| (change.key.clone(), at)).collect();
-    if last.len() == changes.len() {
-        return changes;
-    }
-    changes.into_iter().enumerate().filter(|(at, change)| last[&change.key] == *at).map(|(_, change)| change).collect()
+    let mut seen = HashSet::with_capacity(changes.len());
+    let mut is_last: Vec<bool> = changes.iter().rev().map(|change| seen.insert(&change.key)).collect();
+    is_last.reverse();
+    changes.into_iter().zip(is_last).filter_map(|(change, is_last)| is_last.then_some(change)).collect()
 }

@@ -198,6 +198,17 @@ impl Blueprint {
         })
     }
 
+    /// The fields that become unique in a changed blueprint: their places here, and the numbers that their values are
+    /// claimed under there.
+    pub fn newly_unique(&self, next: &Blueprint) -> Vec<(usize, u32)> {
+        let places = self.fields.iter().enumerate();
+        let claimed = places.filter_map(|(place, field)| {
+            let claims = next.field(&field.slug)?.claims?;
+            (field.claims != Some(claims)).then_some((place, claims))
+        });
+        claimed.collect()
+    }
+
     /// The numbers of all copies that a resource may have.
     pub fn variant_numbers(&self) -> Vec<u16> {
         if self.variants.is_empty() {

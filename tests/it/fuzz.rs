@@ -8,33 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 
-use crate::support::{ADMIN, Reply, Server};
+use crate::support::{ADMIN, Reply, Server, TYPES};
 
 const CASES: u32 = 400;
-
-const TYPES: [&str; 21] = [
-    "text",
-    "rich-text",
-    "html-page",
-    "slug",
-    "email",
-    "link",
-    "image",
-    "file",
-    "enum",
-    "multi-enum",
-    "boolean",
-    "color",
-    "number",
-    "money",
-    "date",
-    "datetime",
-    "duration",
-    "reference",
-    "references",
-    "user",
-    "address",
-];
 
 /// A server with a blueprint of every type and variants, and the id of one of its resources.
 fn everything() -> (Server, String) {

@@ -11,6 +11,31 @@ use tempfile::TempDir;
 /// A token with every ability.
 pub(crate) const ADMIN: &str = "an-admin-token-for-tests-of-32-characters";
 
+/// The 21 field types.
+pub(crate) const TYPES: [&str; 21] = [
+    "text",
+    "rich-text",
+    "html-page",
+    "slug",
+    "email",
+    "link",
+    "image",
+    "file",
+    "enum",
+    "multi-enum",
+    "boolean",
+    "color",
+    "number",
+    "money",
+    "date",
+    "datetime",
+    "duration",
+    "reference",
+    "references",
+    "user",
+    "address",
+];
+
 /// The server under test; `BINDERY_TEST_BINARY` names another one than the one that was built with the tests.
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("BINDERY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_bindery").into(), PathBuf::from)

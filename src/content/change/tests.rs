@@ -161,7 +161,7 @@ async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
     assert_eq!(content.verify().unwrap().fault_count, 0);
 
     // The half that is in the way goes; now it comes into force, and the claims of before are not in the way.
-    let ids: Vec<ResourceId> = evolve::resources(&content.shared.store, 1).map(|found| found.unwrap().0).collect();
+    let ids: Vec<ResourceId> = read::resources(&content.shared.store, 1).map(|found| found.unwrap().0).collect();
     for id in ids.iter().skip(1).step_by(2).chain(&ids[700..]) {
         content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(*id, Etags::Any).await.unwrap();
     }

@@ -135,7 +135,7 @@ impl Decider<'_, '_> {
 
     fn user_fault(&self, edit: &Edit, place: usize, value: &Value, role: Option<&str>) -> Result<Option<String>> {
         let member = value.as_u64().and_then(|id| self.scene.state.members.get(&id));
-        let fits = member.is_some_and(|member| role.is_none() || member.role.as_deref() == role);
+        let fits = member.is_some_and(|member| member.fits(role));
         if fits || self.held(edit, place)?.contains(value) {
             return Ok(None);
         }

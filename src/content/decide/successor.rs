@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Decider, Edit, Requires, decode_id, unique_text};
+use super::{Decider, Edit, Requires, unique_text};
 use crate::content::change::Pending;
 use crate::content::command::{CopyDraft, Faults};
 use crate::content::entry::Shape;
@@ -43,13 +43,13 @@ impl Decider<'_, '_> {
         if requires == Requires::Values {
             faults.extend(value::required_faults(next, &values_under(self.blueprint, next, values)));
         }
-        for (place, claims) in demands.claimed() {
-            let (old, new) = (current.and_then(|values| unique_text(&values[*place])), unique_text(&values[*place]));
+        for (place, claims) in pending.claimed() {
+            let (old, new) = (current.and_then(|values| unique_text(&values[place])), unique_text(&values[place]));
             if old != new
-                && let Some(owner) = self.claim(edit, pending, draft.variant, (*place, *claims), old, new)?
+                && let Some(owner) = self.claim(edit, pending, draft.variant, (place, claims), old, new)?
             {
                 let text = format!("becomes unique: the resource `{owner}` holds this value already");
-                faults.push((self.blueprint.fields[*place].slug.clone(), vec![text]));
+                faults.push((self.blueprint.fields[place].slug.clone(), vec![text]));
             }
         }
         Ok(faults)
@@ -85,21 +85,16 @@ impl Decider<'_, '_> {
     ) -> Result<Option<ResourceId>> {
         let key =
             |value: String| Key::Unique { blueprint: self.blueprint.number, claims, variant, value: value.into() };
-        if let Some(old) = old.map(key)
-            && self.owns(edit.id, &old)?
-        {
-            edit.removes.push(old);
+        if let Some(new) = &new {
+            let holder = match self.owner(&key(new.clone()))? {
+                Some(owner) => Some(owner),
+                None => self.unclaimed_holder(pending, variant, place, new, edit.id)?,
+            };
+            if let Some(owner) = holder.filter(|owner| *owner != edit.id) {
+                return Ok(Some(owner));
+            }
         }
-        let Some(new) = new else { return Ok(None) };
-        let claimed = self.working.get(&key(new.clone()))?.map(|owner| decode_id(&owner)).transpose()?;
-        let holder = match claimed {
-            Some(owner) => Some(owner),
-            None => self.unclaimed_holder(pending, variant, place, &new, edit.id)?,
-        };
-        if let Some(owner) = holder.filter(|owner| *owner != edit.id) {
-            return Ok(Some(owner));
-        }
-        edit.puts.push((key(new), edit.id.as_u128().to_be_bytes().to_vec()));
+        self.move_claim(edit, old.map(key), new.map(key))?;
         Ok(None)
     }
 

@@ -29,23 +29,26 @@ impl Decider<'_, '_> {
             }
             let key = |value: String| Key::Unique { blueprint, claims, variant, value: value.into() };
             if let Some(value) = &new
-                && let Some(owner) = self.working.get(&key(value.clone()))?
-                && decode_id(&owner)? != edit.id
+                && let Some(owner) = self.owner(&key(value.clone()))?
+                && owner != edit.id
             {
-                let owner = decode_id(&owner)?;
                 let text = format!("must be unique: the resource `{owner}` holds this value already");
                 faults.push((field.slug.clone(), vec![text]));
                 continue;
             }
-            if let Some(old) = old.map(key)
-                && self.owns(edit.id, &old)?
-            {
-                edit.removes.push(old);
-            }
-            if let Some(value) = new {
-                edit.puts.push((key(value), edit.id.as_u128().to_be_bytes().to_vec()));
-            }
+            self.move_claim(edit, old.map(key), new.map(key))?;
         }
+        Ok(())
+    }
+
+    /// Gives up the claim of an old value, if it is this resource's, and makes that of a new one, which is free.
+    pub(super) fn move_claim(&self, edit: &mut Edit, old: Option<Key>, new: Option<Key>) -> Result<()> {
+        if let Some(old) = old
+            && self.owner(&old)? == Some(edit.id)
+        {
+            edit.removes.push(old);
+        }
+        edit.puts.extend(new.map(|new| (new, edit.id.as_u128().to_be_bytes().to_vec())));
         Ok(())
     }
 
@@ -53,8 +56,7 @@ impl Decider<'_, '_> {
     pub(super) fn unique_keys_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
         let mut claimed = self.claimed();
-        claimed
-            .extend(self.pending.iter().flat_map(|pending| pending.demands(self.scene.sanitizer).claimed().to_vec()));
+        claimed.extend(self.pending.iter().flat_map(|pending| pending.claimed()));
         if claimed.is_empty() {
             return Ok(keys);
         }
@@ -65,7 +67,7 @@ impl Decider<'_, '_> {
             for (place, claims) in &claimed {
                 let Some(value) = unique_text(&values[*place]) else { continue };
                 let key = Key::Unique { blueprint, claims: *claims, variant: *variant, value: value.into() };
-                if self.owns(id, &key)? {
+                if self.owner(&key)? == Some(id) {
                     keys.push(key);
                 }
             }
@@ -73,10 +75,9 @@ impl Decider<'_, '_> {
         Ok(keys)
     }
 
-    /// Whether a claim is this resource's. While a field becomes unique, it may be another's, or nobody's yet.
-    pub(super) fn owns(&self, id: ResourceId, claim: &Key) -> Result<bool> {
-        let owner = self.working.get(claim)?.map(|owner| decode_id(&owner)).transpose()?;
-        Ok(owner == Some(id))
+    /// Whose a claim is. While a field becomes unique, it may be nobody's yet.
+    pub(super) fn owner(&self, claim: &Key) -> Result<Option<ResourceId>> {
+        self.working.get(claim)?.map(|owner| decode_id(&owner)).transpose()
     }
 
     /// The places of the unique fields, and the numbers that their values are claimed under.

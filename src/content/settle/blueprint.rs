@@ -12,7 +12,7 @@ use crate::content::state::{Collection, State};
 use crate::content::sweep::Lost;
 use crate::content::working::Working;
 use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Blueprint, BlueprintChange, FieldType, Kind, render};
+use crate::model::blueprint::{Blueprint, BlueprintChange, Kind, render};
 use crate::model::error::{Code, Conflict, Error, Result};
 use crate::model::html::Sanitizer;
 use crate::model::time::Millis;
@@ -117,13 +117,11 @@ fn pending_of(state: &State, number: u32) -> Result<Arc<Pending>> {
 /// Claims values that become unique, and takes in what the index needs.
 pub(super) fn carry_change(
     state: &State,
-    sanitizer: &Sanitizer,
     working: &mut Working<'_>,
     number: u32,
     carried: Vec<Carried>,
 ) -> Result<Settled> {
     let pending = pending_of(state, number)?;
-    let claimed = pending.demands(sanitizer).claimed().to_vec();
     let mut changes = Vec::new();
     for Carried { id, version, claims, entry } in carried {
         let Some(meta) = working.meta(number, id)? else { continue };
@@ -131,10 +129,8 @@ pub(super) fn carry_change(
             (claims, entry)
         } else {
             // It was written since it was looked at.
-            match pending.carry(working.store(), &claimed, id)? {
-                Some(carried) => (carried.claims, carried.entry),
-                None => continue,
-            }
+            let carried = pending.carry(working.store(), id, &meta)?;
+            (carried.claims, carried.entry)
         };
         let owner = id.as_u128().to_be_bytes().to_vec();
         for key in claims {
@@ -239,12 +235,9 @@ fn check_deletable(state: &State, slug: &str) -> Result<()> {
         .values()
         .filter(|other| other.blueprint.slug != slug)
         .flat_map(|other| {
-            let relates = |kind: &FieldType| match kind {
-                FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => blueprint == slug,
-                _ => false,
-            };
             let to_come = other.pending.iter().flat_map(|pending| &pending.next.fields);
-            let fields = other.blueprint.fields.iter().chain(to_come).filter(move |field| relates(&field.kind));
+            let fields =
+                other.blueprint.fields.iter().chain(to_come).filter(|field| related_blueprint(field) == Some(slug));
             fields.map(|field| format!("`{}.{}`", other.blueprint.slug, field.slug)).collect::<Vec<_>>()
         })
         .collect();

@@ -4,31 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::corpus::{ATOMS, COLORS, DATES, EMAILS, LINKS, NUMBERS, SLUG_ATOMS, TAGS, TIMES};
 use super::random::Random;
-
-/// The 21 field types.
-pub(crate) const TYPES: [&str; 21] = [
-    "text",
-    "rich-text",
-    "html-page",
-    "slug",
-    "email",
-    "link",
-    "image",
-    "file",
-    "enum",
-    "multi-enum",
-    "boolean",
-    "color",
-    "number",
-    "money",
-    "date",
-    "datetime",
-    "duration",
-    "reference",
-    "references",
-    "user",
-    "address",
-];
+use crate::support::TYPES;
 
 /// What values may relate to.
 #[derive(Debug, Clone, Default)]

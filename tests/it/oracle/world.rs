@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::answer::Table;
 use super::app::InProcess;
 use super::random::Random;
-use super::values::{self, Related, TYPES, attributes};
+use super::values::{self, Related, attributes};
+use crate::support::TYPES;
 use crate::support::{ADMIN, Reply, Server};
 
 /// The slug of the blueprint.
