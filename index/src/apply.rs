@@ -8,7 +8,7 @@ use crate::index::Shared;
 use crate::memory::{Document, MemoryRun};
 use crate::options::Options;
 use crate::run::Run;
-use crate::schema::{Change, Copy, Dates, Schema, VariantNumber};
+use crate::schema::{Copy, IndexOp, Schema, Stamps, VariantNumber};
 use crate::state::{Location, Part, Pins, Row, State};
 
 /// The writer's side of an index.
@@ -63,13 +63,13 @@ impl Writer {
     }
 
     /// Makes the next version and gives the slots that it changed.
-    pub(crate) fn apply(&mut self, changes: Vec<Change>, shared: &Shared) -> Vec<u32> {
+    pub(crate) fn apply(&mut self, changes: Vec<IndexOp>, shared: &Shared) -> Vec<u32> {
         self.state.version += 1;
         let mut changed = Vec::with_capacity(changes.len());
         for change in changes {
             match change {
-                Change::Put { id, dates, copies } => changed.push(self.put(id, dates, copies, shared)),
-                Change::Delete { id } => changed.extend(self.delete(id, shared)),
+                IndexOp::Put { id, stamps, copies } => changed.push(self.put(id, stamps, copies, shared)),
+                IndexOp::Delete { id } => changed.extend(self.delete(id, shared)),
             }
         }
         changed.sort_unstable();
@@ -110,12 +110,12 @@ impl Writer {
         self.state.clone()
     }
 
-    fn put(&mut self, id: u128, dates: Dates, copies: Vec<(VariantNumber, Option<Copy>)>, shared: &Shared) -> u32 {
+    fn put(&mut self, id: u128, stamps: Stamps, copies: Vec<(VariantNumber, Option<Copy>)>, shared: &Shared) -> u32 {
         let slot = match self.slot(id, shared) {
             Some(slot) => slot,
             None => self.settle(id, shared),
         };
-        self.state.rows.set(slot, Row::new(id, dates));
+        self.state.rows.set(slot, Row::new(id, stamps));
         for (variant, copy) in copies {
             let Some(place) = self.state.parts.iter().position(|part| part.variant.number == variant) else { continue };
             let location = match copy {

@@ -6,7 +6,7 @@ use crate::bitmap::Bitmap;
 use crate::cache::Key;
 use crate::error::Error;
 use crate::index::Shared;
-use crate::query::{Bound, DateColumn, Filter, Place, Predicate, Range};
+use crate::query::{Anchor, Bound, DateColumn, Filter, Predicate, Range};
 use crate::schema::{Column, VariantNumber};
 use crate::state::{Part, State};
 use crate::text::fold;
@@ -297,9 +297,9 @@ fn write_predicate(key: &mut Vec<u8>, predicate: &Predicate) {
             key.extend_from_slice(&[
                 5,
                 match place {
-                    Place::Anywhere => 0,
-                    Place::Start => 1,
-                    Place::End => 2,
+                    Anchor::Anywhere => 0,
+                    Anchor::Start => 1,
+                    Anchor::End => 2,
                 },
             ]);
             write_text(key, &fold(needle));

@@ -15,13 +15,13 @@ use crate::changes::Changes;
 use crate::error::Error;
 use crate::options::Options;
 use crate::run::Run;
-use crate::schema::{Change, Schema};
+use crate::schema::{IndexOp, Schema};
 use crate::snapshot::Snapshot;
 use crate::state::{Pins, State};
 
 /// One index. Cheap to clone; clones are the same index.
 ///
-/// One thread at a time calls [`Index::apply`], [`Index::fill`] and [`Index::set_schema`]; any number take snapshots.
+/// One thread at a time calls [`Index::apply`], [`Index::backfill`] and [`Index::set_schema`]; any number take snapshots.
 #[derive(Clone)]
 pub struct Index {
     pub(crate) shared: Arc<Shared>,
@@ -105,13 +105,13 @@ impl Index {
     ///
     /// Copies of variants that the schema does not name are left out. Blocks while [`Options::frozen_runs`] runs wait
     /// to be written to disk.
-    pub fn apply(&self, changes: Vec<Change>) {
+    pub fn apply(&self, changes: Vec<IndexOp>) {
         self.write(changes, Recorded::Yes);
     }
 
     /// Puts resources that are there as they are, but for columns that no query has named yet: nothing that was
     /// answered before is looked at again. Else as [`Index::apply`].
-    pub fn fill(&self, changes: Vec<Change>) {
+    pub fn backfill(&self, changes: Vec<IndexOp>) {
         self.write(changes, Recorded::No);
     }
 
@@ -120,7 +120,7 @@ impl Index {
         drop(self.shared.lock_with_room());
     }
 
-    fn write(&self, changes: Vec<Change>, recorded: Recorded) {
+    fn write(&self, changes: Vec<IndexOp>, recorded: Recorded) {
         if changes.is_empty() {
             return;
         }

@@ -12,15 +12,15 @@
 //! let schema = Schema { columns: vec![title], variants: vec![Variant { number: 1, locale: None }] };
 //! let index = Index::in_memory(schema, Options::default());
 //! let values = vec![(title.id, Value::Text("Straße".into()))];
-//! index.apply(vec![Change::Put {
+//! index.apply(vec![IndexOp::Put {
 //!     id: 7,
-//!     dates: Dates { created: 1, updated: 1, published: None },
+//!     stamps: Stamps { version: 1, created: 1, updated: 1, published: None },
 //!     copies: vec![(1, Some(Copy { number: 1, values }))],
 //! }]);
 //!
 //! let query = Query {
 //!     variant: 1,
-//!     filter: Filter::Column(title.id, Predicate::Substring(Place::End, "SSE".into())),
+//!     filter: Filter::Column(title.id, Predicate::Substring(Anchor::End, "SSE".into())),
 //!     sort: vec![SortKey { by: SortBy::Column(title.id), descending: false }],
 //! };
 //! let answer = index.snapshot().search(&query, 0, 25)?;

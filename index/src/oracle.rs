@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::collate::Collation;
-use crate::query::{Bound, DateColumn, Filter, Place, Predicate, Query, Range, SortBy};
-use crate::schema::{Change, ColumnId, Copy, Dates, Kind, Schema, Value, VariantNumber, exact_hash};
+use crate::query::{Anchor, Bound, DateColumn, Filter, Predicate, Query, Range, SortBy};
+use crate::schema::{ColumnId, Copy, IndexOp, Kind, Schema, Stamps, Value, VariantNumber, exact_hash};
 use crate::text::{fold, number_text};
 
 /// Plain entries and the schema they are read by.
@@ -18,7 +18,7 @@ pub struct Oracle {
 
 #[derive(Debug, Clone)]
 struct Entry {
-    dates: Dates,
+    stamps: Stamps,
     copies: BTreeMap<VariantNumber, Copy>,
 }
 
@@ -37,15 +37,15 @@ impl Oracle {
     }
 
     /// As [`crate::Index::apply`].
-    pub fn apply(&mut self, changes: &[Change]) {
+    pub fn apply(&mut self, changes: &[IndexOp]) {
         for change in changes {
             match change {
-                Change::Delete { id } => {
+                IndexOp::Delete { id } => {
                     self.entries.remove(id);
                 }
-                Change::Put { id, dates, copies } => {
-                    let entry = self.entries.entry(*id).or_insert(Entry { dates: *dates, copies: BTreeMap::new() });
-                    entry.dates = *dates;
+                IndexOp::Put { id, stamps, copies } => {
+                    let entry = self.entries.entry(*id).or_insert(Entry { stamps: *stamps, copies: BTreeMap::new() });
+                    entry.stamps = *stamps;
                     for (number, copy) in copies {
                         match copy {
                             Some(copy) if self.schema.variants.iter().any(|variant| variant.number == *number) => {
@@ -71,9 +71,9 @@ impl Oracle {
         ids
     }
 
-    /// All ids and dates.
-    pub fn resources(&self) -> Vec<(u128, Dates)> {
-        self.entries.iter().map(|(id, entry)| (*id, entry.dates)).collect()
+    /// All ids and stamps.
+    pub fn resources(&self) -> Vec<(u128, Stamps)> {
+        self.entries.iter().map(|(id, entry)| (*id, entry.stamps)).collect()
     }
 
     /// The number of the stored version of a copy.
@@ -92,7 +92,7 @@ impl Oracle {
             Filter::Date(column, range) => {
                 self.date(id, *column).is_some_and(|date| in_range(range, |to| date.cmp(to)))
             }
-            Filter::Draft => self.entries[&id].dates.published.is_none(),
+            Filter::Draft => self.entries[&id].stamps.published.is_none(),
             Filter::Column(column, predicate) => match self.value(id, query.variant, *column) {
                 None => *predicate == Predicate::Null,
                 Some((kind, value)) => matches(kind, value, predicate),
@@ -124,11 +124,11 @@ impl Oracle {
     }
 
     fn date(&self, id: u128, column: DateColumn) -> Option<i64> {
-        let dates = &self.entries[&id].dates;
+        let stamps = &self.entries[&id].stamps;
         match column {
-            DateColumn::Created => Some(dates.created),
-            DateColumn::Updated => Some(dates.updated),
-            DateColumn::Published => dates.published,
+            DateColumn::Created => Some(stamps.created),
+            DateColumn::Updated => Some(stamps.updated),
+            DateColumn::Published => stamps.published,
         }
     }
 
@@ -165,12 +165,12 @@ fn matches(kind: Kind, value: &Value, predicate: &Predicate) -> bool {
     }
 }
 
-fn has_at(place: Place, text: &str, needle: &str) -> bool {
+fn has_at(place: Anchor, text: &str, needle: &str) -> bool {
     let (text, needle) = (fold(text), fold(needle));
     match place {
-        Place::Anywhere => text.contains(&*needle),
-        Place::Start => text.starts_with(&*needle),
-        Place::End => text.ends_with(&*needle),
+        Anchor::Anywhere => text.contains(&*needle),
+        Anchor::Start => text.starts_with(&*needle),
+        Anchor::End => text.ends_with(&*needle),
     }
 }
 

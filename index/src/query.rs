@@ -52,7 +52,7 @@ pub enum Predicate {
     Instant(Range<i64>),
     /// The folded text form (of any one element, on `List`) holds the folded needle. An empty needle holds for every
     /// value that is not null, on `List` for every list that is not empty.
-    Substring(Place, String),
+    Substring(Anchor, String),
     /// The list has exactly this element. Only on `List`.
     Has(String),
 }
@@ -60,7 +60,7 @@ pub enum Predicate {
 /// Where in the text a needle must stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Place {
+pub enum Anchor {
     Anywhere,
     Start,
     End,
@@ -119,8 +119,8 @@ pub struct Hit {
     pub slot: u32,
     /// Its id.
     pub id: u128,
-    /// Its dates.
-    pub dates: crate::schema::Dates,
+    /// Its version and dates.
+    pub stamps: crate::schema::Stamps,
 }
 
 /// One page of an answer.

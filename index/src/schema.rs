@@ -79,11 +79,14 @@ pub fn exact_hash(exact: &str) -> [u8; 16] {
     hash
 }
 
-/// What belongs to the resource and not to a copy, in milliseconds.
+/// What belongs to the resource and not to one of its copies: its version and its dates in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Dates {
+pub struct Stamps {
+    /// Given by the caller and handed back with each [`Hit`](crate::Hit). The index never compares it.
+    pub version: u64,
+    /// When the resource was created.
     pub created: i64,
+    /// When it was last changed.
     pub updated: i64,
     /// `None` is a draft.
     pub published: Option<i64>,
@@ -91,13 +94,13 @@ pub struct Dates {
 
 /// One change of one resource.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum IndexOp {
     /// Creates the resource or replaces what is named; copies that are not named stay as they are.
     Put {
         /// The resource.
         id: u128,
-        /// Its dates.
-        dates: Dates,
+        /// Its version and dates.
+        stamps: Stamps,
         /// The copies that are replaced or removed.
         copies: Vec<(VariantNumber, Option<Copy>)>,
     },

@@ -9,7 +9,7 @@ use crate::bitmap::Bitmap;
 use crate::collate::Collation;
 use crate::query::{DateColumn, Hit};
 use crate::run::Run;
-use crate::schema::{Column, ColumnId, Dates, Schema, Variant, VariantNumber};
+use crate::schema::{Column, ColumnId, Schema, Stamps, Variant, VariantNumber};
 use crate::table::Table;
 use crate::value::ValueRef;
 
@@ -20,6 +20,7 @@ pub(crate) const NEVER: i64 = i64::MIN;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) id: u128,
+    pub(crate) version: u64,
     /// [`NEVER`] in a vacant row.
     pub(crate) created: i64,
     pub(crate) updated: i64,
@@ -65,13 +66,14 @@ pub(crate) struct State {
 
 impl Default for Row {
     fn default() -> Row {
-        Row { id: 0, created: NEVER, updated: NEVER, published: NEVER }
+        Row { id: 0, version: 0, created: NEVER, updated: NEVER, published: NEVER }
     }
 }
 
 impl Row {
-    pub(crate) fn new(id: u128, dates: Dates) -> Row {
-        Row { id, created: dates.created, updated: dates.updated, published: dates.published.unwrap_or(NEVER) }
+    pub(crate) fn new(id: u128, stamps: Stamps) -> Row {
+        let Stamps { version, created, updated, published } = stamps;
+        Row { id, version, created, updated, published: published.unwrap_or(NEVER) }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -172,8 +174,9 @@ impl State {
     /// The resource in a slot that is in use.
     pub(crate) fn hit(&self, slot: u32) -> Hit {
         let row = self.rows.get(slot);
-        let dates = Dates { created: row.created, updated: row.updated, published: row.date(DateColumn::Published) };
-        Hit { slot, id: row.id, dates }
+        let Row { version, created, updated, .. } = row;
+        let stamps = Stamps { version, created, updated, published: row.date(DateColumn::Published) };
+        Hit { slot, id: row.id, stamps }
     }
 }
 

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use memchr::memmem::Finder;
 
-use crate::query::{Bound, Place, Predicate, Range};
+use crate::query::{Anchor, Bound, Predicate, Range};
 use crate::schema::{Kind, exact_hash};
 use crate::text::{bool_text, decimal, fold, head, number_text};
 
@@ -80,7 +80,7 @@ pub(crate) enum Prepared {
 /// A folded needle and where it must stand.
 #[derive(Debug, Clone)]
 pub(crate) struct Needle {
-    pub(crate) place: Place,
+    pub(crate) place: Anchor,
     /// Folded; may be empty.
     pub(crate) folded: String,
     /// Finds the needle; in lists with the frame of its place.
@@ -129,14 +129,14 @@ impl Prepared {
 }
 
 impl Needle {
-    fn new(place: Place, needle: &str) -> Needle {
+    fn new(place: Anchor, needle: &str) -> Needle {
         let folded = fold(needle).into_owned();
         let mut in_list = Vec::with_capacity(folded.len() + 1);
-        if place == Place::Start {
+        if place == Anchor::Start {
             in_list.push(FRAME);
         }
         in_list.extend_from_slice(folded.as_bytes());
-        if place == Place::End {
+        if place == Anchor::End {
             in_list.push(FRAME);
         }
         Needle { place, finder: Finder::new(&folded).into_owned(), in_list: Finder::new(&in_list).into_owned(), folded }
@@ -145,9 +145,9 @@ impl Needle {
     /// Whether a folded text holds the needle at its place. In UTF-8, one string is in another if its bytes are.
     pub(crate) fn is_in_text(&self, folded: &[u8]) -> bool {
         match self.place {
-            Place::Anywhere => self.finder.find(folded).is_some(),
-            Place::Start => folded.starts_with(self.folded.as_bytes()),
-            Place::End => folded.ends_with(self.folded.as_bytes()),
+            Anchor::Anywhere => self.finder.find(folded).is_some(),
+            Anchor::Start => folded.starts_with(self.folded.as_bytes()),
+            Anchor::End => folded.ends_with(self.folded.as_bytes()),
         }
     }
 

@@ -65,7 +65,7 @@ pub(crate) struct Carried {
     /// Its values that become unique.
     pub(crate) claims: Vec<Key>,
     /// What its index has to hold, where a field is re-typed.
-    pub(crate) entry: Option<bindery_index::Change>,
+    pub(crate) entry: Option<bindery_index::IndexOp>,
 }
 
 impl Pending {
@@ -298,8 +298,8 @@ impl Changes {
 }
 
 /// About how much text an entry has.
-fn text_bytes(change: &bindery_index::Change) -> usize {
-    let bindery_index::Change::Put { copies, .. } = change else { return 0 };
+fn text_bytes(change: &bindery_index::IndexOp) -> usize {
+    let bindery_index::IndexOp::Put { copies, .. } = change else { return 0 };
     let values = copies.iter().flat_map(|(_, copy)| copy.iter().flat_map(|copy| &copy.values));
     values
         .map(|(_, value)| match value {

@@ -274,7 +274,7 @@ impl Committer {
 #[derive(Default)]
 struct Group {
     records: Vec<Decided>,
-    index: BTreeMap<u32, Vec<bindery_index::Change>>,
+    index: BTreeMap<u32, Vec<bindery_index::IndexOp>>,
     replies: Vec<(oneshot::Sender<Result<Outcome>>, Result<Outcome>)>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn decide_write(
     scene: &Scene<'_>,
     working: &mut Working<'_>,
     write: Write,
-) -> (Vec<ItemOutcome>, Vec<bindery_index::Change>) {
+) -> (Vec<ItemOutcome>, Vec<bindery_index::IndexOp>) {
     let blueprint = &*write.blueprint;
     let mut decider = Decider::new(scene, blueprint, working);
     let outcomes = if write.items.iter().any(import::is_last_try) {
@@ -61,7 +61,7 @@ struct Decider<'a, 'b> {
     /// The change of the blueprint that is under way.
     pending: Option<&'a Pending>,
     working: &'a mut Working<'b>,
-    index: Vec<bindery_index::Change>,
+    index: Vec<bindery_index::IndexOp>,
     /// The names of items of this write that wait for a later one.
     waiting: HashSet<String>,
     /// Ids and keys that items of this write bring, with the ids that they will have.
@@ -177,7 +177,7 @@ impl<'a, 'b> Decider<'a, 'b> {
             self.working.supersede(Key::Copy { blueprint, id, variant, number });
         }
         self.working.remove(Key::Resource { blueprint, id });
-        self.index.push(bindery_index::Change::Delete { id: id.as_u128() });
+        self.index.push(bindery_index::IndexOp::Delete { id: id.as_u128() });
         Ok(Written { id, effect: Effect::Deleted, meta })
     }
 
@@ -313,8 +313,7 @@ impl<'a, 'b> Decider<'a, 'b> {
             index_copies.push((variant, Some(bindery_index::Copy { number, values: entry })));
         }
         self.working.put(Key::Resource { blueprint, id }, after.encode());
-        let dates = bindery_index::Dates { created: after.created, updated: after.updated, published: after.published };
-        self.index.push(bindery_index::Change::Put { id: id.as_u128(), dates, copies: index_copies });
+        self.index.push(bindery_index::IndexOp::Put { id: id.as_u128(), stamps: after.stamps(), copies: index_copies });
         Written { id, effect: if is_new { Effect::Created } else { Effect::Updated }, meta: after }
     }
 }

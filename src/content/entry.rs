@@ -46,11 +46,11 @@ impl Shape<'_> {
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub(crate) fn current_change(&self, store: &Store, id: ResourceId) -> Result<bindery_index::Change> {
+    pub(crate) fn current_change(&self, store: &Store, id: ResourceId) -> Result<bindery_index::IndexOp> {
         let key = Key::Resource { blueprint: self.blueprint.number, id };
         match store.get(&key).map_err(Error::internal)? {
             Some(bytes) => self.change(store, id, &Meta::decode(&bytes).map_err(Error::internal)?),
-            None => Ok(bindery_index::Change::Delete { id: id.as_u128() }),
+            None => Ok(bindery_index::IndexOp::Delete { id: id.as_u128() }),
         }
     }
 
@@ -58,7 +58,7 @@ impl Shape<'_> {
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub(crate) fn change(&self, store: &Store, id: ResourceId, meta: &Meta) -> Result<bindery_index::Change> {
+    pub(crate) fn change(&self, store: &Store, id: ResourceId, meta: &Meta) -> Result<bindery_index::IndexOp> {
         let kept = self.blueprint.variant_numbers();
         let mut copies = Vec::with_capacity(meta.copies.len());
         for (variant, number) in meta.copies.iter().copied().filter(|(variant, _)| kept.contains(variant)) {
@@ -67,7 +67,6 @@ impl Shape<'_> {
             columns.extend(self.added_columns(&values));
             copies.push((variant, Some(bindery_index::Copy { number, values: columns })));
         }
-        let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
-        Ok(bindery_index::Change::Put { id: id.as_u128(), dates, copies })
+        Ok(bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies })
     }
 }

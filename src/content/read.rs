@@ -80,9 +80,8 @@ fn copy(store: &Store, blueprint: &Blueprint, id: ResourceId, variant: u16, numb
 pub(crate) fn answer(store: &Store, blueprint: &Blueprint, id: ResourceId, meta: &Meta, view: &View) -> Result<Answer> {
     let reader = Reader { store, blueprint };
     let attributes = reader.attributes(id, view, |variant| meta.copy(variant))?;
-    let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
     let mut json = String::with_capacity(attributes.len() + 300);
-    write_resource(&mut json, blueprint, id, dates, &attributes, &view.selection);
+    write_resource(&mut json, blueprint, id, meta.stamps(), &attributes, &view.selection);
     Ok(Answer { json, version: (meta.version, blueprint.revision) })
 }
 
@@ -92,9 +91,8 @@ pub(crate) fn whole(blueprint: &Blueprint, id: ResourceId, meta: &Meta, copy: Op
         Some(copy) => copy.served(blueprint).map_err(Error::internal)?,
         None => empty_attributes(blueprint),
     };
-    let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
     let mut json = String::with_capacity(attributes.len() + 300);
-    write_resource(&mut json, blueprint, id, dates, &attributes, &Selection::all());
+    write_resource(&mut json, blueprint, id, meta.stamps(), &attributes, &Selection::all());
     Ok(Answer { json, version: (meta.version, blueprint.revision) })
 }
 
@@ -109,7 +107,7 @@ pub(crate) fn write_hit(
     let id = ResourceId::from_u128(hit.id);
     let reader = Reader { store, blueprint: &collection.blueprint };
     let attributes = reader.attributes(id, view, |variant| collection.snapshot.copy(hit.slot, variant))?;
-    write_resource(out, &collection.blueprint, id, hit.dates, &attributes, &view.selection);
+    write_resource(out, &collection.blueprint, id, hit.stamps, &attributes, &view.selection);
     Ok(())
 }
 
@@ -162,7 +160,7 @@ fn write_resource(
     out: &mut String,
     blueprint: &Blueprint,
     id: ResourceId,
-    dates: bindery_index::Dates,
+    stamps: bindery_index::Stamps,
     attributes: &str,
     selection: &Selection,
 ) {
@@ -182,9 +180,9 @@ fn write_resource(
                 out.push('"');
             }
             Selected::Type => out.push_str("\"resource\""),
-            Selected::PublishedAt => out.push_str(&dates.published.map_or_else(|| "null".to_owned(), date)),
-            Selected::CreatedAt => out.push_str(&date(dates.created)),
-            Selected::UpdatedAt => out.push_str(&date(dates.updated)),
+            Selected::PublishedAt => out.push_str(&stamps.published.map_or_else(|| "null".to_owned(), date)),
+            Selected::CreatedAt => out.push_str(&date(stamps.created)),
+            Selected::UpdatedAt => out.push_str(&date(stamps.updated)),
             Selected::Attributes => out.push_str(attributes),
             Selected::Relationships => {
                 out.push_str("{\"blueprint\":{\"data\":{\"id\":\"");

@@ -45,6 +45,12 @@ impl Meta {
         }
     }
 
+    /// What the index holds of it.
+    pub(crate) fn stamps(&self) -> bindery_index::Stamps {
+        let Meta { version, created, updated, published, .. } = *self;
+        bindery_index::Stamps { version, created, updated, published }
+    }
+
     /// The stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![META_FORMAT];

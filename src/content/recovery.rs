@@ -210,7 +210,7 @@ fn touched_since(log: &Log, number: u64) -> Result<BTreeMap<u32, BTreeSet<Resour
 /// Applies changes in batches.
 fn apply_all(
     index: &bindery_index::Index,
-    changes: impl Iterator<Item = Result<bindery_index::Change>>,
+    changes: impl Iterator<Item = Result<bindery_index::IndexOp>>,
 ) -> Result<(), StartError> {
     let mut batch = Vec::with_capacity(BATCH_RESOURCES);
     for change in changes {

@@ -33,11 +33,11 @@ pub(crate) struct Settled {
 pub(crate) enum StateEffect {
     Nothing,
     /// A new blueprint, and its one resource if it is singular.
-    NewBlueprint(Arc<Blueprint>, Vec<bindery_index::Change>),
+    NewBlueprint(Arc<Blueprint>, Vec<bindery_index::IndexOp>),
     /// A change of a blueprint that begins.
     BegunChange(Arc<Pending>),
     /// What the change of the blueprint of that number needs of its index.
-    CarriedChange(u32, Vec<bindery_index::Change>),
+    CarriedChange(u32, Vec<bindery_index::IndexOp>),
     /// A change that does not come into force.
     DroppedChange(Arc<Pending>),
     /// A blueprint that was changed, and what it was before.
@@ -87,7 +87,7 @@ impl StateEffect {
             }
             StateEffect::CarriedChange(number, changes) => {
                 if let Some(index) = indexes.get(number) {
-                    index.fill(changes);
+                    index.backfill(changes);
                 }
             }
             StateEffect::DroppedChange(pending) => {

@@ -144,9 +144,8 @@ impl Content {
     fn resource_faults(&self, collection: &Collection, id: ResourceId, meta: &Meta) -> Vec<String> {
         let Some(hit) = collection.snapshot.get(id.as_u128()) else { return vec!["is not in the index".to_owned()] };
         let mut faults = Vec::new();
-        let dates = bindery_index::Dates { created: meta.created, updated: meta.updated, published: meta.published };
-        if hit.dates != dates {
-            faults.push("has other dates in the index".to_owned());
+        if hit.stamps != meta.stamps() {
+            faults.push("has another version or other dates in the index".to_owned());
         }
         for variant in collection.blueprint.variant_numbers() {
             let stored = meta.copy(variant);

@@ -7,7 +7,7 @@ mod date;
 mod operator;
 mod value;
 
-use bindery_index::{Filter, Place, Predicate};
+use bindery_index::{Anchor, Filter, Predicate};
 
 use self::operator::Operator;
 use super::list;
@@ -100,7 +100,7 @@ fn id(condition: &Condition) -> Filter {
 fn search(params: &RawParams, blueprint: &Blueprint) -> Result<Option<Filter>, Error> {
     let Some(text) = params.single("search")?.filter(|text| !text.is_empty()) else { return Ok(None) };
     let columns = projection::searchable_columns(blueprint);
-    let holds = |column| Filter::Column(column, Predicate::Substring(Place::Anywhere, text.to_owned()));
+    let holds = |column| Filter::Column(column, Predicate::Substring(Anchor::Anywhere, text.to_owned()));
     Ok((!columns.is_empty()).then(|| Filter::Or(columns.into_iter().map(holds).collect())))
 }
 

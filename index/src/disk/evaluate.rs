@@ -3,7 +3,7 @@
 use super::{DiskRun, terms};
 use crate::columns;
 use crate::error::Error;
-use crate::query::{Place, Range};
+use crate::query::{Anchor, Range};
 use crate::schema::{Column, ColumnId, Kind};
 use crate::segment::Term;
 use crate::text::number_text;
@@ -128,7 +128,7 @@ impl Asked<'_> {
                 None => return Ok(()),
             }
         }
-        if let ([only], [gram], Place::Anywhere) = (&found[..], &grams[..], needle.place)
+        if let ([only], [gram], Anchor::Anywhere) = (&found[..], &grams[..], needle.place)
             && *gram == needle.folded
         {
             return self.run.segment.each(only, emit);

@@ -7,7 +7,7 @@ use tantivy::TantivyError;
 #[derive(Default)]
 pub(super) struct Grams {
     /// Open addressing; a power of two long, or empty.
-    table: Vec<Place>,
+    table: Vec<Anchor>,
     /// The grams by number, in order of appearance.
     keys: Vec<u64>,
     /// How many documents have a gram, by its number.
@@ -20,7 +20,7 @@ pub(super) struct Grams {
 
 /// A place of the hash table: a gram, its number, and the last document that had it, plus one.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct Anchor {
     key: u64,
     number: u32,
     last: u32,
@@ -111,7 +111,7 @@ impl Grams {
             }
             if place.key == 0 {
                 let number = self.keys.len() as u32;
-                *place = Place { key, number, last: mark };
+                *place = Anchor { key, number, last: mark };
                 self.keys.push(key);
                 self.counts.push(1);
                 self.found.push(number);
@@ -123,7 +123,7 @@ impl Grams {
 
     fn grow(&mut self) {
         let length = (self.table.len() * 2).max(1 << 10);
-        let old = std::mem::replace(&mut self.table, vec![Place::default(); length]);
+        let old = std::mem::replace(&mut self.table, vec![Anchor::default(); length]);
         for place in old.into_iter().filter(|place| place.key != 0) {
             let mut at = home(place.key, length);
             while self.table[at].key != 0 {

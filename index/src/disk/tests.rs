@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::query::{Bound, Place, Predicate, Range};
+use crate::query::{Anchor, Bound, Predicate, Range};
 use crate::schema::{Column, Kind, Value, exact_hash};
 use crate::value::{Full, Prepared};
 
@@ -70,7 +70,7 @@ fn range<T: Clone + std::fmt::Debug + 'static>(value: BoxedStrategy<T>) -> impl 
 }
 
 fn predicate() -> impl Strategy<Value = Predicate> {
-    let place = prop_oneof![Just(Place::Anywhere), Just(Place::Start), Just(Place::End)];
+    let place = prop_oneof![Just(Anchor::Anywhere), Just(Anchor::Start), Just(Anchor::End)];
     let needle = prop_oneof![text(), "[abAB\u{e4}s]{0,5}", "(long|one, a l|e, a|T[01]|-0[12]|tru)"];
     let exact = prop_oneof![text(), "(true|false|1.5|0|-0|1e\\+21|a,b)"];
     prop_oneof![
@@ -187,7 +187,7 @@ fn an_unlinked_run_goes_on_answering() {
     let documents = documents(3, &[vec![(0, Value::Text("Some text".into()))]]);
     let run = DiskRun::build(&folder.path().join("a"), &documents).unwrap();
     fs::remove_dir_all(folder.path().join("a")).unwrap();
-    check(&run, &documents, &[Predicate::Substring(Place::Anywhere, "ME TE".to_owned())]);
+    check(&run, &documents, &[Predicate::Substring(Anchor::Anywhere, "ME TE".to_owned())]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn cut_or_changed_runs_never_panic() {
         assert!(run.verify().is_err(), "byte {at} was changed");
         if at % 17 == 0 {
             for column in columns() {
-                evaluate(&run, column, &Prepared::new(&Predicate::Substring(Place::Start, "text".to_owned())));
+                evaluate(&run, column, &Prepared::new(&Predicate::Substring(Anchor::Start, "text".to_owned())));
                 evaluate(&run, column, &Prepared::new(&Predicate::Text(Range { from: None, to: None })));
             }
         }

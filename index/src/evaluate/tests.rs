@@ -18,10 +18,10 @@ fn only_equal_questions_share_a_key() {
         Predicate::Equals("a".into()),
         Predicate::Equals("A".into()),
         Predicate::Has("a".into()),
-        Predicate::Substring(Place::Anywhere, "a".into()),
-        Predicate::Substring(Place::Anywhere, "ab".into()),
-        Predicate::Substring(Place::Start, "a".into()),
-        Predicate::Substring(Place::End, "a".into()),
+        Predicate::Substring(Anchor::Anywhere, "a".into()),
+        Predicate::Substring(Anchor::Anywhere, "ab".into()),
+        Predicate::Substring(Anchor::Start, "a".into()),
+        Predicate::Substring(Anchor::End, "a".into()),
         Predicate::Text(range(text("a"), None)),
         Predicate::Text(range(None, text("a"))),
         Predicate::Text(range(Some(Bound::Excluded("a".into())), None)),
@@ -35,7 +35,7 @@ fn only_equal_questions_share_a_key() {
     let keys: std::collections::HashSet<_> = predicates.iter().cloned().map(key).collect();
     assert_eq!(keys.len(), predicates.len());
     assert_eq!(
-        key(Predicate::Substring(Place::Start, "STRASSE".into())),
-        key(Predicate::Substring(Place::Start, "straße".into()))
+        key(Predicate::Substring(Anchor::Start, "STRASSE".into())),
+        key(Predicate::Substring(Anchor::Start, "straße".into()))
     );
 }

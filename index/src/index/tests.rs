@@ -7,23 +7,23 @@ use std::time::Duration;
 use super::*;
 use crate::exchange::Source;
 use crate::query::{Filter, Predicate, Query};
-use crate::schema::{Column, Copy, Dates, Kind, Value, Variant};
+use crate::schema::{Column, Copy, Kind, Stamps, Value, Variant};
 use crate::state::Row;
 use crate::table::Table;
 
-const DATES: Dates = Dates { created: 1, updated: 2, published: None };
+const STAMPS: Stamps = Stamps { version: 1, created: 1, updated: 2, published: None };
 
 fn schema() -> Schema {
     Schema { columns: vec![Column { id: 1, kind: Kind::Text }], variants: vec![Variant { number: 1, locale: None }] }
 }
 
-fn put(id: u128, text: &str) -> Change {
+fn put(id: u128, text: &str) -> IndexOp {
     let values = vec![(1, Value::Text(text.into()))];
-    Change::Put { id, dates: DATES, copies: vec![(1, Some(Copy { number: 7, values }))] }
+    IndexOp::Put { id, stamps: STAMPS, copies: vec![(1, Some(Copy { number: 7, values }))] }
 }
 
-fn delete(id: u128) -> Change {
-    Change::Delete { id }
+fn delete(id: u128) -> IndexOp {
+    IndexOp::Delete { id }
 }
 
 fn ids(snapshot: &Snapshot, text: &str) -> Vec<u128> {
@@ -65,7 +65,7 @@ fn a_slot_is_not_taken_while_a_snapshot_remembers_it() {
 #[test]
 fn a_resource_that_comes_back_after_a_load_keeps_its_slot_when_its_old_one_is_taken() {
     let vacant = |id| Row { id, ..Row::default() };
-    let rows = Table::of(&[vacant(5), vacant(6), Row::new(7, DATES)]);
+    let rows = Table::of(&[vacant(5), vacant(6), Row::new(7, STAMPS)]);
     let index = Index::load(schema(), rows, Vec::new(), Options::default(), None);
     assert_eq!(index.snapshot().total(), 1);
     index.apply(vec![put(6, "a")]);
@@ -84,11 +84,11 @@ fn a_filled_column_answers_like_one_that_was_always_there() {
     index.set_schema(Schema { columns: vec![schema().columns[0], added], ..schema() });
     let filled = |id: u128, text: &str, number: f64| {
         let values = vec![(1, Value::Text(text.into())), (8, Value::Number(number))];
-        Change::Put { id, dates: DATES, copies: vec![(1, Some(Copy { number: 7, values }))] }
+        IndexOp::Put { id, stamps: STAMPS, copies: vec![(1, Some(Copy { number: 7, values }))] }
     };
-    index.fill(vec![filled(1, "a", 5.0)]);
+    index.backfill(vec![filled(1, "a", 5.0)]);
     index.apply(vec![put(2, "a")]);
-    index.fill(vec![filled(2, "a", 6.0)]);
+    index.backfill(vec![filled(2, "a", 6.0)]);
     assert_eq!(ids(&index.snapshot(), "a"), [1, 2]);
     let filter = Filter::Column(8, Predicate::Equals("6".into()));
     let query = Query { variant: 1, filter, sort: Vec::new() };

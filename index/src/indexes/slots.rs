@@ -14,7 +14,7 @@ use crate::state::{Location, Row};
 /// Slots of one file; a multiple of a table's chunk.
 pub(super) const SLOTS: usize = 65_536;
 
-const MAGIC: [u8; 8] = *b"bndslt01";
+const MAGIC: [u8; 8] = *b"bndslt02";
 
 /// What one file holds.
 #[derive(Debug, PartialEq)]
@@ -27,12 +27,13 @@ pub(super) struct SlotFile {
 impl SlotFile {
     /// Durable on return but for the file's entry in its folder.
     pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
-        let mut bytes = Vec::with_capacity(64 + self.rows.len() * (40 + 16 * self.parts.len()));
+        let mut bytes = Vec::with_capacity(64 + self.rows.len() * (48 + 16 * self.parts.len()));
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&(self.parts.len() as u32).to_le_bytes());
         for row in &self.rows {
             bytes.extend_from_slice(&row.id.to_le_bytes());
+            bytes.extend_from_slice(&row.version.to_le_bytes());
             for date in [row.created, row.updated, row.published] {
                 bytes.extend_from_slice(&date.to_le_bytes());
             }
@@ -72,8 +73,9 @@ fn parse(bytes: &[u8]) -> Option<SlotFile> {
     let mut file = SlotFile { rows: Vec::new(), parts: Vec::new() };
     for _ in 0..slots {
         let id = u128::from_le_bytes(take(&mut rest)?);
+        let version = u64::from_le_bytes(take(&mut rest)?);
         let mut date = || Some(i64::from_le_bytes(take(&mut rest)?));
-        file.rows.push(Row { id, created: date()?, updated: date()?, published: date()? });
+        file.rows.push(Row { id, version, created: date()?, updated: date()?, published: date()? });
     }
     for _ in 0..parts {
         let variant = VariantNumber::try_from(u32::from_le_bytes(take(&mut rest)?)).ok()?;
@@ -103,7 +105,7 @@ mod tests {
     fn what_was_written_is_read_and_anything_else_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("slots");
-        let row = |id| Row { id, created: -1, updated: 2, published: i64::MIN };
+        let row = |id| Row { id, version: u64::MAX, created: -1, updated: 2, published: i64::MIN };
         let location = |doc| Location { run: 7, doc, number: u64::MAX };
         let file = SlotFile {
             rows: vec![row(1), row(u128::MAX)],

@@ -5,9 +5,9 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::query::{Filter, Place, Predicate, Query, SortBy, SortKey};
+use crate::query::{Anchor, Filter, Predicate, Query, SortBy, SortKey};
 use crate::run::Run;
-use crate::schema::{Change, Column, Copy, Dates, Kind, Value, Variant};
+use crate::schema::{Column, Copy, IndexOp, Kind, Stamps, Value, Variant};
 
 const TEXT: u32 = 1;
 const LIST: u32 = 2;
@@ -24,16 +24,16 @@ fn options() -> Options {
     Options { memory_run_entries: 10, merge_fan_in: 1_000, ..Options::tiny() }
 }
 
-fn put(id: u128, text: &str) -> Change {
+fn put(id: u128, text: &str) -> IndexOp {
     let values =
         vec![(TEXT, Value::Text(text.into())), (LIST, Value::List(vec!["one".into(), format!("{id}").into()]))];
-    let dates = Dates { created: id as i64, updated: 0, published: None };
-    Change::Put { id, dates, copies: vec![(0, Some(Copy { number: id as u64, values }))] }
+    let stamps = Stamps { version: 1, created: id as i64, updated: 0, published: None };
+    IndexOp::Put { id, stamps, copies: vec![(0, Some(Copy { number: id as u64, values }))] }
 }
 
 /// The texts of the resources that have `needle` in theirs, found and ordered by the index: their ids.
 fn find(index: &Index, needle: &str) -> Vec<u128> {
-    let filter = Filter::Column(TEXT, Predicate::Substring(Place::Anywhere, needle.to_owned()));
+    let filter = Filter::Column(TEXT, Predicate::Substring(Anchor::Anywhere, needle.to_owned()));
     let sort = vec![SortKey { by: SortBy::Column(TEXT), descending: false }];
     let hits = index.snapshot().search(&Query { variant: 0, filter, sort }, 0, usize::MAX).unwrap();
     hits.hits.iter().map(|hit| hit.id).collect()
@@ -231,7 +231,7 @@ fn writers_go_on_while_runs_are_written_and_merged_behind_them() {
 
     indexes.freeze(1).write().unwrap();
     for id in 0..400 {
-        index.apply(vec![Change::Delete { id }]);
+        index.apply(vec![IndexOp::Delete { id }]);
     }
     fill(&index, 1000..1011, "few");
     let end = Instant::now() + Duration::from_secs(60);
@@ -287,7 +287,7 @@ fn what_a_waiting_checkpoint_holds_outlives_mergers_and_other_checkpoints() {
     earlier.write().unwrap();
     // Another one names the index, with other runs; then it is removed before the one that holds it is written.
     let other = indexes.freeze(2);
-    index.apply((0..21).map(|id| Change::Delete { id }).collect());
+    index.apply((0..21).map(|id| IndexOp::Delete { id }).collect());
     fill(&index, 100..101, "new");
     let last = indexes.freeze(3);
     indexes.remove(1);

@@ -30,7 +30,7 @@ const COLUMNS: usize = 10;
 /// One step of a history.
 #[derive(Debug, Clone)]
 enum Step {
-    Apply(Vec<Change>),
+    Apply(Vec<IndexOp>),
     /// Columns that are there from now on (only ever fewer of the first, never one that went), and whether the second
     /// variant is.
     Schema {
@@ -177,18 +177,16 @@ fn copies(kinds: Vec<Kind>) -> impl Strategy<Value = Copy> {
     })
 }
 
-fn dates() -> impl Strategy<Value = Dates> {
-    (0i64..5, 0i64..5, proptest::option::of(0i64..5)).prop_map(|(created, updated, published)| Dates {
-        created,
-        updated,
-        published,
-    })
+fn stamps() -> impl Strategy<Value = Stamps> {
+    (any::<u64>(), 0i64..5, 0i64..5, proptest::option::of(0i64..5))
+        .prop_map(|(version, created, updated, published)| Stamps { version, created, updated, published })
 }
 
-fn changes(kinds: Vec<Kind>) -> impl Strategy<Value = Change> {
+fn changes(kinds: Vec<Kind>) -> impl Strategy<Value = IndexOp> {
     let copy = (1u16..4, proptest::option::weighted(0.85, copies(kinds)));
-    let put = (0u128..24, dates(), vec(copy, 0..3)).prop_map(|(id, dates, copies)| Change::Put { id, dates, copies });
-    prop_oneof![4 => put, 1 => (0u128..24).prop_map(|id| Change::Delete { id })]
+    let put =
+        (0u128..24, stamps(), vec(copy, 0..3)).prop_map(|(id, stamps, copies)| IndexOp::Put { id, stamps, copies });
+    prop_oneof![4 => put, 1 => (0u128..24).prop_map(|id| IndexOp::Delete { id })]
 }
 
 fn steps(kinds: Vec<Kind>) -> impl Strategy<Value = Step> {
@@ -210,8 +208,8 @@ fn ranges<T: Clone + std::fmt::Debug + 'static>(values: BoxedStrategy<T>) -> imp
     (bound.clone(), bound).prop_map(|(from, to)| Range { from, to })
 }
 
-fn places() -> impl Strategy<Value = Place> {
-    proptest::sample::select(vec![Place::Anywhere, Place::Start, Place::End])
+fn places() -> impl Strategy<Value = Anchor> {
+    proptest::sample::select(vec![Anchor::Anywhere, Anchor::Start, Anchor::End])
 }
 
 fn predicates() -> impl Strategy<Value = Predicate> {
@@ -340,9 +338,9 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
 
 fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], (offset, limit): (u64, usize)) {
     assert_eq!(snapshot.total(), oracle.resources().len() as u64);
-    for (id, dates) in oracle.resources() {
+    for (id, stamps) in oracle.resources() {
         let hit = snapshot.get(id).expect("what is there is found");
-        assert_eq!((hit.id, hit.dates), (id, dates));
+        assert_eq!((hit.id, hit.stamps), (id, stamps));
         for variant in 1..4 {
             assert_eq!(snapshot.copy(hit.slot, variant), oracle.copy(id, variant));
         }

@@ -16,7 +16,7 @@ fn list(elements: &[&str]) -> Value {
     Value::List(elements.iter().map(|&element| element.into()).collect())
 }
 
-fn substring(place: Place, needle: &str) -> Predicate {
+fn substring(place: Anchor, needle: &str) -> Predicate {
     Predicate::Substring(place, needle.into())
 }
 
@@ -27,20 +27,20 @@ fn from<T>(bound: T) -> Range<T> {
 #[test]
 fn substrings_ignore_case_and_look_where_they_are_told() {
     for (value, place, needle, expected) in [
-        ("Hello", Place::Anywhere, "ELL", true),
-        ("Hello", Place::Start, "hE", true),
-        ("Hello", Place::Start, "e", false),
-        ("Hello", Place::End, "LO", true),
-        ("Hello", Place::End, "l", false),
-        ("100%", Place::Anywhere, "0%", true),
-        ("1000", Place::Anywhere, "0%", false),
-        ("axb", Place::Anywhere, "a_b", false),
-        ("Straße", Place::Anywhere, "SS", true),
-        ("é", Place::Anywhere, "e", false),
-        ("é", Place::Anywhere, "E\u{301}", true),
-        ("", Place::Anywhere, "", true),
-        ("x", Place::End, "", true),
-        ("", Place::Anywhere, "x", false),
+        ("Hello", Anchor::Anywhere, "ELL", true),
+        ("Hello", Anchor::Start, "hE", true),
+        ("Hello", Anchor::Start, "e", false),
+        ("Hello", Anchor::End, "LO", true),
+        ("Hello", Anchor::End, "l", false),
+        ("100%", Anchor::Anywhere, "0%", true),
+        ("1000", Anchor::Anywhere, "0%", false),
+        ("axb", Anchor::Anywhere, "a_b", false),
+        ("Straße", Anchor::Anywhere, "SS", true),
+        ("é", Anchor::Anywhere, "e", false),
+        ("é", Anchor::Anywhere, "E\u{301}", true),
+        ("", Anchor::Anywhere, "", true),
+        ("x", Anchor::End, "", true),
+        ("", Anchor::Anywhere, "x", false),
     ] {
         assert_eq!(holds(Kind::Text, text(value), substring(place, needle)), expected, "{value:?} {needle:?}");
     }
@@ -49,15 +49,15 @@ fn substrings_ignore_case_and_look_where_they_are_told() {
 #[test]
 fn substrings_of_lists_stay_inside_one_element() {
     for (elements, place, needle, expected) in [
-        (&["Red", "Blue"][..], Place::Anywhere, "dB", false),
-        (&["Red", "Blue"], Place::Start, "b", true),
-        (&["Red", "Blue"], Place::Start, "e", false),
-        (&["Red", "Blue"], Place::End, "D", true),
-        (&["Red", "Blue"], Place::Anywhere, ",", false),
-        (&["Red", "Blue"], Place::Anywhere, "", true),
-        (&[""], Place::Start, "", true),
-        (&[], Place::Anywhere, "", false),
-        (&[], Place::Anywhere, "x", false),
+        (&["Red", "Blue"][..], Anchor::Anywhere, "dB", false),
+        (&["Red", "Blue"], Anchor::Start, "b", true),
+        (&["Red", "Blue"], Anchor::Start, "e", false),
+        (&["Red", "Blue"], Anchor::End, "D", true),
+        (&["Red", "Blue"], Anchor::Anywhere, ",", false),
+        (&["Red", "Blue"], Anchor::Anywhere, "", true),
+        (&[""], Anchor::Start, "", true),
+        (&[], Anchor::Anywhere, "", false),
+        (&[], Anchor::Anywhere, "x", false),
     ] {
         assert_eq!(holds(Kind::List, list(elements), substring(place, needle)), expected, "{elements:?} {needle:?}");
     }

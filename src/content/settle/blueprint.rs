@@ -37,7 +37,7 @@ pub(super) fn create_blueprint(state: &State, working: &mut Working<'_>, draft: 
 }
 
 /// The one resource of a singular blueprint, made with it, published (`API.md` 2.3).
-fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_index::Change> {
+fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_index::IndexOp> {
     let id = working.new_id()?;
     let now = working.now;
     let meta = Meta {
@@ -50,8 +50,7 @@ fn create_singular(working: &mut Working<'_>, blueprint: u32) -> Result<bindery_
     };
     working.put(Key::Resource { blueprint, id }, meta.encode());
     working.put(Key::Singular(blueprint), id.as_u128().to_be_bytes().to_vec());
-    let dates = bindery_index::Dates { created: now, updated: now, published: Some(now) };
-    Ok(bindery_index::Change::Put { id: id.as_u128(), dates, copies: Vec::new() })
+    Ok(bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies: Vec::new() })
 }
 
 /// Begins the change of a blueprint, or makes it at once where it need not look at what is stored.

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use bindery_index::{Change, Copy as IndexCopy, Dates, Value as Indexed};
+use bindery_index::{Copy as IndexCopy, IndexOp, Value as Indexed};
 use serde_json::json;
 
 use super::*;
@@ -67,9 +67,8 @@ fn corrupt(content: &Content, id: ResourceId, change: impl FnOnce(&mut Vec<(u32,
     let values = Copy::decode(&copy.unwrap()).unwrap().values(blueprint).unwrap();
     let mut values = projection::project(blueprint, values.iter().enumerate());
     change(&mut values);
-    let dates = Dates { created: meta.created, updated: meta.updated, published: meta.published };
     let copies = vec![(variant, Some(IndexCopy { number, values }))];
-    collection.index.apply(vec![Change::Put { id: id.as_u128(), dates, copies }]);
+    collection.index.apply(vec![IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies }]);
     content.shared.cell.update(|state| state.refresh(blueprint.number, 1_000_000));
     content.verify().unwrap()
 }

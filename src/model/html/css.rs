@@ -148,7 +148,7 @@ impl<'i> DeclarationParser<'i> for Rules {
         if is_among(&name, &FORBIDDEN_PROPERTIES) {
             return Err(fault());
         }
-        let value = Text { place: Place::Value }.read(input)?;
+        let value = Text { place: Anchor::Value }.read(input)?;
         let is_custom = name.starts_with("--");
         if value.is_empty() && !is_custom {
             return Err(fault());
@@ -164,7 +164,7 @@ impl<'i> QualifiedRuleParser<'i> for Rules {
     type Error = ();
 
     fn parse_prelude(&mut self, input: &mut Parser<'i>) -> Result<String, Fault> {
-        let selector = Text { place: Place::Selector }.read(input)?;
+        let selector = Text { place: Anchor::Selector }.read(input)?;
         let is_list = !selector.is_empty() && !selector.starts_with(',') && !selector.ends_with(',');
         if is_list && !looks_forbidden(&selector) { Ok(selector) } else { Err(fault()) }
     }
@@ -184,7 +184,7 @@ impl<'i> AtRuleParser<'i> for Rules {
         if !GROUPS.contains(&name.as_str()) {
             return Err(fault());
         }
-        let prelude = Text { place: Place::Condition }.read(input)?;
+        let prelude = Text { place: Anchor::Condition }.read(input)?;
         Ok((name, prelude))
     }
 
@@ -216,7 +216,7 @@ impl RuleBodyItemParser<'_, String, ()> for Rules {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Anchor {
     Selector,
     Condition,
     Value,
@@ -224,7 +224,7 @@ enum Place {
 
 /// Reads tokens and writes them again.
 struct Text {
-    place: Place,
+    place: Anchor,
 }
 
 impl Text {
@@ -295,13 +295,13 @@ impl Text {
         match token {
             Token::Function(name) => !is_among(name, &FORBIDDEN_FUNCTIONS),
             // Nothing may be made of these in a value either, such as a call with a comment before its bracket.
-            Token::Ident(name) if self.place == Place::Value => {
+            Token::Ident(name) if self.place == Anchor::Value => {
                 !is_among(name, &FORBIDDEN_PROPERTIES) && !name.eq_ignore_ascii_case("expression")
             }
             Token::Delim(delim) => match self.place {
-                Place::Selector => matches!(delim, '.' | '>' | '+' | '~' | '*' | '&' | '|' | '='),
-                Place::Condition => matches!(delim, '<' | '>' | '=' | '.' | '*' | '/' | '+' | '-' | '&' | '~' | '|'),
-                Place::Value => matches!(delim, '+' | '-' | '*' | '/' | '.' | '!' | '=' | '%' | '&' | '|' | '#' | '?'),
+                Anchor::Selector => matches!(delim, '.' | '>' | '+' | '~' | '*' | '&' | '|' | '='),
+                Anchor::Condition => matches!(delim, '<' | '>' | '=' | '.' | '*' | '/' | '+' | '-' | '&' | '~' | '|'),
+                Anchor::Value => matches!(delim, '+' | '-' | '*' | '/' | '.' | '!' | '=' | '%' | '&' | '|' | '#' | '?'),
             },
             Token::Semicolon => false,
             Token::UnquotedUrl(_) | Token::BadUrl(_) | Token::BadString(_) | Token::AtKeyword(_) => false,

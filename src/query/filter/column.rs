@@ -1,6 +1,6 @@
 //! Filters on the columns of a copy.
 
-use bindery_index::{Filter, Kind, Place, Predicate, Range};
+use bindery_index::{Anchor, Filter, Kind, Predicate, Range};
 
 use super::super::instant;
 use super::operator::Operator;
@@ -23,10 +23,10 @@ pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter
             Filter::Column(column.id, compare(condition, column)?)
         }
         Operator::Between => between(condition, column)?,
-        Operator::Contains => substring(Place::Anywhere),
-        Operator::NotContains => not(substring(Place::Anywhere)),
-        Operator::StartsWith => substring(Place::Start),
-        Operator::EndsWith => substring(Place::End),
+        Operator::Contains => substring(Anchor::Anywhere),
+        Operator::NotContains => not(substring(Anchor::Anywhere)),
+        Operator::StartsWith => substring(Anchor::Start),
+        Operator::EndsWith => substring(Anchor::End),
         Operator::Has => Filter::Column(column.id, Predicate::Has(value.to_owned())),
         Operator::Null => {
             let null = Filter::Column(column.id, Predicate::Null);

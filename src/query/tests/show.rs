@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use bindery_index::{Bound, DateColumn, Filter, Place, Predicate, Range};
+use bindery_index::{Anchor, Bound, DateColumn, Filter, Predicate, Range};
 
 use crate::model::blueprint::Blueprint;
 use crate::projection;
@@ -57,9 +57,9 @@ fn predicate(predicate: &Predicate) -> String {
             self::range(&Range { from: quoted(from), to: quoted(to) }, "")
         }
         Predicate::Instant(range) => self::range(range, "us"),
-        Predicate::Substring(Place::Anywhere, needle) => format!(" ~ *{needle:?}*"),
-        Predicate::Substring(Place::Start, needle) => format!(" ~ {needle:?}*"),
-        Predicate::Substring(Place::End, needle) => format!(" ~ *{needle:?}"),
+        Predicate::Substring(Anchor::Anywhere, needle) => format!(" ~ *{needle:?}*"),
+        Predicate::Substring(Anchor::Start, needle) => format!(" ~ {needle:?}*"),
+        Predicate::Substring(Anchor::End, needle) => format!(" ~ *{needle:?}"),
         Predicate::Has(element) => format!(" has {element:?}"),
     }
 }

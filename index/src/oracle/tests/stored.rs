@@ -11,7 +11,7 @@ const NAME: u32 = 3;
 
 /// What a log holds: each step's number is its place, plus one.
 enum Logged {
-    Apply(Vec<Change>),
+    Apply(Vec<IndexOp>),
     Schema(Schema),
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use serde_json::Value;
 
 use super::fixpoint::tokenized_text;
-use super::tree::{Place, parse};
+use super::tree::{Anchor, parse};
 use super::*;
 
 const PAYLOADS: [&str; 22] = [
@@ -91,8 +91,8 @@ fn real_articles_are_harmless_and_lose_no_text() {
         for body in bodies(file, step) {
             check_harmless(&sanitizer, &body);
             let once = sanitizer.rich_text(&body).unwrap();
-            let sent = parse(&body, Place::Inside("div"), true).text(&dropped_whole);
-            assert_eq!(parse(&once, Place::Inside("div"), true).text(&[]), sent, "{body}");
+            let sent = parse(&body, Anchor::Inside("div"), true).text(&dropped_whole);
+            assert_eq!(parse(&once, Anchor::Inside("div"), true).text(&[]), sent, "{body}");
         }
     }
 }

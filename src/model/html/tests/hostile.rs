@@ -7,7 +7,7 @@ mod markup;
 use html5ever::ns;
 use proptest::prelude::*;
 
-use super::tree::{Node, PLACES, Place, parse};
+use super::tree::{Anchor, Node, PLACES, parse};
 use super::*;
 
 /// Elements that no table may ever let through.
@@ -178,6 +178,6 @@ fn the_check_finds_what_is_forbidden() {
         let found = std::panic::catch_unwind(|| assert_harmless(html, &allowed::RICH_TEXT)).is_err();
         assert!(found, "{html}");
     }
-    assert_eq!(parse("<p>a<table>b<tr><td>c</table>d", Place::Inside("div"), true).text(&[]), "abcd");
-    assert_eq!(parse("a<script>b</script><i>c</i>", Place::Document, true).text(&["script"]), "ac");
+    assert_eq!(parse("<p>a<table>b<tr><td>c</table>d", Anchor::Inside("div"), true).text(&[]), "abcd");
+    assert_eq!(parse("a<script>b</script><i>c</i>", Anchor::Document, true).text(&["script"]), "ac");
 }

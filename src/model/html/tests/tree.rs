@@ -10,14 +10,14 @@ use html5ever::{Attribute, ParseOpts, QualName, local_name, ns, parse_document, 
 
 /// Where markup is shown.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum Anchor {
     Document,
     Inside(&'static str),
 }
 
 /// Every way in which the tests parse: a page of its own, and inside the elements that change how a parser reads.
-pub(super) const PLACES: [Place; 5] =
-    [Place::Document, Place::Inside("div"), Place::Inside("body"), Place::Inside("p"), Place::Inside("td")];
+pub(super) const PLACES: [Anchor; 5] =
+    [Anchor::Document, Anchor::Inside("div"), Anchor::Inside("body"), Anchor::Inside("p"), Anchor::Inside("td")];
 
 pub(super) enum Node {
     Root,
@@ -36,14 +36,14 @@ pub(super) struct Tree {
     children: RefCell<Vec<Vec<usize>>>,
 }
 
-pub(super) fn parse(html: &str, place: Place, scripting_enabled: bool) -> Tree {
+pub(super) fn parse(html: &str, place: Anchor, scripting_enabled: bool) -> Tree {
     let tree_builder = TreeBuilderOpts { scripting_enabled, ..TreeBuilderOpts::default() };
     let options = ParseOpts { tree_builder, ..ParseOpts::default() };
     let tree = Tree::default();
     tree.add(Node::Root, QualName::new(None, ns!(), local_name!("")));
     match place {
-        Place::Document => parse_document(tree, options).one(html),
-        Place::Inside(name) => {
+        Anchor::Document => parse_document(tree, options).one(html),
+        Anchor::Inside(name) => {
             let context = QualName::new(None, ns!(html), name.into());
             parse_fragment(tree, options, context, Vec::new(), scripting_enabled).one(html)
         }
