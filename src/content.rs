@@ -2,317 +2,209 @@
 //!
 //! Owns the one write path (a committer thread, fed by a queue) and the one read path (a published state). Knows no
 //! HTTP. Handlers and the command line translate, and hold no rule of their own.
+//!
+//! Rooms, from the top: `api` and `read` are what callers use; `prepare` makes commands of bodies; `queue` takes commands
+//! to `write`, which decides them and appends transactions to the log; `apply` makes a transaction visible;
+//! `blueprint_change` carries blueprint changes through, by the rules of `compatibility`; `maintain` writes checkpoints
+//! and removes what nobody needs; `start` brings a data folder up; `data` holds the types that all of them share.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{TrySendError, sync_channel};
-use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use parking_lot::Mutex;
-use tokio::sync::oneshot;
-
-use crate::access::{Access, AdminToken, unauthenticated};
-use crate::base;
-use crate::content::change::{Changes, Queue};
-use crate::content::checkpoint::{Checkpointer, Pins};
-use crate::content::command::{Command, Outcome};
-use crate::content::committer::{Committer, Job};
-use crate::content::idempotency::Keeping;
-use crate::content::state::{State, StateCell};
-use crate::content::sweep::Sweeper;
-use crate::log::LogReader;
-use crate::model::error::{Code, Error, Result};
-use crate::model::html::Sanitizer;
-use crate::model::time::Millis;
-use crate::store::Store;
-
-mod administer;
-mod backup;
-mod bulk;
-mod change;
-mod checkpoint;
+mod api;
+mod apply;
+mod blueprint_change;
 mod command;
-mod committer;
-mod decide;
-mod entry;
-mod evolve;
-mod export;
+mod compatibility;
+mod data;
 #[cfg(test)]
 mod fixture;
-mod idempotency;
-mod import;
+mod handle;
+mod maintain;
 mod prepare;
+mod queue;
 mod read;
-mod reading;
-mod record;
-mod recovery;
-mod settle;
-mod state;
-mod sweep;
-mod verify;
-mod working;
-mod writing;
+mod start;
+mod write;
 
-pub use administer::{BlueprintBody, Replacing, Secret};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::Mutex;
+
+use crate::access::AdminToken;
+use crate::base::{self, Header, Recovered};
+use crate::content::apply::Applier;
+use crate::content::blueprint_change::ChangeRunner;
+use crate::content::data::state::StateCell;
+use crate::content::handle::Shared;
+use crate::content::maintain::checkpoint::Checkpointer;
+use crate::content::maintain::sweep::Sweeper;
+use crate::content::queue::Queue;
+use crate::content::start::{folder, recovery};
+use crate::content::write::append::Appender;
+use crate::content::write::committer::Committer;
+use crate::log::CommitLog;
+use crate::model::html::Sanitizer;
+use crate::store::{Store, StoreOptions};
+
+pub use api::blueprints::{BlueprintPlan, Replaced, Replacement};
+pub use api::bulk::{AppliedItem, BulkAnswer, FailedItem};
+pub use api::idempotency::{Answered, Idempotent};
+pub use api::import::{Import, ImportLine, ImportedResource};
+pub use api::resources::{Created, Writing};
+pub use api::tokens::IssuedToken;
+pub use api::verify::Findings;
 pub use bindery_index::Options as IndexOptions;
-
-pub use backup::{reindex, restore_backup, verify_backup};
-pub use bulk::{BulkAnswer, Operation};
-pub use export::Export;
-pub use idempotency::{Done, Fingerprint, Keep, Once, OnceKey};
-pub use import::{Import, ImportLine};
-pub use read::Answer;
-pub use reading::{ListAnswer, Reading};
-pub use recovery::StartError;
-pub use verify::Findings;
-pub use writing::{Created, Etags, Writing};
-
-/// How many commands may wait for the committer; more are refused with `OVERLOADED`.
-const QUEUE_COMMANDS: usize = 1024;
-
-/// Names within the data folder.
-const INDEX: &str = "index";
-const LOCK: &str = "LOCK";
+pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
+pub use data::version::{IfMatch, ResourceVersion};
+pub use handle::Content;
+pub use prepare::bulk::Operation;
+pub use read::export::Export;
+pub use read::resource::ResourceAnswer;
+pub use read::view::{ListPage, View};
+pub use start::error::StartError;
+pub use start::folder::verify_backup;
 
 /// How a content is opened.
 #[derive(Debug, Clone)]
 pub struct ContentOptions {
-    /// The data folder; made if it is not there.
+    /// The data folder; created if it is missing.
     pub folder: PathBuf,
     /// The secret of the admin token, if there is one.
     pub admin_token: Option<String>,
     /// Hosts whose videos may be embedded in rich text.
     pub video_hosts: Vec<String>,
-    /// How much memory the store may use as a cache.
+    /// How many bytes of memory the store may use as a cache.
     pub store_cache_bytes: u64,
-    /// When indexes write to disk and what they keep; the default is right but for tests.
+    /// When indexes write to disk and what they keep in memory; the default suits everything but tests.
     pub index: bindery_index::Options,
 }
 
-/// The content of one data folder. Clones share it.
-#[derive(Clone)]
-pub struct Content {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    cell: Arc<StateCell>,
+/// What a content is made of.
+struct Parts {
+    log: Box<dyn CommitLog>,
+    /// The number of the last record of the log that the store includes.
+    position: u64,
     store: Store,
-    queue: Queue,
-    changes: Arc<Changes>,
-    committer: Mutex<Option<JoinHandle<()>>>,
-    broken: Arc<AtomicBool>,
-    admin_token: Option<AdminToken>,
-    sanitizer: Arc<Sanitizer>,
-    was_empty: bool,
-    folder: PathBuf,
-    log: LogReader,
-    /// What backups that are being written need of the log.
-    pins: Arc<Mutex<Pins>>,
-    /// Held until the process ends: one server a folder.
-    _lock: File,
+    recovered: Recovered,
 }
 
 impl Content {
-    /// Opens a data folder and brings store and index to the end of the log. Blocks until both are there.
+    /// Opens a data folder and brings store and index to the end of the log. Blocks until they are.
     ///
     /// # Errors
     /// [`StartError`] if the folder is in use or cannot be read.
     pub fn open(options: &ContentOptions) -> Result<Content, StartError> {
+        let lock = folder::lock(&options.folder)?;
+        let (log, store, recovered) = base::recover(&options.folder, &options.recover_options())
+            .map_err(|error| StartError::folder(&options.folder, &error))?;
+        let position = log.last();
+        Content::assemble(options, lock, Parts { log: Box::new(log), position, store, recovered })
+    }
+
+    /// Puts a content together from a store and the log that it belongs to.
+    fn assemble(options: &ContentOptions, lock: std::fs::File, parts: Parts) -> Result<Content, StartError> {
         let folder = &options.folder;
-        let lock = lock_folder(folder)?;
-        let (log, store, recovered) =
-            base::recover(folder, &options.recover_options()).map_err(|error| folder_error(folder, &error))?;
-        let was_empty = log.last() == 0;
-        recovery::remove_superseded(&store, log.last())?;
-        let indexes = bindery_index::Indexes::open(&folder.join(INDEX), options.index.clone())
-            .map_err(|error| folder_error(folder, &error))?;
+        let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
+        let Parts { log, position, store, recovered } = parts;
+        recovery::remove_superseded(&store, store.applied())?;
+        let indexes = bindery_index::Indexes::open(&folder::index_of(folder), options.index.clone())
+            .map_err(|error| fail(&error))?;
         let blueprints = recovery::load_blueprints(&store)?;
-        let checkpoint = indexes.number();
-        let begun = recovery::load_changes(&store, &blueprints)?;
-        let indexed = recovery::bring_up_indexes(&log, &store, &indexes, &blueprints, &begun)?;
-        let state = recovery::load_state(&store, &indexes, &blueprints, &begun, log.last())?;
-        let (last_id, last_time) = recovery::load_clock(&store)?;
-        let base = base::newest(folder).map_err(|error| folder_error(folder, &error))?;
-        tracing::info!(?recovered, blueprints = blueprints.len(), indexed, "content is open");
+        let checkpoint = indexes.number().min(store.applied());
+        let changes = recovery::load_changes(&store, &blueprints)?;
+        let indexed = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes)?;
+        let state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
+        let clock = recovery::load_clock(&store)?;
+        let sweeper = Sweeper::new(recovery::obsolete(&store, &blueprints, &changes)?);
+        let base = base::newest(folder).map_err(|error| fail(&error))?;
+        api::backup::clear_unfinished(folder).map_err(|error| fail(&error))?;
+        log_opening(&recovered, blueprints.len(), indexed);
 
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
-        backup::clear_unfinished(folder).map_err(|error| folder_error(folder, &error))?;
-        let (log_reader, pins) = (log.reader(), Arc::default());
-        let sweeper = Sweeper::new(recovery::lost(&store, &blueprints, &begun)?);
-        let (sender, jobs) = sync_channel(QUEUE_COMMANDS);
-        let queue: Queue = Arc::new(Mutex::new(Some(sender)));
-        let changes = Changes::new(Arc::clone(&queue), store.clone(), Arc::clone(&cell), Arc::clone(&sanitizer));
-        let changes = Arc::new(changes);
+        let pins = Arc::default();
+        let (queue, jobs) = Queue::new();
+        let runner = ChangeRunner::new(queue.clone(), store.clone(), Arc::clone(&cell), Arc::clone(&sanitizer));
+        let runner = Arc::new(runner);
+        let follow = log.follow();
+        let checkpointer = Checkpointer::new(folder.clone(), store.clone(), checkpoint, base, Arc::clone(&pins));
+        let change_begun = {
+            let runner = Arc::clone(&runner);
+            Box::new(move |change, reply| runner.start(change, Some(reply)))
+        };
+        let (store_of_applier, cell_of_applier) = (store.clone(), Arc::clone(&cell));
         let committer = Committer {
-            checkpointer: Checkpointer::new(
-                folder.clone(),
-                store.clone(),
-                checkpoint.min(log.last()),
-                base,
-                Arc::clone(&pins),
-            ),
-            log,
-            store: store.clone(),
-            indexes,
-            cell: Arc::clone(&cell),
+            appender: Appender::new(log, position).map_err(|error| fail(&error))?,
+            applier: Applier {
+                store: store_of_applier,
+                indexes,
+                cell: cell_of_applier,
+                sweeper,
+                clock,
+                wants_checkpoint: false,
+            },
+            checkpointer,
             sanitizer: Arc::clone(&sanitizer),
-            changes: Arc::clone(&changes),
-            last_id,
-            last_time,
-            sweeper,
+            change_begun,
             broken: Arc::clone(&broken),
+            last_id: clock.last_id,
         };
         let committer = std::thread::Builder::new()
             .name("committer".to_owned())
             .spawn(move || committer.run(&jobs))
-            .map_err(|error| folder_error(folder, &error))?;
+            .map_err(|error| fail(&error))?;
         let shared = Shared {
+            was_empty: position == 0,
             cell,
             store,
             queue,
-            changes,
+            changes: runner,
             committer: Mutex::new(Some(committer)),
             broken,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
-            was_empty,
             folder: folder.clone(),
-            log: log_reader,
+            log: follow,
             pins,
             _lock: lock,
         };
         Ok(Content { shared: Arc::new(shared) })
     }
-
-    /// Goes on with the changes of blueprints that were begun before the last end. For a server; who looks at a folder
-    /// leaves them begun.
-    pub fn resume_changes(&self) {
-        for collection in self.state().blueprints.values() {
-            if let Some(pending) = &collection.pending {
-                self.shared.changes.start(Arc::clone(pending), None);
-            }
-        }
-    }
-
-    /// Has changes of blueprints that are under way end soon, their callers answered: they go on at the next start.
-    pub fn leave_changes(&self) {
-        self.shared.changes.begin_stop();
-    }
-
-    /// Whether the folder held nothing when it was opened.
-    pub fn was_empty(&self) -> bool {
-        self.shared.was_empty
-    }
-
-    /// Whether writes are taken: not after a fault of the disk, and not during a shutdown.
-    pub fn is_writable(&self) -> bool {
-        !self.shared.broken.load(Ordering::SeqCst) && self.shared.queue.lock().is_some()
-    }
-
-    /// Takes no more commands, finishes those that are queued, writes a checkpoint, and returns when all is on disk.
-    pub fn close(&self) {
-        self.shared.queue.lock().take();
-        if let Some(committer) = self.shared.committer.lock().take()
-            && committer.join().is_err()
-        {
-            tracing::error!("the committer ended with a panic; the next start replays the log");
-        }
-        self.shared.changes.stop();
-    }
-
-    /// What the bearer of a secret may do.
-    ///
-    /// # Errors
-    /// `UNAUTHENTICATED`.
-    pub fn authenticate(&self, secret: Option<&str>) -> Result<Access> {
-        let Some(secret) = secret else {
-            return Err(unauthenticated("this needs a token: send the header `Authorization: Bearer <token>`"));
-        };
-        if let Some(access) = self.shared.admin_token.as_ref().and_then(|admin| admin.authenticate(secret)) {
-            return Ok(access);
-        }
-        self.state().tokens.authenticate(secret, now())
-    }
-
-    /// Writes a checkpoint and waits for it.
-    ///
-    /// # Errors
-    /// `OVERLOADED` if the server does not write, `INTERNAL` if the disk fails.
-    pub async fn checkpoint(&self) -> Result<()> {
-        self.submit(Command::Checkpoint).await.map(|_| ())
-    }
-
-    fn state(&self) -> Arc<State> {
-        self.shared.cell.load()
-    }
-
-    /// Hands a command to the committer. The answer comes when it is durable and visible.
-    async fn submit(&self, command: Command) -> Result<Outcome> {
-        self.submit_keeping(command, None).await
-    }
-
-    /// The same for a command whose answer may be kept: then that is the outcome.
-    async fn submit_keeping(&self, command: Command, keeping: Option<Keeping>) -> Result<Outcome> {
-        let (reply, answer) = oneshot::channel();
-        let sent = match &*self.shared.queue.lock() {
-            Some(queue) => queue.try_send(Job { command, keeping, reply }),
-            None => return Err(overloaded("the server is shutting down")),
-        };
-        match sent {
-            Ok(()) => answer.await.map_err(|_| Error::internal("the committer went away"))?,
-            Err(TrySendError::Full(_)) => Err(overloaded("too many writes are waiting")),
-            Err(TrySendError::Disconnected(_)) => Err(Error::internal("the committer went away")),
-        }
-    }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // Ends the committer, which has a hand on the queue itself, where nobody closed the content.
-        self.queue.lock().take();
-    }
+/// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
+/// incomplete.
+///
+/// # Errors
+/// [`StartError`].
+pub fn restore_backup(file: &Path, options: &ContentOptions) -> Result<Header, StartError> {
+    folder::restore_backup(file, &options.folder, &options.recover_options())
+}
+
+/// Removes the index and rebuilds it from the store.
+///
+/// # Errors
+/// [`StartError`].
+pub fn reindex(options: &ContentOptions) -> Result<Content, StartError> {
+    folder::remove_index(&options.folder)?;
+    Content::open(options)
 }
 
 impl ContentOptions {
     fn recover_options(&self) -> base::RecoverOptions {
-        let store = crate::store::StoreOptions { cache_bytes: self.store_cache_bytes, ..Default::default() };
+        let store = StoreOptions { cache_bytes: self.store_cache_bytes, ..Default::default() };
         base::RecoverOptions { store, ..Default::default() }
     }
 }
 
-/// The time by the clock, in milliseconds.
-pub(crate) fn now() -> Millis {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
-}
-
-fn overloaded(why: &str) -> Error {
-    Error::new(Code::Overloaded, format!("{why}; nothing was applied; try again in a moment"))
-}
-
-fn folder_error(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
-    StartError::Folder { folder: folder.display().to_string(), cause: cause.to_string() }
-}
-
-/// Makes the folder and keeps other servers out of it.
-fn lock_folder(folder: &Path) -> Result<File, StartError> {
-    std::fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
-    let lock = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(folder.join(LOCK))
-        .map_err(|error| folder_error(folder, &error))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(std::fs::TryLockError::WouldBlock) => Err(StartError::InUse(folder.display().to_string())),
-        Err(std::fs::TryLockError::Error(error)) => Err(folder_error(folder, &error)),
+fn log_opening(recovered: &Recovered, blueprints: usize, resources_indexed: u64) {
+    let Recovered { number, replayed, rebuilt, moved_to, base } = recovered;
+    if let (Some(why), Some(folder)) = (rebuilt, moved_to) {
+        let folder = folder.display();
+        tracing::warn!(why, %folder, base, "the store was rebuilt; the unusable one was moved aside");
     }
+    tracing::info!(number, records_replayed = replayed, blueprints, resources_indexed, "content is open");
 }
 
 #[cfg(test)]

@@ -10,22 +10,27 @@
 
 mod error;
 mod folder;
+mod interface;
 mod read;
 mod segment;
 mod spare;
 #[cfg(test)]
 mod tests;
+mod watermark;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use error::LogError;
-pub use read::{LogReader, Records};
+pub use interface::{AppendError, CommitLog, FollowLog, Records};
+pub use read::LogReader;
 
 use error::at;
 use segment::{HEADER_BYTES, Named};
 use spare::Spare;
+use watermark::Watermark;
 
 /// Segments double from the first to the largest size, so that a small site does not pay for zeros that it never fills.
 const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
@@ -58,6 +63,8 @@ pub struct Log {
     active: Active,
     spare: Spare,
     last: u64,
+    /// The newest record that is durable.
+    durable: Arc<Watermark>,
     stopped: bool,
     /// Held for its lock.
     _lock: File,
@@ -108,6 +115,7 @@ impl Log {
             active,
             spare: Spare::none(),
             last,
+            durable: Arc::new(Watermark::new(last)),
             stopped: false,
             _lock: lock,
             #[cfg(test)]
@@ -146,6 +154,7 @@ impl Log {
             self.stop_on(synced, "sync")?;
             self.active.dirty = false;
         }
+        self.durable.set(self.last);
         Ok(())
     }
 
@@ -180,7 +189,7 @@ impl Log {
 
     /// A reader that another thread may use while this one appends.
     pub fn reader(&self) -> LogReader {
-        LogReader::new(&self.folder)
+        LogReader::new(&self.folder, Arc::clone(&self.durable))
     }
 
     /// Reads every record and checks it; answers how many there are.
@@ -231,7 +240,20 @@ impl Log {
         self.active = Active::empty(&segment, file, epoch);
         self.segments.push(segment);
         self.last = first - 1;
+        self.durable.set(self.last);
         Ok(())
+    }
+
+    /// Makes room for all of these records in one segment, so that a full disk is met before anything is written.
+    fn reserve(&mut self, records: &[Vec<u8>]) -> Result<(), LogError> {
+        let mut needed = 0;
+        for record in records {
+            needed += segment::record_bytes(record)?;
+        }
+        match self.active.offset + needed > self.active.bytes {
+            true => self.rotate(self.next_segment_bytes().max(HEADER_BYTES + needed)),
+            false => Ok(()),
+        }
     }
 
     /// Ends the segment that is written to and begins the next, of so many bytes.
@@ -275,6 +297,42 @@ impl Log {
     #[cfg(not(test))]
     fn fault(&mut self, _: Step) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+impl CommitLog for Log {
+    fn commit(&mut self, expected_last: u64, records: &[Vec<u8>]) -> Result<u64, AppendError> {
+        self.refuse_if_stopped().map_err(AppendError::Stopped)?;
+        if expected_last != self.last {
+            return Err(AppendError::Conflict { last: self.last });
+        }
+        self.reserve(records).map_err(|error| match self.stopped {
+            true => AppendError::Stopped(error),
+            false => AppendError::Refused(error),
+        })?;
+        let written = records.iter().try_for_each(|record| self.append(record).map(|_| ())).and_then(|()| self.sync());
+        written.map_err(AppendError::Stopped)?;
+        Ok(self.last)
+    }
+
+    fn last(&self) -> u64 {
+        self.last()
+    }
+
+    fn first(&self) -> u64 {
+        self.first()
+    }
+
+    fn bytes_since(&self, number: u64) -> u64 {
+        self.bytes_since(number)
+    }
+
+    fn remove_before(&mut self, number: u64) -> Result<u64, LogError> {
+        self.remove_before(number)
+    }
+
+    fn follow(&self) -> Arc<dyn FollowLog> {
+        Arc::new(self.reader())
     }
 }
 

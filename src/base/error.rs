@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::log::LogError;
-use crate::store::{ChangesError, StoreError};
+use crate::store::{StoreError, WritesError};
 
 /// A failure to write or read a base, or to recover.
 #[derive(Debug, thiserror::Error)]
@@ -35,13 +35,13 @@ pub enum BaseError {
         /// Its format.
         version: u32,
     },
-    /// A record of the log does not hold changes.
+    /// A record of the log does not hold writes.
     #[error("record {number} of the log cannot be applied: {source}")]
-    Changes {
+    Record {
         /// The record.
         number: u64,
         /// What is wrong with it.
-        source: ChangesError,
+        source: WritesError,
     },
     /// The store is to be made again, and what it is to be made of is not there.
     #[error(

@@ -14,7 +14,6 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Take, Write};
 use std::path::{Path, PathBuf};
 
-use super::Header;
 use super::error::{BaseError, at};
 use crate::store::Entry;
 
@@ -27,6 +26,19 @@ const BUFFER_BYTES: usize = 1 << 20;
 const END: u8 = 0;
 const ENTRY: u8 = 1;
 const RECORD: u8 = 2;
+
+/// What a base says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The number of the log at which it is exact.
+    pub number: u64,
+    /// How many values the walk found.
+    pub entries: u64,
+    /// How many records of the log follow them.
+    pub records: u64,
+    /// The file's length.
+    pub bytes: u64,
+}
 
 /// Writes a base to a file that has another name until it is whole.
 pub(super) struct Writer {

@@ -9,9 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{BaseError, at};
-use super::{Header, list, restore, verify, write_next};
+use super::files::{list, replay, restore, verify, write_next};
+use super::format::Header;
 use crate::log::{Log, LogOptions, LogReader};
-use crate::store::{Store, StoreError, StoreOptions, checkpointed, condemned, decode_changes};
+use crate::store::{Assembler, Store, StoreError, StoreOptions, checkpointed, condemned};
 
 const LOG: &str = "log";
 const STORE: &str = "store";
@@ -67,14 +68,14 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
             build(&store_folder, base, &mut log, options)?
         }
     };
+    let mut assembler = Assembler::default();
     for record in log.read_from(through + 1)? {
-        let (number, payload) = record?;
-        let changes = decode_changes(&payload).map_err(|source| BaseError::Changes { number, source })?;
-        store.replay(number, &changes)?;
+        let (number, record) = record?;
+        replay(&store, &mut assembler, number, &record)?;
         recovered.replayed += 1;
     }
-    recovered.number = log.last();
-    if recovered.replayed > 0 || checkpoint != Some(log.last()) {
+    recovered.number = store.applied();
+    if recovered.replayed > 0 || checkpoint != Some(recovered.number) {
         store.checkpoint()?;
     }
     remove_if_there(&store_folder.join(BUILDING))?;
@@ -94,7 +95,7 @@ pub fn salvage(data_folder: &Path, options: &RecoverOptions) -> Result<Header, B
     }
     let store = Store::open(&store_folder, &options.store)?;
     fs::create_dir_all(&log_folder).map_err(at("create", &log_folder))?;
-    let header = write_next(data_folder, &store, &LogReader::new(&log_folder))?;
+    let header = write_next(data_folder, &store, &LogReader::of_closed(&log_folder))?;
     drop(store);
     move_aside(data_folder, LOG)?;
     move_aside(data_folder, STORE)?;

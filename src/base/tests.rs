@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::log::{Log, LogError, LogOptions};
 use crate::model::id::ResourceId;
-use crate::store::{Change, Key, StoreOptions, encode_changes};
+use crate::store::{Key, StoreOptions, StoreWrite, WriteOp, encode_writes};
 
 fn options() -> RecoverOptions {
     RecoverOptions {
@@ -27,25 +27,26 @@ fn key(id: u64) -> Key {
 }
 
 /// Record `number`: some keys put, some deleted, one of them in chunks now and then.
-fn changes(number: u64) -> Vec<Change> {
+fn changes(number: u64) -> Vec<StoreWrite> {
     let length = if number.is_multiple_of(17) { 100_000 } else { 100 + number as usize % 400 };
     let mut value = vec![0; length];
     blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut value);
     let keys = 200;
     vec![
-        Change::put(key(number * 7 % keys), value.clone()),
-        Change::put(key(number * 13 % keys + 1), value),
-        Change::delete(key(number * 11 % keys + 2)),
+        StoreWrite::put(key(number * 7 % keys), value.clone()),
+        StoreWrite::put(key(number * 13 % keys + 1), value),
+        StoreWrite::delete(key(number * 11 % keys + 2)),
     ]
 }
 
 fn state_at(number: u64) -> BTreeMap<Key, Vec<u8>> {
     let mut state = BTreeMap::new();
     for change in (1..=number).flat_map(changes) {
-        match change.value {
-            Some(value) => state.insert(change.key, value),
-            None => state.remove(&change.key),
-        };
+        match change.op {
+            WriteOp::Put(value) => drop(state.insert(change.key, value)),
+            WriteOp::Delete => drop(state.remove(&change.key)),
+            WriteOp::Reindex => {}
+        }
     }
     state
 }
@@ -53,7 +54,7 @@ fn state_at(number: u64) -> BTreeMap<Key, Vec<u8>> {
 fn write_through(log: &mut Log, store: &Store, number: u64) {
     while log.last() < number {
         let changes = changes(log.last() + 1);
-        let number = log.append(&encode_changes(&changes)).unwrap();
+        let number = log.append(&encode_writes(&changes)).unwrap();
         log.sync().unwrap();
         store.apply(number, &changes).unwrap();
     }
@@ -180,7 +181,7 @@ fn records_behind_the_checkpoint_are_replayed() {
     assert_eq!(recovered, Recovered { number: 50, ..Recovered::default() });
     write_through(&mut log, &store, 80);
     // In the log, but never applied.
-    log.append(&encode_changes(&changes(81))).unwrap();
+    log.append(&encode_writes(&changes(81))).unwrap();
     drop((log, store));
     let (log, store, recovered) = start(folder.path());
     assert_eq!((recovered.number, recovered.replayed, recovered.rebuilt), (81, 31, None));

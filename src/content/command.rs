@@ -1,181 +1,194 @@
-//! What the committer is asked to do, and what it answers.
+//! What the committer is asked to do, and what it answers: data only.
 //!
-//! A command is prepared on the caller's thread (parsed, checked, sanitised) against a blueprint revision; what it
-//! leaves open depends on the state and is decided by the committer.
+//! A command is prepared on the caller's thread (parsed, checked, sanitized) against one revision of the blueprint. What
+//! depends on the state is left open and decided by the committer, possibly more than once: a command is read, never
+//! consumed, since another process may append to the log first.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::access::{NewToken, Token};
-use crate::content::change::Carried;
-use crate::content::record::Meta;
+use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token};
+use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::content::data::index_mapping::Columns;
+use crate::content::data::kept_answer::IdempotentRequest;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::Meta;
+use crate::content::data::version::IfMatch;
 use crate::model::blueprint::Blueprint;
 use crate::model::blueprint::draft::Draft;
-use crate::model::error::Error;
+use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 
-/// One transaction.
+/// One transaction, asked for.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Changes of resources of one blueprint.
+    /// Writes resources of one blueprint.
     Write(Write),
-    /// A new blueprint.
+    /// Creates a blueprint.
     CreateBlueprint(Draft),
-    /// A changed blueprint. Answered when it is in force.
+    /// Changes a blueprint. Answered when the change is in force.
     ReplaceBlueprint {
-        /// Which.
+        /// The blueprint's slug.
         slug: String,
-        /// What it shall be.
+        /// What it is to become.
         draft: Draft,
-        /// Whether variants that hold values may go.
+        /// Whether variants that hold values may be removed.
         force: bool,
     },
-    /// What the change of a blueprint needs of some of its resources.
-    CarryChange {
+    /// Stores what a blueprint change needs of some resources.
+    Backfill {
         /// The blueprint's number.
         blueprint: u32,
-        /// The resources.
-        carried: Vec<Carried>,
+        /// What it needs of each.
+        resources: Vec<Backfill>,
     },
-    /// The change of a blueprint comes into force.
+    /// Brings the change of a blueprint into force.
     FinishChange {
         /// The blueprint's number.
         blueprint: u32,
     },
-    /// The change of a blueprint does not come into force.
+    /// Gives up the change of a blueprint.
     DropChange {
         /// The blueprint's number.
         blueprint: u32,
     },
-    /// A blueprint's end.
+    /// Deletes a blueprint.
     DeleteBlueprint {
-        /// Which.
+        /// The blueprint's slug.
         slug: String,
-        /// Whether resources and relations stand against it.
+        /// Whether it may have resources or be related to.
         force: bool,
     },
-    /// A new token.
+    /// Creates a token.
     CreateToken(NewToken),
-    /// A token's end.
+    /// Revokes the token of that id.
     RevokeToken(String),
-    /// A new member.
-    CreateMember(crate::access::MemberDraft),
-    /// A changed member.
-    ChangeMember(u64, crate::access::MemberPatch),
-    /// A member's end.
+    /// Creates a member.
+    CreateMember(MemberDraft),
+    /// Changes the member of that id.
+    ChangeMember(u64, MemberPatch),
+    /// Deletes the member of that id.
     DeleteMember(u64),
-    /// Changes nothing: its answer says that what was decided before it is visible.
+    /// Changes nothing. Answered when everything that was decided before is visible.
     Wait,
-    /// Writes a checkpoint of store and index; answered when the index is frozen.
+    /// Writes a checkpoint of store and index. Answered when it is on disk.
     Checkpoint,
 }
 
-/// Changes of resources of one blueprint, decided one after another and applied together.
+/// Writes of resources of one blueprint, decided one after another and applied together.
 #[derive(Debug)]
 pub(crate) struct Write {
-    /// The blueprint that the items were prepared against. At another revision the command comes back.
+    /// The blueprint that the items were prepared against. If another revision is in force, the command comes back as
+    /// [`Outcome::Stale`].
     pub(crate) blueprint: Arc<Blueprint>,
     /// What to do, in order.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Arc<Vec<Item>>,
+    /// What becomes of imported items that relate to resources that do not exist.
+    pub(crate) missing_targets: MissingTargets,
 }
 
-/// One change of one resource.
+/// What becomes of an imported item that relates to a resource that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingTargets {
+    /// It comes back as [`ItemOutcome::Waiting`]: a later line may bring the resource.
+    Wait,
+    /// Another item of the same write may bring the resource; otherwise the item fails.
+    Refuse,
+}
+
+/// One write of one resource.
 #[derive(Debug, Clone)]
 pub(crate) enum Item {
-    /// A new resource.
+    /// Creates a resource.
     Create {
-        /// Its one copy, complete.
+        /// Its only copy, complete.
         copy: CopyDraft,
-        /// `None` makes a draft.
+        /// `None` creates a draft.
         published: Option<Millis>,
     },
-    /// A changed resource.
-    Update {
-        /// Which.
-        id: ResourceId,
-        /// The copy that is written, if one is.
-        copy: Option<CopyDraft>,
-        /// What becomes of the publication date.
-        published: Publication,
-        /// Whether a change between draft and published is allowed.
-        may_publish: bool,
-        /// The versions of which the resource must have one.
-        if_match: Option<IfMatch>,
-        /// What stands against the item as a whole, told where the resource is there.
-        refusal: Option<Error>,
-        /// Faults of the body beside those of `copy`.
-        faults: Faults,
-    },
-    /// A resource's end.
+    /// Changes a resource.
+    Update(Update),
+    /// Deletes a resource.
     Delete {
-        /// Which.
+        /// The resource.
         id: ResourceId,
-        /// The versions of which the resource must have one.
-        if_match: Option<IfMatch>,
+        /// The versions that it may be at.
+        if_match: IfMatch,
     },
-    /// What an import brings.
+    /// Creates or updates a resource from a line of an import.
     Import(ImportItem),
-    /// Did not pass preparation: it keeps its place in the answer.
+    /// Failed during preparation. It keeps its position in the answer.
     Refused(Error),
+}
+
+/// A change of a resource.
+#[derive(Debug, Clone)]
+pub(crate) struct Update {
+    /// The resource.
+    pub(crate) id: ResourceId,
+    /// The copy that is written, if one is.
+    pub(crate) copy: Option<CopyDraft>,
+    /// What becomes of the publication date.
+    pub(crate) published: Publication,
+    /// Whether the token may change between draft and published.
+    pub(crate) may_publish: bool,
+    /// The versions that the resource may be at.
+    pub(crate) if_match: IfMatch,
+    /// Why the update as a whole is refused. Reported only if the resource exists.
+    pub(crate) refusal: Option<Error>,
+    /// Errors of the body apart from those of `copy`.
+    pub(crate) errors: FieldErrors,
 }
 
 /// Whole copies of a resource, under a key or an id.
 #[derive(Debug, Clone)]
 pub(crate) struct ImportItem {
-    /// The key that names the resource from now on.
+    /// The key under which imports know the resource from now on.
     pub(crate) key: Option<String>,
-    /// The id that names it.
+    /// The resource's id.
     pub(crate) id: Option<ResourceId>,
     /// The copies that are written, each complete.
     pub(crate) copies: Vec<CopyDraft>,
     /// What becomes of the publication date.
     pub(crate) published: Publication,
-    /// When it was created, where the import says so.
+    /// When the resource was created, if the line says so.
     pub(crate) created: Option<Millis>,
-    /// When it was last changed, where the import says so.
+    /// When it was last changed, if the line says so.
     pub(crate) updated: Option<Millis>,
-    /// What becomes of a relation to a resource that is not there.
-    pub(crate) missing: Missing,
 }
 
-/// What becomes of an import's relation to a resource that is not there yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
-    /// The item comes back: a later line may bring it.
-    Wait,
-    /// Another item of the same command may bring it; else it is a fault.
-    Refuse,
-}
-
-/// The faults of named fields.
-pub(crate) type Faults = Vec<(String, Vec<String>)>;
-
-/// The entity tags of an `If-Match`, as pairs of resource version and blueprint revision.
-pub(crate) type IfMatch = Vec<(u64, u64)>;
-
-/// The values of a copy that is written, checked and sanitised.
+/// The values of a copy that is written, checked and sanitized.
 #[derive(Debug, Clone)]
 pub(crate) struct CopyDraft {
     /// The variant's number.
     pub(crate) variant: u16,
     /// Whether fields that are not named become null.
     pub(crate) extent: Extent,
-    /// Values by the field's place in the blueprint.
-    pub(crate) values: Vec<(usize, Value)>,
-    /// What the index takes of `values`; made on the caller's thread.
-    pub(crate) entry: Vec<(bindery_index::ColumnId, bindery_index::Value)>,
-    /// What is wrong with the attributes; told together with what the state shows.
-    pub(crate) faults: Faults,
+    /// The values of named fields.
+    pub(crate) values: Vec<WrittenValue>,
+    /// The index columns of `values`, computed on the caller's thread.
+    pub(crate) columns: Columns,
+    /// Errors of the attributes. Reported together with those that depend on the state.
+    pub(crate) errors: FieldErrors,
+}
+
+/// A value for a field.
+#[derive(Debug, Clone)]
+pub(crate) struct WrittenValue {
+    /// The field's position in the blueprint.
+    pub(crate) position: usize,
+    /// Its value.
+    pub(crate) value: Value,
 }
 
 /// How much of a copy is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// All of it: what is not named becomes null.
+    /// All of it: fields that are not named become null.
     Whole,
-    /// What is named; the rest stays.
+    /// The named fields; the others stay.
     Partial,
 }
 
@@ -184,16 +197,16 @@ pub(crate) enum Extent {
 pub(crate) enum Publication {
     /// It stays.
     Keep,
-    /// It goes: the resource is a draft.
+    /// It is removed: the resource becomes a draft.
     Draft,
-    /// It is this.
+    /// It becomes this date.
     At(Millis),
-    /// It is the moment of the change, if there is none.
+    /// It becomes the moment of the write, if there is none yet.
     Now,
 }
 
 impl Publication {
-    /// The date after a change at `now`.
+    /// The date after a write at `now`.
     pub(crate) fn apply(self, current: Option<Millis>, now: Millis) -> Option<Millis> {
         match self {
             Publication::Keep => current,
@@ -207,62 +220,108 @@ impl Publication {
 /// What the committer answers to a command.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// For [`Command::Write`]: one result an item.
+    /// To [`Command::Write`]: one outcome per item.
     Written(Vec<ItemOutcome>),
-    /// The answer that was worded and kept for a request with a key, now or before.
+    /// The answer that is kept for a request with an `Idempotency-Key`, from this command or an earlier one.
     Kept(Vec<u8>),
-    /// The command was prepared against a revision that is no longer in force: prepare it again.
+    /// The command was prepared against a revision that is no longer in force. Prepare it again.
     Stale,
     /// The blueprint as it is now.
     Blueprint(Arc<Blueprint>),
+    /// The blueprint change has begun. Only the committer sees this; the caller is answered when the change is over.
+    ChangeBegun(Arc<BlueprintChange>),
     /// The token with its secret.
     TokenCreated(Token, String),
     /// The member as it is now.
-    Member(crate::access::Member),
+    Member(Member),
     /// Nothing more to say.
     Done,
-}
-
-/// What a blueprint's replacement would do.
-#[derive(Debug)]
-pub(crate) struct BlueprintPlan {
-    /// The changes, in order.
-    pub(crate) changes: Vec<crate::model::blueprint::BlueprintChange>,
-    /// How many resources lose a value, by field.
-    pub(crate) loses: Vec<(String, u64)>,
-    /// The resources that stand against it.
-    pub(crate) conflicts: crate::model::error::Conflict,
 }
 
 /// What became of an item.
 #[derive(Debug)]
 pub(crate) enum ItemOutcome {
-    /// It is done.
-    Done(Written),
+    /// It was applied.
+    Written(Written),
     /// It left no trace.
     Failed(Error),
-    /// It waits for what a later line may bring, and comes back for another try.
-    Waiting(Box<ImportItem>),
+    /// It relates to something that a later line may bring. Submit it again.
+    Waiting,
 }
 
-/// A change that is done.
+/// An item that was applied.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     /// The resource.
     pub(crate) id: ResourceId,
-    /// What happened.
+    /// What happened to it.
     pub(crate) effect: Effect,
-    /// The resource after it; of a deleted one, before it.
+    /// The resource's meta record afterwards; of a deleted one, before.
     pub(crate) meta: Meta,
 }
 
 /// What happened to a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It is new.
+    /// It was created.
     Created,
-    /// It was changed, or stayed as it was.
+    /// It was updated, or was already as asked.
     Updated,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
+}
+
+impl Effect {
+    /// The name in an import's answer.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Effect::Created => "created",
+            Effect::Updated => "updated",
+            Effect::Deleted => "deleted",
+        }
+    }
+}
+
+impl Outcome {
+    /// The outcomes of a write's items.
+    ///
+    /// # Errors
+    /// `INTERNAL` for an outcome of another command.
+    pub(crate) fn items(&self) -> Result<&[ItemOutcome]> {
+        match self {
+            Outcome::Written(items) => Ok(items),
+            _ => Err(Error::internal("a write with the outcome of another command")),
+        }
+    }
+}
+
+impl ItemOutcome {
+    /// What was written.
+    ///
+    /// # Errors
+    /// That of the item; `INTERNAL` for an item that waits, which only imports handle.
+    pub(crate) fn written(&self) -> Result<&Written> {
+        match self {
+            ItemOutcome::Written(written) => Ok(written),
+            ItemOutcome::Failed(error) => Err(error.clone()),
+            ItemOutcome::Waiting => Err(Error::internal("an item that waits, but is not imported line by line")),
+        }
+    }
+}
+
+/// Encodes the answer to a command, if it is one that is kept. Reads what the command wrote through the lookup.
+pub(crate) type EncodeAnswer = dyn Fn(&Result<Outcome>, &dyn Lookup) -> Option<Vec<u8>> + Send;
+
+/// An idempotent request: the committer keeps the answer in the transaction of the command.
+pub(crate) struct KeepAnswer {
+    /// The request.
+    pub(crate) request: IdempotentRequest,
+    /// How its answer is encoded.
+    pub(crate) encode: Box<EncodeAnswer>,
+}
+
+impl std::fmt::Debug for KeepAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeepAnswer").field("request", &self.request).finish_non_exhaustive()
+    }
 }

@@ -2,30 +2,43 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::error::LogError;
 use super::folder;
+use super::interface::{FollowLog, Records};
 use super::segment::{Named, Scan};
+use super::watermark::Watermark;
 
 /// Reads a log's folder without holding the log.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     folder: PathBuf,
+    durable: Arc<Watermark>,
 }
 
 impl LogReader {
-    /// A reader of the log in `folder`.
-    pub fn new(folder: &Path) -> LogReader {
-        LogReader { folder: folder.to_owned() }
+    pub(super) fn new(folder: &Path, durable: Arc<Watermark>) -> LogReader {
+        LogReader { folder: folder.to_owned(), durable }
     }
 
-    /// The number of the oldest record that is kept, or will be; nothing for a log without a segment.
-    pub fn first(&self) -> Result<Option<u64>, LogError> {
+    /// A reader of a folder whose log nobody has open. It does not know the last record.
+    pub fn of_closed(folder: &Path) -> LogReader {
+        LogReader::new(folder, Arc::default())
+    }
+}
+
+impl FollowLog for LogReader {
+    fn first(&self) -> Result<Option<u64>, LogError> {
         Ok(folder::list(&self.folder)?.first().map(|segment| segment.first))
     }
 
-    /// The records `from..=through`, in order. All of them must have been appended: a missing one is an error.
-    pub fn read(&self, from: u64, through: u64) -> Result<Records, LogError> {
+    fn last(&self) -> u64 {
+        self.durable.get()
+    }
+
+    fn read(&self, from: u64, through: u64) -> Result<Records, LogError> {
         let mut segments: VecDeque<Named> = folder::list(&self.folder)?.into();
         while segments.get(1).is_some_and(|second| second.first <= from) {
             segments.pop_front();
@@ -34,13 +47,17 @@ impl LogReader {
         if from <= through && from < first {
             return Err(LogError::NotKept { number: from, first });
         }
-        Ok(Records { segments, scan: None, from, through, finished: from > through })
+        Ok(Box::new(FileRecords { segments, scan: None, from, through, finished: from > through }))
+    }
+
+    fn wait(&self, number: u64, timeout: Duration) -> u64 {
+        self.durable.wait(number, timeout)
     }
 }
 
 /// An iterator over records: number and payload. It ends after the first error.
 #[derive(Debug)]
-pub struct Records {
+struct FileRecords {
     segments: VecDeque<Named>,
     scan: Option<Scan>,
     from: u64,
@@ -48,7 +65,7 @@ pub struct Records {
     finished: bool,
 }
 
-impl Iterator for Records {
+impl Iterator for FileRecords {
     type Item = Result<(u64, Vec<u8>), LogError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -71,7 +88,7 @@ impl Iterator for Records {
     }
 }
 
-impl Records {
+impl FileRecords {
     /// Reads one record, or goes to the next segment.
     fn step(&mut self) -> Result<Option<(u64, Vec<u8>)>, LogError> {
         let Some(scan) = &mut self.scan else {

@@ -172,6 +172,16 @@ pub enum DurationUnit {
     Days,
 }
 
+impl Field {
+    /// The slug of the blueprint that the field's values relate to, if they relate to one.
+    pub fn related_blueprint(&self) -> Option<&str> {
+        match &self.kind {
+            FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
+            _ => None,
+        }
+    }
+}
+
 impl Blueprint {
     /// The field of that slug.
     pub fn field(&self, slug: &str) -> Option<&Field> {

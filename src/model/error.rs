@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::blueprint::Blueprint;
 use super::sent::quote;
 
 /// The codes of the error object (`API.md` 7). The table from code to status is in `http::error`.
@@ -58,6 +59,9 @@ pub struct Conflict {
     pub ids: Vec<String>,
 }
 
+/// Errors of named fields, each with its messages.
+pub type FieldErrors = Vec<(String, Vec<String>)>;
+
 /// The result of everything that a caller may get wrong.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -92,6 +96,18 @@ impl Error {
         tracing::error!(%cause, "internal error");
         Error::new(Code::Internal, "the server failed to answer; the cause is in its log")
     }
+}
+
+/// One entry per field, in the order of the blueprint's fields, unknown names last.
+pub fn merged(blueprint: &Blueprint, errors: FieldErrors) -> FieldErrors {
+    let mut merged = Error::validation(errors).fields;
+    for (_, messages) in &mut merged {
+        let mut seen = std::collections::HashSet::new();
+        messages.retain(|message| seen.insert(message.clone()));
+    }
+    let position = |slug: &str| blueprint.fields.iter().position(|field| field.slug == slug).unwrap_or(usize::MAX);
+    merged.sort_by_cached_key(|(field, _)| position(field));
+    merged
 }
 
 impl fmt::Display for Error {

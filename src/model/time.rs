@@ -22,6 +22,12 @@ const DAY_SECONDS: i64 = 86_400;
 const FIRST_DAY: i64 = -719_162;
 const LAST_DAY: i64 = 2_932_896;
 
+/// The time by the system's clock.
+pub fn now_millis() -> Millis {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as Millis)
+}
+
 /// A point in time, as `datetime` attributes are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {

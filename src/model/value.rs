@@ -169,5 +169,14 @@ fn string(value: Value, what: &str) -> Result<String, String> {
     }
 }
 
+/// The text by which unique fields compare a value; `None` for null and `""`, which any number of resources may hold.
+pub fn unique_text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => (!text.is_empty()).then(|| text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests;

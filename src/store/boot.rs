@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::{StoreError, at};
-use super::{SEGMENT_BYTES, StoreOptions};
+use super::options::{SEGMENT_BYTES, StoreOptions};
 
 /// sled lets go of its file some time after the last handle is dropped.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);

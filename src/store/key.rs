@@ -15,12 +15,12 @@ const HASHED: u8 = 0xff;
 pub enum Key {
     /// One of the server's counters.
     Counter(Counter),
-    /// The versions that the record of that number superseded and that are still in the store.
+    /// What the transaction of that number superseded and readers may still need.
     Superseded(u64),
     /// A blueprint by number.
     Blueprint(u32),
     /// The change of a blueprint that is under way, by the blueprint's number.
-    Change(u32),
+    BlueprintChange(u32),
     /// The id of a singular blueprint's one resource.
     Singular(u32),
     /// What belongs to a resource as a whole.
@@ -47,6 +47,15 @@ pub enum Key {
         blueprint: u32,
         /// The item's key.
         key: KeyText,
+    },
+    /// The import key that a resource had until the transaction of that number: older snapshots still show it.
+    FormerImportKey {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+        /// The transaction that changed or removed the key.
+        number: u64,
     },
     /// A token.
     Token(KeyText),
@@ -132,7 +141,7 @@ pub enum Prefix {
     /// All blueprints, by number.
     Blueprints,
     /// All changes of blueprints that are under way.
-    Changes,
+    BlueprintChanges,
     /// The resources of a blueprint, by id.
     Resources(u32),
     /// All copies of a blueprint, by id, variant and number.
@@ -146,6 +155,13 @@ pub enum Prefix {
     },
     /// The import keys of a blueprint.
     ImportKeys(u32),
+    /// The former import keys of one resource, by number.
+    FormerImportKeys {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+    },
     /// All tokens.
     Tokens,
     /// All members, by id.
@@ -168,11 +184,12 @@ mod table {
     pub(super) const COUNTER: u8 = 0x08;
     pub(super) const SUPERSEDED: u8 = 0x0c;
     pub(super) const BLUEPRINT: u8 = 0x10;
-    pub(super) const CHANGE: u8 = 0x14;
+    pub(super) const BLUEPRINT_CHANGE: u8 = 0x14;
     pub(super) const SINGULAR: u8 = 0x18;
     pub(super) const RESOURCE: u8 = 0x20;
     pub(super) const COPY: u8 = 0x30;
     pub(super) const IMPORT_KEY: u8 = 0x40;
+    pub(super) const FORMER_IMPORT_KEY: u8 = 0x48;
     pub(super) const TOKEN: u8 = 0x50;
     pub(super) const MEMBER: u8 = 0x58;
     pub(super) const UNIQUE: u8 = 0x60;
@@ -195,7 +212,7 @@ impl Key {
                 bytes.extend(number.to_be_bytes());
             }
             Key::Blueprint(blueprint) => numbered(&mut bytes, table::BLUEPRINT, *blueprint),
-            Key::Change(blueprint) => numbered(&mut bytes, table::CHANGE, *blueprint),
+            Key::BlueprintChange(blueprint) => numbered(&mut bytes, table::BLUEPRINT_CHANGE, *blueprint),
             Key::Singular(blueprint) => numbered(&mut bytes, table::SINGULAR, *blueprint),
             Key::Resource { blueprint, id } => {
                 numbered(&mut bytes, table::RESOURCE, *blueprint);
@@ -210,6 +227,11 @@ impl Key {
             Key::ImportKey { blueprint, key } => {
                 numbered(&mut bytes, table::IMPORT_KEY, *blueprint);
                 key.encode(&mut bytes);
+            }
+            Key::FormerImportKey { blueprint, id, number } => {
+                numbered(&mut bytes, table::FORMER_IMPORT_KEY, *blueprint);
+                bytes.extend(id.as_u128().to_be_bytes());
+                bytes.extend(number.to_be_bytes());
             }
             Key::Token(token) => {
                 bytes.push(table::TOKEN);
@@ -242,13 +264,16 @@ impl Key {
             table::COUNTER => Key::Counter(Counter::of_code(u8::from_be_bytes(rest.take()?))?),
             table::SUPERSEDED => Key::Superseded(rest.u64()?),
             table::BLUEPRINT => Key::Blueprint(rest.u32()?),
-            table::CHANGE => Key::Change(rest.u32()?),
+            table::BLUEPRINT_CHANGE => Key::BlueprintChange(rest.u32()?),
             table::SINGULAR => Key::Singular(rest.u32()?),
             table::RESOURCE => Key::Resource { blueprint: rest.u32()?, id: rest.id()? },
             table::COPY => {
                 Key::Copy { blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()?, number: rest.u64()? }
             }
             table::IMPORT_KEY => Key::ImportKey { blueprint: rest.u32()?, key: rest.text()? },
+            table::FORMER_IMPORT_KEY => {
+                Key::FormerImportKey { blueprint: rest.u32()?, id: rest.id()?, number: rest.u64()? }
+            }
             table::TOKEN => Key::Token(rest.text()?),
             table::MEMBER => Key::Member(rest.u64()?),
             table::UNIQUE => {
@@ -270,7 +295,7 @@ impl Prefix {
             Prefix::Counters => bytes.push(table::COUNTER),
             Prefix::Superseded => bytes.push(table::SUPERSEDED),
             Prefix::Blueprints => bytes.push(table::BLUEPRINT),
-            Prefix::Changes => bytes.push(table::CHANGE),
+            Prefix::BlueprintChanges => bytes.push(table::BLUEPRINT_CHANGE),
             Prefix::Resources(blueprint) => numbered(&mut bytes, table::RESOURCE, blueprint),
             Prefix::Copies(blueprint) => numbered(&mut bytes, table::COPY, blueprint),
             Prefix::CopiesOf { blueprint, id } => {
@@ -278,6 +303,10 @@ impl Prefix {
                 bytes.extend(id.as_u128().to_be_bytes());
             }
             Prefix::ImportKeys(blueprint) => numbered(&mut bytes, table::IMPORT_KEY, blueprint),
+            Prefix::FormerImportKeys { blueprint, id } => {
+                numbered(&mut bytes, table::FORMER_IMPORT_KEY, blueprint);
+                bytes.extend(id.as_u128().to_be_bytes());
+            }
             Prefix::Tokens => bytes.push(table::TOKEN),
             Prefix::Members => bytes.push(table::MEMBER),
             Prefix::Uniques(blueprint) => numbered(&mut bytes, table::UNIQUE, blueprint),

@@ -1,8 +1,9 @@
 //! Walking over the store in the order of keys.
 
 use super::error::StoreError;
-use super::key::{CHUNK, Key};
-use super::{Store, record};
+use super::key::{APPLIED, CHUNK, Key, Prefix};
+use super::record;
+use super::tree::Store;
 
 /// The values of a table, in the order of their keys.
 #[derive(Debug)]
@@ -32,9 +33,29 @@ impl std::fmt::Debug for Entries {
     }
 }
 
-impl Scan {
-    pub(super) fn new(entries: Entries) -> Scan {
-        Scan(entries)
+impl Store {
+    /// The values of a table, or of a part of it, in the order of their keys. Not a snapshot: changes made meanwhile may
+    /// or may not be seen.
+    pub fn scan(&self, prefix: Prefix) -> Scan {
+        Scan(self.entries(prefix, None))
+    }
+
+    /// As [`Store::scan`], from behind a key on.
+    pub fn scan_after(&self, prefix: Prefix, after: &Key) -> Scan {
+        Scan(self.entries(prefix, Some(after)))
+    }
+
+    /// The raw entries of a part, for bases and scans.
+    pub(crate) fn entries(&self, prefix: Prefix, after: Option<&Key>) -> Entries {
+        let mut start = prefix.encode();
+        let end = end_of(&start);
+        if let Some(after) = after {
+            start = after.encode();
+            start.push(0);
+        }
+        // Neither the number nor chunks.
+        let start = start.max(vec![APPLIED[0] + 1]);
+        Entries::new(self.clone(), self.0.db.range(start..end))
     }
 }
 
@@ -51,7 +72,7 @@ impl Iterator for Scan {
 }
 
 impl Entries {
-    pub(super) fn new(store: Store, iter: sled::Iter) -> Entries {
+    fn new(store: Store, iter: sled::Iter) -> Entries {
         Entries { store, iter, failed: false }
     }
 
@@ -91,7 +112,7 @@ impl Iterator for Entries {
 }
 
 /// The first bytes behind all keys that begin with `prefix`, and not behind the last table.
-pub(super) fn end_of(prefix: &[u8]) -> Vec<u8> {
+fn end_of(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
         if last < u8::MAX {

@@ -44,7 +44,7 @@ fn values_of_all_sizes_come_back() {
         expected.insert(resource(2 * at as u128), noise(length, at as u64));
         expected.insert(resource(2 * at as u128 + 1), b"compresses ".iter().copied().cycle().take(length).collect());
     }
-    let changes: Vec<Change> = expected.iter().map(|(key, value)| Change::put(key.clone(), value.clone())).collect();
+    let changes: Vec<StoreWrite> = expected.iter().map(|(key, value)| StoreWrite::put(key.clone(), value.clone())).collect();
     store.apply(7, &changes).unwrap();
     for (key, value) in &expected {
         assert_eq!(store.get(key).unwrap().as_ref(), Some(value), "{key:?}");
@@ -63,12 +63,12 @@ fn chunks_go_with_their_value() {
     let store = open(folder.path());
     let key = resource(1);
     for (number, length) in [(1, 5 * CHUNK_BYTES), (2, 2 * CHUNK_BYTES), (3, 10), (4, 3 * CHUNK_BYTES)] {
-        store.apply(number, &[Change::put(key.clone(), noise(length, number))]).unwrap();
+        store.apply(number, &[StoreWrite::put(key.clone(), noise(length, number))]).unwrap();
         let chunks = if length > CHUNK_BYTES { length / CHUNK_BYTES } else { 0 };
         assert_eq!(raw_keys(&store), 2 + chunks, "{length}");
         assert_eq!(store.get(&key).unwrap(), Some(noise(length, number)));
     }
-    store.apply(5, &[Change::delete(key.clone())]).unwrap();
+    store.apply(5, &[StoreWrite::delete(key.clone())]).unwrap();
     assert_eq!((raw_keys(&store), store.get(&key).unwrap()), (1, None));
 }
 
@@ -76,7 +76,7 @@ fn chunks_go_with_their_value() {
 fn replay_removes_chunks_that_a_crash_left() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    let changes = |number: u64| [Change::put(resource(1), noise(2 * CHUNK_BYTES, number))];
+    let changes = |number: u64| [StoreWrite::put(resource(1), noise(2 * CHUNK_BYTES, number))];
     store.apply(1, &changes(1)).unwrap();
     // As if killed between the value of record 2 and the removal of what it replaces.
     let old: Vec<_> = store.0.db.scan_prefix([CHUNK]).map(Result::unwrap).collect();
@@ -96,11 +96,11 @@ fn a_value_can_be_read_while_it_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let incompressible = |number: u64| [number.to_le_bytes().to_vec(), noise(3 * CHUNK_BYTES, number)].concat();
-    store.apply(1, &[Change::put(resource(1), incompressible(1))]).unwrap();
+    store.apply(1, &[StoreWrite::put(resource(1), incompressible(1))]).unwrap();
     let writer = store.clone();
     let writes = std::thread::spawn(move || {
         for number in 2..200 {
-            writer.apply(number, &[Change::put(resource(1), incompressible(number))]).unwrap();
+            writer.apply(number, &[StoreWrite::put(resource(1), incompressible(number))]).unwrap();
         }
     });
     while !writes.is_finished() {
@@ -122,7 +122,7 @@ fn a_scan_is_one_table_in_order() {
         Key::Counter(Counter::Member),
         Key::Blueprint(1),
         Key::Blueprint(256),
-        Key::Change(1),
+        Key::BlueprintChange(1),
         resource(3),
         resource(256),
         Key::Resource { blueprint: 2, id: id(1) },
@@ -134,6 +134,8 @@ fn a_scan_is_one_table_in_order() {
         copy(2, 3, 0, 1),
         Key::ImportKey { blueprint: 1, key: "a".into() },
         Key::ImportKey { blueprint: 2, key: "a".into() },
+        Key::FormerImportKey { blueprint: 1, id: id(3), number: 4 },
+        Key::FormerImportKey { blueprint: 1, id: id(4), number: 1 },
         Key::Token("t".into()),
         Key::Member(1),
         Key::Member(300),
@@ -141,7 +143,7 @@ fn a_scan_is_one_table_in_order() {
         Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
     ];
-    let changes: Vec<Change> = keys.iter().rev().map(|key| Change::put(key.clone(), noise(50_000, 1))).collect();
+    let changes: Vec<StoreWrite> = keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
     store.apply(1, &changes).unwrap();
     let cases = [
         (Prefix::All, 0..21),
@@ -171,7 +173,7 @@ fn a_scan_is_one_table_in_order() {
 fn a_damaged_value_is_an_error_and_condemns_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    store.apply(1, &[Change::put(resource(1), noise(100, 1)), Change::put(resource(2), noise(100, 2))]).unwrap();
+    store.apply(1, &[StoreWrite::put(resource(1), noise(100, 1)), StoreWrite::put(resource(2), noise(100, 2))]).unwrap();
     let key = resource(1).encode();
     let whole = store.0.db.get(&key).unwrap().unwrap().to_vec();
     for at in 0..whole.len() {
@@ -191,7 +193,7 @@ fn a_damaged_value_is_an_error_and_condemns_the_store() {
 fn a_missing_chunk_is_damage() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    store.apply(1, &[Change::put(resource(1), noise(3 * CHUNK_BYTES, 1))]).unwrap();
+    store.apply(1, &[StoreWrite::put(resource(1), noise(3 * CHUNK_BYTES, 1))]).unwrap();
     store.0.db.remove(chunk_key(&resource(1).encode(), 1, 1)).unwrap();
     assert!(matches!(store.get(&resource(1)), Err(StoreError::Damaged { .. })));
 }
@@ -218,7 +220,7 @@ fn with_snapshot(count: u128) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for round in 0..2 {
         let store = open(folder.path());
-        let changes: Vec<Change> = (0..count).map(|id| Change::put(resource(id), noise(300, round))).collect();
+        let changes: Vec<StoreWrite> = (0..count).map(|id| StoreWrite::put(resource(id), noise(300, round))).collect();
         store.apply(round + 1, &changes).unwrap();
         store.checkpoint().unwrap();
     }
@@ -290,30 +292,30 @@ fn no_page_becomes_a_blob() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let mut number = 0;
-    let mut apply = |changes: Vec<Change>| {
+    let mut apply = |changes: Vec<StoreWrite>| {
         number += 1;
         store.apply(number, &changes).unwrap();
     };
     let blobs = || fs::read_dir(folder.path().join("sled/blobs")).unwrap().count();
     let small = |at: u64| Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("{at}{at:0>60}").into() };
     for at in 0..100_000 {
-        apply(vec![Change::put(small(at), at.to_le_bytes())]);
+        apply(vec![StoreWrite::put(small(at), at.to_le_bytes())]);
     }
     for at in 0..64 {
-        apply(vec![Change::put(resource(at), noise(1 << 20, at as u64))]);
+        apply(vec![StoreWrite::put(resource(at), noise(1 << 20, at as u64))]);
         // The largest values that stand in one piece.
-        apply(vec![Change::put(resource(1000 + at), noise(CHUNK_BYTES, at as u64))]);
+        apply(vec![StoreWrite::put(resource(1000 + at), noise(CHUNK_BYTES, at as u64))]);
     }
     assert_eq!(blobs(), 0);
     for at in 0..64 {
         // Lengths change, so that chunks come and go in the middle of leaves.
-        apply(vec![Change::put(resource(at), noise((1 << 20) - at as usize * 9000, at as u64 + 1))]);
+        apply(vec![StoreWrite::put(resource(at), noise((1 << 20) - at as usize * 9000, at as u64 + 1))]);
     }
     for at in (0..64).step_by(2) {
-        apply(vec![Change::delete(resource(at)), Change::delete(resource(1000 + at))]);
+        apply(vec![StoreWrite::delete(resource(at)), StoreWrite::delete(resource(1000 + at))]);
     }
     for at in (0..100_000).filter(|at| at % 7 != 0) {
-        apply(vec![Change::delete(small(at))]);
+        apply(vec![StoreWrite::delete(small(at))]);
     }
     store.checkpoint().unwrap();
     assert_eq!(blobs(), 0);
@@ -337,18 +339,23 @@ proptest! {
         let mut expected = BTreeMap::new();
         let mut history = Vec::new();
         for (at, round) in rounds.into_iter().enumerate() {
-            let changes: Vec<Change> = round
+            let changes: Vec<StoreWrite> = round
                 .into_iter()
-                .map(|(id, value)| Change {
+                .map(|(id, value)| StoreWrite {
                     key: resource(id),
-                    value: value.map(|(length, plain)| if plain { vec![b'a'; length] } else { noise(length, at as u64) }),
+                    op: match value {
+                        Some((length, true)) => WriteOp::Put(vec![b'a'; length]),
+                        Some((length, false)) => WriteOp::Put(noise(length, at as u64)),
+                        None => WriteOp::Delete,
+                    },
                 })
                 .collect();
             for change in &changes {
-                match &change.value {
-                    Some(value) => expected.insert(change.key.clone(), value.clone()),
-                    None => expected.remove(&change.key),
-                };
+                match &change.op {
+                    WriteOp::Put(value) => drop(expected.insert(change.key.clone(), value.clone())),
+                    WriteOp::Delete => drop(expected.remove(&change.key)),
+                    WriteOp::Reindex => {}
+                }
             }
             store.apply(at as u64 + 1, &changes).unwrap();
             history.push(changes);
@@ -362,8 +369,8 @@ proptest! {
         // Replaying all of it, or its end, changes nothing.
         for from in [0, history.len() / 2] {
             for (at, changes) in history.iter().enumerate().skip(from) {
-                let encoded = encode_changes(changes);
-                store.replay(at as u64 + 1, &decode_changes(&encoded).unwrap()).unwrap();
+                let encoded = encode_writes(changes);
+                store.replay(at as u64 + 1, &decode_writes(&encoded).unwrap()).unwrap();
             }
             if from == 0 {
                 prop_assert_eq!(&all(&store), &expected);

@@ -1,4 +1,4 @@
-//! Keys, and lists of changes as the log holds them.
+//! Keys, and lists of writes as the log holds them.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn key() -> impl Strategy<Value = Key> {
             .prop_map(Key::Counter),
         any::<u64>().prop_map(Key::Superseded),
         any::<u32>().prop_map(Key::Blueprint),
-        any::<u32>().prop_map(Key::Change),
+        any::<u32>().prop_map(Key::BlueprintChange),
         (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Resource { blueprint, id }),
         (any::<u32>(), id(), any::<u16>(), any::<u64>()).prop_map(|(blueprint, id, variant, number)| Key::Copy {
             blueprint,
@@ -22,6 +22,11 @@ fn key() -> impl Strategy<Value = Key> {
             number
         }),
         (any::<u32>(), text()).prop_map(|(blueprint, key)| Key::ImportKey { blueprint, key }),
+        (any::<u32>(), id(), any::<u64>()).prop_map(|(blueprint, id, number)| Key::FormerImportKey {
+            blueprint,
+            id,
+            number
+        }),
         text().prop_map(Key::Token),
         any::<u64>().prop_map(Key::Member),
         (any::<u32>(), any::<u32>(), any::<u16>(), text())
@@ -30,9 +35,13 @@ fn key() -> impl Strategy<Value = Key> {
     ]
 }
 
-fn changes() -> impl Strategy<Value = Vec<Change>> {
-    let change = (key(), prop::option::of(prop::collection::vec(any::<u8>(), 0..100)));
-    prop::collection::vec(change.prop_map(|(key, value)| Change { key, value }), 0..20)
+fn changes() -> impl Strategy<Value = Vec<StoreWrite>> {
+    let op = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..100).prop_map(WriteOp::Put),
+        Just(WriteOp::Delete),
+        Just(WriteOp::Reindex),
+    ];
+    prop::collection::vec((key(), op).prop_map(|(key, op)| StoreWrite { key, op }), 0..20)
 }
 
 proptest! {
@@ -61,16 +70,16 @@ proptest! {
 
     #[test]
     fn changes_come_back_and_no_part_of_them_does(changes in changes(), cut in any::<prop::sample::Index>()) {
-        let bytes = encode_changes(&changes);
-        prop_assert_eq!(decode_changes(&bytes), Ok(changes));
-        prop_assert!(decode_changes(&bytes[..cut.index(bytes.len())]).is_err());
+        let bytes = encode_writes(&changes);
+        prop_assert_eq!(decode_writes(&bytes), Ok(changes));
+        prop_assert!(decode_writes(&bytes[..cut.index(bytes.len())]).is_err());
     }
 
     #[test]
     fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Key::decode(&bytes);
-        let _ = decode_changes(&bytes);
-        let _ = decode_changes(&[&[1, 9, 0, 0, 0], &bytes[..]].concat());
+        let _ = decode_writes(&bytes);
+        let _ = decode_writes(&[&[1, 9, 0, 0, 0], &bytes[..]].concat());
     }
 }
 
@@ -86,7 +95,7 @@ fn long_texts_are_told_apart_by_their_hash() {
 
 #[test]
 fn a_newer_list_of_changes_is_refused_by_name() {
-    let mut bytes = encode_changes(&[Change::delete(Key::Member(1))]);
+    let mut bytes = encode_writes(&[StoreWrite::delete(Key::Member(1))]);
     bytes[0] = 2;
-    assert_eq!(decode_changes(&bytes), Err(ChangesError::Version(2)));
+    assert_eq!(decode_writes(&bytes), Err(WritesError::Version(2)));
 }

@@ -1,0 +1,15 @@
+//! What callers ask for, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members, backups,
+//! verification.
+//!
+//! Each file adds methods to `Content`. They prepare commands and wait for their outcomes; none of them decides what
+//! depends on the state.
+
+pub(crate) mod backup;
+pub(crate) mod blueprints;
+pub(crate) mod bulk;
+pub(crate) mod idempotency;
+pub(crate) mod import;
+pub(crate) mod members;
+pub(crate) mod resources;
+pub(crate) mod tokens;
+pub(crate) mod verify;

@@ -1,0 +1,173 @@
+//! Blueprints as the API defines them (`API.md` 4.9).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::content::api::idempotency::{Answered, Idempotent};
+use crate::content::command::{Command, Outcome};
+use crate::content::compatibility::demands::Demands;
+use crate::content::compatibility::revise::{Revision, revise};
+use crate::content::compatibility::survey::{Scope, Survey};
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::refusals::check_kind;
+use crate::content::handle::Content;
+use crate::model::ability::Ability;
+use crate::model::blueprint::draft::Draft;
+use crate::model::blueprint::{Blueprint, BlueprintChange as Difference, Kind};
+use crate::model::error::{Conflict, Error, Result};
+use crate::model::json;
+use crate::model::time::now_millis;
+use crate::query::RawParams;
+
+/// A replacement of a blueprint whose body is still to be read.
+pub struct Replacement {
+    content: Content,
+    slug: String,
+    mode: Mode,
+    force: bool,
+}
+
+/// Whether a replacement is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Apply,
+    DryRun,
+}
+
+/// What became of a replacement.
+#[derive(Debug)]
+pub enum Replaced {
+    /// The blueprint as it is now.
+    Applied(Arc<Blueprint>),
+    /// What a dry run found.
+    Planned(BlueprintPlan),
+}
+
+/// What a replacement of a blueprint would do.
+#[derive(Debug)]
+pub struct BlueprintPlan {
+    /// The differences, in order.
+    pub differences: Vec<Difference>,
+    /// How many resources lose a value, by field.
+    pub losses: BTreeMap<String, u64>,
+    /// The resources that would become invalid.
+    pub conflicts: Conflict,
+}
+
+impl Replacement {
+    /// Replaces the blueprint by what a request body says, or plans to. A replacement is in force on return.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
+    pub async fn run(self, body: &[u8]) -> Result<Replaced> {
+        let Replacement { content, slug, mode, force } = self;
+        let body = json::parse(body)?;
+        content.check_changeable(&slug, &body, mode)?;
+        let draft = Draft::parse_for(&slug, body)?;
+        if mode == Mode::DryRun {
+            let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, draft, force));
+            return plan.await.map_err(Error::internal)?.map(Replaced::Planned);
+        }
+        let outcome = content.submit(Command::ReplaceBlueprint { slug, draft, force }).await?;
+        Ok(Replaced::Applied(blueprint_of(&outcome)?))
+    }
+}
+
+impl Content {
+    /// All blueprints that the token sees, by slug.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without `view` or `manage`.
+    pub fn list_blueprints(&self, access: &Access) -> Result<Vec<Arc<Blueprint>>> {
+        access.require(&[Ability::View, Ability::Manage])?;
+        let state = self.state();
+        let visible = state.blueprints.values().filter(|collection| access.sees(&collection.blueprint.slug));
+        Ok(visible.map(|collection| Arc::clone(&collection.blueprint)).collect())
+    }
+
+    /// One blueprint.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub fn find_blueprint(&self, access: &Access, slug: &str) -> Result<Arc<Blueprint>> {
+        access.require(&[Ability::View, Ability::Manage])?;
+        Ok(Arc::clone(&self.state().visible(access, slug)?.blueprint))
+    }
+
+    /// Creates a blueprint from a request body. In force on return.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
+    pub async fn create_blueprint(
+        &self,
+        access: &Access,
+        body: &[u8],
+        idempotent: Option<Idempotent<Arc<Blueprint>>>,
+    ) -> Result<Answered<Arc<Blueprint>>> {
+        access.require(&[Ability::Manage])?;
+        let draft = Draft::parse(json::parse(body)?)?;
+        self.submit_idempotent(Command::CreateBlueprint(draft), idempotent, blueprint_of).await
+    }
+
+    /// A replacement of the blueprint of that slug; with `?dry_run=true` only a plan of it.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`, `INVALID_PARAMETER`.
+    pub fn replace_blueprint(&self, access: &Access, slug: &str, raw_query: &str) -> Result<Replacement> {
+        self.check_managed(access, slug)?;
+        let params = RawParams::parse(raw_query);
+        let mode = if params.flag("dry_run")? { Mode::DryRun } else { Mode::Apply };
+        let force = params.flag("force")?;
+        Ok(Replacement { content: self.clone(), slug: slug.to_owned(), mode, force })
+    }
+
+    /// Deletes a blueprint.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`, `INVALID_PARAMETER`, `CONFLICT`.
+    pub async fn delete_blueprint(&self, access: &Access, slug: &str, raw_query: &str) -> Result<()> {
+        self.check_managed(access, slug)?;
+        let force = RawParams::parse(raw_query).flag("force")?;
+        self.submit(Command::DeleteBlueprint { slug: slug.to_owned(), force }).await.map(|_| ())
+    }
+
+    fn check_managed(&self, access: &Access, slug: &str) -> Result<()> {
+        access.require(&[Ability::Manage])?;
+        self.state().visible(access, slug).map(|_| ())
+    }
+
+    /// Answers conflicts that come before errors of the body (`API.md` 1.7). The committer checks again.
+    fn check_changeable(&self, slug: &str, body: &Value, mode: Mode) -> Result<()> {
+        let state = self.state();
+        let collection = state.collection(slug)?;
+        let kind = body.get("kind").and_then(Value::as_str).and_then(Kind::parse);
+        check_kind(&collection.blueprint, kind)?;
+        match mode {
+            Mode::DryRun => Ok(()),
+            Mode::Apply => collection.check_unchanging(),
+        }
+    }
+
+    /// What a replacement would change. Reads everything that is stored of the blueprint, unless the change concerns none
+    /// of it.
+    fn plan_blueprint(&self, slug: &str, draft: Draft, force: bool) -> Result<BlueprintPlan> {
+        let state = self.state();
+        let current = &state.collection(slug)?.blueprint;
+        let Revision { next, differences } = revise(&state, current, draft, now_millis())?;
+        let change = BlueprintChange { current: Arc::clone(current), next: Arc::new(next), force };
+        let demands = Demands::new(&self.shared.sanitizer, &change);
+        let survey = Survey::run(&demands, &state, &self.shared.store, Scope::ConflictsAndLosses, |_| Ok(()))?;
+        let conflicts = survey.conflicts();
+        Ok(BlueprintPlan { differences, losses: survey.losses, conflicts })
+    }
+}
+
+fn blueprint_of(outcome: &Outcome) -> Result<Arc<Blueprint>> {
+    match outcome {
+        Outcome::Blueprint(blueprint) => Ok(Arc::clone(blueprint)),
+        _ => Err(Error::internal("a blueprint with the outcome of another command")),
+    }
+}

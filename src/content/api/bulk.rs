@@ -1,0 +1,77 @@
+//! Bulk writes (`API.md` 4.5): one request, up to a hundred items, one transaction.
+
+use crate::content::api::idempotency::{Answered, Idempotent};
+use crate::content::api::resources::Writing;
+use crate::content::command::{ItemOutcome, Outcome};
+use crate::content::data::lookup::Lookup;
+use crate::content::prepare::body::Preparation;
+use crate::content::prepare::bulk::{self, BulkTerms, Operation};
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::json;
+
+/// What became of the items of a bulk request.
+#[derive(Debug)]
+pub struct BulkAnswer {
+    /// What was to be done with each.
+    pub operation: Operation,
+    /// The items that were applied, in order.
+    pub applied: Vec<AppliedItem>,
+    /// The items that left no trace, in order.
+    pub failed: Vec<FailedItem>,
+}
+
+/// An item that was applied.
+#[derive(Debug)]
+pub struct AppliedItem {
+    /// Its position in the request.
+    pub index: usize,
+    /// The resource.
+    pub id: ResourceId,
+}
+
+/// An item that left no trace.
+#[derive(Debug)]
+pub struct FailedItem {
+    /// Its position in the request.
+    pub index: usize,
+    /// What is wrong with it.
+    pub error: Error,
+}
+
+impl Writing {
+    /// Carries out a bulk request. The items that pass are durable and visible on return, the others left no trace.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `BULK_LIMIT_EXCEEDED`, `VALIDATION_FAILED`, `OVERLOADED`: nothing was applied.
+    pub async fn bulk(
+        mut self,
+        operation: Operation,
+        body: &[u8],
+        idempotent: Option<Idempotent<BulkAnswer>>,
+    ) -> Result<Answered<BulkAnswer>> {
+        let body = json::parse(body)?;
+        let published = bulk::check_body(operation, &body)?;
+        let terms = BulkTerms { operation, published, may_publish: self.may_publish() };
+        let prepare = move |preparation: Preparation<'_>, body: &serde_json::Value| bulk::items(preparation, terms, body);
+        let keep = |_: &Writing| {
+            let read = move |outcome: &Outcome, _: &dyn Lookup| Ok(BulkAnswer::of(operation, outcome.items()?));
+            idempotent.as_ref().map(|idempotent| idempotent.keep(read))
+        };
+        let answered = self.run(body, prepare, keep).await?;
+        Ok(answered.map(|outcomes| BulkAnswer::of(operation, &outcomes)))
+    }
+}
+
+impl BulkAnswer {
+    fn of(operation: Operation, outcomes: &[ItemOutcome]) -> BulkAnswer {
+        let mut answer = BulkAnswer { operation, applied: Vec::new(), failed: Vec::new() };
+        for (index, outcome) in outcomes.iter().enumerate() {
+            match outcome.written() {
+                Ok(written) => answer.applied.push(AppliedItem { index, id: written.id }),
+                Err(error) => answer.failed.push(FailedItem { index, error }),
+            }
+        }
+        answer
+    }
+}

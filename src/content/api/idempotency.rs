@@ -1,0 +1,93 @@
+//! Requests with an `Idempotency-Key` (`API.md` 4.13): carried out once, however often they are sent.
+//!
+//! The committer decides: it finds the kept answer, or carries out the command and keeps the answer in the same
+//! transaction. So of two requests with one key that race, the second one finds the answer to the first. The caller says
+//! how an answer is encoded; here it is bytes.
+
+use std::sync::Arc;
+
+use crate::content::command::{Command, KeepAnswer, Outcome};
+use crate::content::data::kept_answer::{IdempotencyKey, IdempotentRequest, KeptAnswer};
+use crate::content::data::lookup::Lookup;
+use crate::content::handle::Content;
+use crate::model::error::Result;
+use crate::model::time::now_millis;
+
+/// An idempotent request, with how the answer to it is encoded.
+pub struct Idempotent<T> {
+    request: IdempotentRequest,
+    encode: Arc<dyn Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync>,
+}
+
+/// How a request was answered.
+#[derive(Debug)]
+pub enum Answered<T> {
+    /// It was carried out, and the answer is not kept.
+    Now(T),
+    /// It was carried out, now or before: the kept answer as it was encoded.
+    Kept(Vec<u8>),
+}
+
+impl<T: 'static> Idempotent<T> {
+    /// `encode` returns the bytes of an answer that is to be kept, and nothing for one that is not.
+    pub fn new(
+        request: IdempotentRequest,
+        encode: impl Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> Idempotent<T> {
+        Idempotent { request, encode: Arc::new(encode) }
+    }
+
+    /// What the committer needs. `read` makes the value that `encode` takes from the outcome of the command.
+    pub(crate) fn keep(&self, read: impl Fn(&Outcome, &dyn Lookup) -> Result<T> + Send + 'static) -> KeepAnswer {
+        let encode = Arc::clone(&self.encode);
+        let encode = Box::new(move |result: &Result<Outcome>, lookup: &dyn Lookup| match result {
+            Ok(outcome) => encode(&read(outcome, lookup)),
+            Err(error) => encode(&Err(error.clone())),
+        });
+        KeepAnswer { request: self.request.clone(), encode }
+    }
+}
+
+impl<T> Answered<T> {
+    /// The same with another value.
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Answered<U> {
+        match self {
+            Answered::Now(value) => Answered::Now(map(value)),
+            Answered::Kept(answer) => Answered::Kept(answer),
+        }
+    }
+}
+
+impl Content {
+    /// The kept answer to a request; `None` if none is kept under its key. `request` is `None` for a request that could
+    /// not be read whole: its answer is never kept.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_KEY_REUSED` if the key was used with another request.
+    pub async fn kept_answer(
+        &self,
+        key: &IdempotencyKey,
+        request: Option<&IdempotentRequest>,
+    ) -> Result<Option<Vec<u8>>> {
+        let stored = Lookup::get(&self.shared.store, &key.store_key())?;
+        let Some(kept) = stored.map(|bytes| KeptAnswer::decode(&bytes)).transpose()? else { return Ok(None) };
+        let Some(answer) = kept.answer_to(request, now_millis())? else { return Ok(None) };
+        // The store is ahead of what readers see for a moment. Whoever gets this answer must see what it speaks of.
+        self.submit(Command::Wait).await?;
+        Ok(Some(answer))
+    }
+
+    /// Submits a command whose answer may be kept.
+    pub(crate) async fn submit_idempotent<T: 'static>(
+        &self,
+        command: Command,
+        idempotent: Option<Idempotent<T>>,
+        read: fn(&Outcome) -> Result<T>,
+    ) -> Result<Answered<T>> {
+        let keep = idempotent.map(|idempotent| idempotent.keep(move |outcome, _| read(outcome)));
+        match self.submit_keeping(command, keep).await? {
+            Outcome::Kept(answer) => Ok(Answered::Kept(answer)),
+            outcome => Ok(Answered::Now(read(&outcome)?)),
+        }
+    }
+}

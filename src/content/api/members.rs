@@ -1,0 +1,70 @@
+//! Members as the API defines them (`API.md` 4.10).
+
+use crate::access::{Access, Member};
+use crate::content::api::idempotency::{Answered, Idempotent};
+use crate::content::command::{Command, Outcome};
+use crate::content::handle::Content;
+use crate::content::prepare::access;
+use crate::model::ability::Ability;
+use crate::model::error::{Error, Result};
+
+impl Content {
+    /// All members, in the order of their creation.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`.
+    pub fn list_members(&self, access: &Access) -> Result<Vec<Member>> {
+        access.require(&[Ability::Manage])?;
+        Ok(self.state().members.values().cloned().collect())
+    }
+
+    /// One member.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub fn find_member(&self, access: &Access, id: &str) -> Result<Member> {
+        access.require(&[Ability::Manage])?;
+        self.state().member(id).cloned()
+    }
+
+    /// Creates a member from a request body.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
+    pub async fn create_member(
+        &self,
+        access: &Access,
+        body: &[u8],
+        idempotent: Option<Idempotent<Member>>,
+    ) -> Result<Answered<Member>> {
+        access.require(&[Ability::Manage])?;
+        self.submit_idempotent(Command::CreateMember(access::member(body)?), idempotent, member_of).await
+    }
+
+    /// Changes a member.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
+    pub async fn change_member(&self, access: &Access, id: &str, body: &[u8]) -> Result<Member> {
+        access.require(&[Ability::Manage])?;
+        let id = self.state().member(id)?.id;
+        member_of(&self.submit(Command::ChangeMember(id, access::member_patch(body)?)).await?)
+    }
+
+    /// Deletes a member. Values that name it stay as they are.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub async fn delete_member(&self, access: &Access, id: &str) -> Result<()> {
+        access.require(&[Ability::Manage])?;
+        let id = self.state().member(id)?.id;
+        self.submit(Command::DeleteMember(id)).await.map(|_| ())
+    }
+}
+
+fn member_of(outcome: &Outcome) -> Result<Member> {
+    match outcome {
+        Outcome::Member(member) => Ok(member.clone()),
+        _ => Err(Error::internal("a member with the outcome of another command")),
+    }
+}

@@ -1,0 +1,234 @@
+//! Writes of one resource (`API.md` 4.4): prepared on the caller's thread, decided by the committer.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::content::api::idempotency::{Answered, Idempotent};
+use crate::content::command::{
+    Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, Written,
+};
+use crate::content::data::lookup::Lookup;
+use crate::content::data::refusals::no_resource;
+use crate::content::data::state::{Collection, State};
+use crate::content::data::version::IfMatch;
+use crate::content::handle::Content;
+use crate::content::prepare::body::{self, Preparation, UpdateTerms};
+use crate::content::read::resource::{ResourceAnswer, written_answer};
+use crate::model::ability::Ability;
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::json;
+use crate::query::WriteParams;
+
+/// Bodies from this size on are prepared on a thread that may block: sanitizing them takes milliseconds.
+const LARGE_BODY_BYTES: usize = 32 << 10;
+
+/// A resource that was created.
+#[derive(Debug)]
+pub struct Created {
+    /// Its id.
+    pub id: ResourceId,
+    /// The resource as it is answered.
+    pub answer: ResourceAnswer,
+}
+
+/// A write to one blueprint, as one token may make it.
+pub struct Writing {
+    content: Content,
+    /// Held so that the versions that the answer is made from stay in the store.
+    state: Arc<State>,
+    collection: Arc<Collection>,
+    access: Access,
+    raw_query: String,
+    variant: u16,
+}
+
+impl Content {
+    /// A write to the blueprint of that slug.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without the ability, `NOT_FOUND`, those of the parameters.
+    pub fn write(&self, access: &Access, ability: Ability, slug: &str, raw_query: &str) -> Result<Writing> {
+        access.require(&[ability])?;
+        let state = self.state();
+        let collection = Arc::clone(state.visible(access, slug)?);
+        let variant = WriteParams::parse(raw_query, &collection.blueprint)?.variant;
+        let (access, raw_query) = (access.clone(), raw_query.to_owned());
+        Ok(Writing { content: self.clone(), state, collection, access, raw_query, variant })
+    }
+}
+
+impl Writing {
+    /// The id of an existing resource.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub fn target(&self, id: &str) -> Result<ResourceId> {
+        let resource = ResourceId::parse(id);
+        let resource = resource.filter(|resource| self.collection.snapshot.get(resource.as_u128()).is_some());
+        resource.ok_or_else(|| no_resource(&self.collection.blueprint, id))
+    }
+
+    /// Creates a resource. Durable and visible on return.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `SINGULAR_RESOURCE`, `VALIDATION_FAILED`, `OVERLOADED`.
+    pub async fn create(mut self, body: &[u8], idempotent: Option<Idempotent<Created>>) -> Result<Answered<Created>> {
+        let body = json::parse(body)?;
+        let keep = |writing: &Writing| {
+            let (collection, variant) = (Arc::clone(&writing.collection), writing.variant);
+            let read = move |outcome: &Outcome, lookup: &dyn Lookup| {
+                let items = outcome.items()?;
+                let item = items.first().ok_or_else(no_outcome)?;
+                created(&collection, variant, item.written()?, lookup)
+            };
+            idempotent.as_ref().map(|idempotent| idempotent.keep(read))
+        };
+        match self.run(body, |preparation, body| vec![body::create(preparation, body)], keep).await? {
+            Answered::Now(outcomes) => {
+                let created = created(&self.collection, self.variant, &only(outcomes)?, &self.content.shared.store)?;
+                Ok(Answered::Now(created))
+            }
+            Answered::Kept(answer) => Ok(Answered::Kept(answer)),
+        }
+    }
+
+    /// Replaces the copy of a resource (`PUT`): fields that are left out become null. Durable and visible on return.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `FORBIDDEN`, `OVERLOADED`.
+    pub async fn replace(self, id: ResourceId, if_match: IfMatch, body: &[u8]) -> Result<ResourceAnswer> {
+        self.update(id, Extent::Whole, if_match, body).await
+    }
+
+    /// Changes parts of a resource (`PATCH`). Durable and visible on return.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `FORBIDDEN`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `OVERLOADED`.
+    pub async fn change(self, id: ResourceId, if_match: IfMatch, body: &[u8]) -> Result<ResourceAnswer> {
+        self.update(id, Extent::Partial, if_match, body).await
+    }
+
+    async fn update(
+        mut self,
+        id: ResourceId,
+        extent: Extent,
+        if_match: IfMatch,
+        body: &[u8],
+    ) -> Result<ResourceAnswer> {
+        let body = json::parse(body)?;
+        let terms = UpdateTerms { id, if_match, may_publish: self.may_publish(), extent };
+        body::check_publication(&terms, &body)?;
+        self.check_match(id, &terms.if_match)?;
+        let prepare =
+            move |preparation: Preparation<'_>, body: &Value| vec![body::update(preparation, terms.clone(), body)];
+        let written = self.run_one(body, prepare).await?;
+        written_answer(&self.content.shared.store, &self.collection.blueprint, &written, self.variant)
+    }
+
+    /// Deletes a resource. Durable and visible on return.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `PRECONDITION_FAILED`, `SINGULAR_RESOURCE`, `OVERLOADED`.
+    pub async fn delete(mut self, id: ResourceId, if_match: IfMatch) -> Result<()> {
+        let prepare =
+            move |_: Preparation<'_>, _: &Value| vec![Item::Delete { id, if_match: if_match.clone() }];
+        self.run_one(Value::Null, prepare).await.map(|_| ())
+    }
+
+    /// Answers a stale `If-Match` early, before errors of the body. The committer checks again.
+    fn check_match(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
+        let blueprint = &self.collection.blueprint;
+        let hit = self.collection.snapshot.get(id.as_u128()).ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
+        if_match.check(self.collection.version_of(&hit))
+    }
+
+    /// Whether the token may change between draft and published.
+    pub(super) fn may_publish(&self) -> bool {
+        self.access.may(Ability::Publish)
+    }
+
+    async fn run_one(
+        &mut self,
+        body: Value,
+        prepare: impl Fn(Preparation<'_>, &Value) -> Vec<Item> + Clone + Send + 'static,
+    ) -> Result<Written> {
+        match self.run(body, prepare, |_| None).await? {
+            Answered::Now(outcomes) => only(outcomes),
+            Answered::Kept(_) => Err(Error::internal("a kept answer to a request without a key")),
+        }
+    }
+
+    /// Prepares the items of a body and has them written in one transaction. Prepares them again if the blueprint changed
+    /// meanwhile.
+    pub(super) async fn run(
+        &mut self,
+        body: Value,
+        prepare: impl Fn(Preparation<'_>, &Value) -> Vec<Item> + Clone + Send + 'static,
+        keep: impl Fn(&Writing) -> Option<KeepAnswer>,
+    ) -> Result<Answered<Vec<ItemOutcome>>> {
+        let body = Arc::new(body);
+        loop {
+            let items = Arc::new(self.prepare(Arc::clone(&body), prepare.clone()).await?);
+            let blueprint = Arc::clone(&self.collection.blueprint);
+            let command = Command::Write(Write { blueprint, items, missing_targets: MissingTargets::Refuse });
+            match self.content.submit_keeping(command, keep(self)).await? {
+                Outcome::Written(outcomes) => return Ok(Answered::Now(outcomes)),
+                Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
+                Outcome::Stale => self.refresh()?,
+                _ => return Err(Error::internal("a write with the outcome of another command")),
+            }
+        }
+    }
+
+    async fn prepare(
+        &self,
+        body: Arc<Value>,
+        prepare: impl FnOnce(Preparation<'_>, &Value) -> Vec<Item> + Send + 'static,
+    ) -> Result<Vec<Item>> {
+        let shared = Arc::clone(&self.content.shared);
+        let blueprint = Arc::clone(&self.collection.blueprint);
+        let variant = self.variant;
+        let is_large = text_bytes(&body) > LARGE_BODY_BYTES;
+        let work = move || {
+            let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
+            prepare(preparation, &body)
+        };
+        if is_large { tokio::task::spawn_blocking(work).await.map_err(Error::internal) } else { Ok(work()) }
+    }
+
+    /// Switches to the blueprint that is in force now.
+    fn refresh(&mut self) -> Result<()> {
+        let slug = self.collection.blueprint.slug.clone();
+        self.state = self.content.state();
+        self.collection = Arc::clone(self.state.visible(&self.access, &slug)?);
+        self.variant = WriteParams::parse(&self.raw_query, &self.collection.blueprint)?.variant;
+        Ok(())
+    }
+}
+
+/// What was written by a write of one item.
+fn only(outcomes: Vec<ItemOutcome>) -> Result<Written> {
+    outcomes.first().ok_or_else(no_outcome)?.written().cloned()
+}
+
+fn created(collection: &Collection, variant: u16, written: &Written, lookup: &dyn Lookup) -> Result<Created> {
+    let answer = written_answer(lookup, &collection.blueprint, written, variant)?;
+    Ok(Created { id: written.id, answer })
+}
+
+fn no_outcome() -> Error {
+    Error::internal("a write without an outcome")
+}
+
+/// About how much text a value holds.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(text_bytes).sum(),
+        Value::Object(values) => values.values().map(text_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}

@@ -1,0 +1,330 @@
+//! Makes committed transactions visible: from a transaction of the log to store writes, index operations and the state
+//! that readers see.
+//!
+//! The only place that derives what a transaction does. It is used for transactions of this process, and for those that
+//! another process appended to the same log. Nothing comes from the command that led to the transaction: a follower has
+//! no command. (A start replays the store first and then brings up the index from what the log touched, see `start`;
+//! index operations are made by the same `IndexMapping` there.)
+//!
+//! Versions of copies that a transaction supersedes stay in the store until no reader can need them. The log says that
+//! they are deleted, the store keeps a list of them, and the sweeper deletes them.
+
+mod effects;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::access::{Member, Token, Tokens};
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::index_mapping::{Columns, IndexMapping, put_op};
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Copy, CopyVersion, Meta};
+use crate::content::data::state::{Collection, State, StateCell};
+use crate::content::maintain::sweep::{Garbage, Obsolete, Sweeper};
+use crate::model::blueprint::{Blueprint, render};
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+use crate::store::{Key, Store, StoreWrite, Transaction, encode_writes};
+use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
+
+/// What was already computed from the writes of a transaction, on the thread that prepared its command. It saves work
+/// and decides nothing: whatever is missing is computed from the writes, with the same result.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    /// The index columns of copies. Of two for one copy the later one counts.
+    pub(crate) copies: Vec<PreparedColumns>,
+    /// The operations that fill the new columns of resources.
+    pub(crate) backfills: HashMap<ResourceId, bindery_index::IndexOp>,
+}
+
+/// The index columns of a copy that a transaction writes.
+#[derive(Debug)]
+pub(crate) struct PreparedColumns {
+    pub(crate) id: ResourceId,
+    pub(crate) variant: u16,
+    pub(crate) columns: Columns,
+}
+
+/// A transaction that is in the log.
+pub(crate) struct Committed {
+    pub(crate) transaction: Transaction,
+    pub(crate) prepared: Prepared,
+}
+
+/// The id and the time that were given last. Neither ever goes back.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Clock {
+    pub(crate) last_id: Option<ResourceId>,
+    pub(crate) last_time: Millis,
+}
+
+/// Owns everything that transactions are applied to. One thread uses it.
+pub(crate) struct Applier {
+    pub(crate) store: Store,
+    pub(crate) indexes: bindery_index::Indexes,
+    pub(crate) cell: Arc<StateCell>,
+    pub(crate) sweeper: Sweeper,
+    pub(crate) clock: Clock,
+    /// Set when an index from before the last transactions would have to be rebuilt: a checkpoint is due soon.
+    pub(crate) wants_checkpoint: bool,
+}
+
+/// The state to come, while transactions are applied to it.
+struct Next {
+    state: State,
+    /// Operations that the indexes have not applied yet, by blueprint.
+    pending: BTreeMap<u32, Vec<bindery_index::IndexOp>>,
+    garbage: Garbage,
+}
+
+impl Applier {
+    /// Applies transactions in log order. Readers see all of them at once on return, and nothing of them before.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails or a transaction is malformed. Nothing may be applied afterwards.
+    pub(crate) fn apply(&mut self, group: Vec<Committed>) -> Result<()> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        let before = self.cell.load();
+        let mut next = Next { state: State::clone(&before), pending: BTreeMap::new(), garbage: Garbage::default() };
+        for committed in group {
+            self.apply_one(&mut next, committed)?;
+        }
+        let numbers: Vec<u32> = next.pending.keys().copied().collect();
+        for number in numbers {
+            self.flush(&mut next, number);
+        }
+        let Next { state, garbage, .. } = next;
+        self.cell.update(|current| *current = state);
+        self.sweeper.replaced(&before, garbage);
+        Ok(())
+    }
+
+    fn apply_one(&mut self, next: &mut Next, committed: Committed) -> Result<()> {
+        let Committed { transaction, prepared } = committed;
+        let number = transaction.last;
+        let writes = self.store_writes(transaction, &mut next.garbage)?;
+        let effects = Effects::of(&writes)?;
+        self.store.apply(number, &writes).map_err(Error::internal)?;
+        for (blueprint, effect) in &effects.blueprints {
+            self.flush(next, *blueprint);
+            self.apply_blueprint(next, *blueprint, effect, number)?;
+        }
+        self.apply_resources(next, &effects, prepared, number)?;
+        apply_access(&mut next.state, &effects)?;
+        if let Some(id) = effects.last_id {
+            self.clock.last_id = self.clock.last_id.max(Some(id));
+        }
+        self.clock.last_time = self.clock.last_time.max(effects.last_time);
+        next.state.number = number;
+        Ok(())
+    }
+
+    /// What the store does at once: the writes of the transaction, except that what readers may still need stays, and is
+    /// listed for the sweeper and for the next start.
+    fn store_writes(&self, transaction: Transaction, garbage: &mut Garbage) -> Result<Vec<StoreWrite>> {
+        let Transaction { first, last, writes, .. } = transaction;
+        let mut store_writes = former_import_keys(&self.store, &writes, first)?;
+        let mut kept: Vec<Key> = store_writes.iter().map(|write| write.key.clone()).collect();
+        let (superseded, writes): (Vec<StoreWrite>, Vec<StoreWrite>) =
+            writes.into_iter().partition(effects::supersedes);
+        kept.extend(superseded.into_iter().map(|write| write.key));
+        if !kept.is_empty() {
+            let list = Key::Superseded(last);
+            let deletes: Vec<StoreWrite> = kept.iter().cloned().map(StoreWrite::delete).collect();
+            store_writes.push(StoreWrite::put(list.clone(), encode_writes(&deletes)));
+            garbage.superseded.extend(kept.into_iter().chain([list]));
+        }
+        store_writes.extend(writes);
+        Ok(store_writes)
+    }
+
+    fn apply_blueprint(
+        &mut self,
+        next: &mut Next,
+        number: u32,
+        effect: &BlueprintEffect<'_>,
+        version: u64,
+    ) -> Result<()> {
+        let before = next.state.numbered(number).cloned();
+        if effect.is_deleted() {
+            next.state.remove(number);
+            self.indexes.remove(number);
+            next.garbage.obsolete.push(Obsolete::Blueprint(number));
+            return Ok(());
+        }
+        let blueprint = match (effect.blueprint()?, &before) {
+            (Some(blueprint), _) => Arc::new(blueprint),
+            (None, Some(before)) => Arc::clone(&before.blueprint),
+            (None, None) => return Err(Error::internal("a change of a blueprint that does not exist")),
+        };
+        let change = effect.change(&blueprint, before.as_deref())?;
+        let schema = mapping(&blueprint, change.as_deref()).schema();
+        let index = match &before {
+            Some(before) => before.index.clone(),
+            None => self.indexes.create(number, schema.clone()),
+        };
+        if index.schema() != schema {
+            index.set_schema(schema);
+        }
+        let mut version = version;
+        if let Some(before) = &before {
+            next.garbage.obsolete.extend(released_claims(before, &blueprint, change.as_deref()));
+            self.wants_checkpoint |= before.blueprint.filled != blueprint.filled;
+            if before.blueprint.revision == blueprint.revision {
+                // A change begins or is given up: what is answered stays the same.
+                version = before.version;
+            }
+        }
+        next.state.put(blueprint, index, change, version);
+        Ok(())
+    }
+
+    fn apply_resources(
+        &self,
+        next: &mut Next,
+        effects: &Effects<'_>,
+        prepared: Prepared,
+        version: u64,
+    ) -> Result<()> {
+        let Prepared { copies, mut backfills } = prepared;
+        let mut columns: HashMap<(ResourceId, u16), Columns> =
+            copies.into_iter().map(|copy| ((copy.id, copy.variant), copy.columns)).collect();
+        for (number, id, effect) in &effects.resources {
+            // Resources of a deleted blueprint are swept from the store; no index has them any more.
+            let Some(collection) = next.state.numbered(*number).cloned() else { continue };
+            let mapping = mapping(&collection.blueprint, collection.change.as_deref());
+            let op = match effect {
+                ResourceEffect::Deleted => bindery_index::IndexOp::Delete { id: id.as_u128() },
+                ResourceEffect::Put(meta) => {
+                    let mut written = Vec::new();
+                    for (variant, copy_number, copy) in effects.copies_of(*number, *id) {
+                        let columns = match columns.remove(&(*id, variant)) {
+                            Some(columns) => columns,
+                            None => mapping.columns(&Copy::decode(copy).map_err(Error::internal)?.values(mapping.blueprint)?),
+                        };
+                        written.push((CopyVersion { variant, number: copy_number }, columns));
+                    }
+                    put_op(*id, meta, written)
+                }
+                ResourceEffect::Reindex => {
+                    self.flush(next, *number);
+                    let op = match backfills.remove(id) {
+                        Some(op) => op,
+                        None => mapping.current(&self.store, *id)?,
+                    };
+                    collection.index.backfill(vec![op]);
+                    continue;
+                }
+            };
+            next.pending.entry(*number).or_default().push(op);
+            next.state.set_version(*number, version);
+        }
+        Ok(())
+    }
+
+    /// Has the index of a blueprint apply the operations that are pending for it.
+    fn flush(&self, next: &mut Next, number: u32) {
+        let Some(ops) = next.pending.remove(&number) else { return };
+        if let Some(collection) = next.state.numbered(number) {
+            collection.index.apply(ops);
+        }
+        next.state.refresh(number);
+    }
+}
+
+fn mapping<'a>(blueprint: &'a Blueprint, change: Option<&'a BlueprintChange>) -> IndexMapping<'a> {
+    IndexMapping { blueprint, next: change.map(|change| &*change.next) }
+}
+
+/// The claims of fields that nothing claims under any more.
+fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&BlueprintChange>) -> Vec<Obsolete> {
+    let next = change.map(|change| &*change.next);
+    let is_made = |claims: u32| {
+        let fields = blueprint.fields.iter().chain(next.into_iter().flat_map(|next| &next.fields));
+        fields.filter_map(|field| field.claims).any(|other| other == claims)
+    };
+    let before_next = before.change.as_ref().map(|change| &change.next);
+    let fields = before.blueprint.fields.iter().chain(before_next.into_iter().flat_map(|next| &next.fields));
+    let mut released: Vec<u32> = fields.filter_map(|field| field.claims).filter(|claims| !is_made(*claims)).collect();
+    released.sort_unstable();
+    released.dedup();
+    released.into_iter().map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims }).collect()
+}
+
+/// Keeps the import keys that the transaction changes or removes for readers of older snapshots. Such a transaction
+/// always releases the key, so most transactions need not be looked at.
+fn former_import_keys(store: &Store, writes: &[StoreWrite], number: u64) -> Result<Vec<StoreWrite>> {
+    let mut kept = Vec::new();
+    if !writes.iter().any(effects::releases_import_key) {
+        return Ok(kept);
+    }
+    for write in writes {
+        let Key::Resource { blueprint, id } = write.key else { continue };
+        let Some(former) = store.meta(blueprint, id)?.and_then(|meta| meta.key) else { continue };
+        let key_after = match effects::resource_effect(&write.op)? {
+            ResourceEffect::Put(meta) => meta.key,
+            ResourceEffect::Deleted => None,
+            ResourceEffect::Reindex => continue,
+        };
+        if key_after.as_ref() != Some(&former) {
+            kept.push(StoreWrite::put(Key::FormerImportKey { blueprint, id, number }, former));
+        }
+    }
+    Ok(kept)
+}
+
+fn apply_access(state: &mut State, effects: &Effects<'_>) -> Result<()> {
+    if !effects.tokens.is_empty() {
+        let mut tokens = Tokens::clone(&state.tokens);
+        for (id, stored) in &effects.tokens {
+            match stored {
+                Some(bytes) => tokens.insert(Token::decode(bytes).map_err(Error::internal)?),
+                None => drop(tokens.remove(id)),
+            }
+        }
+        state.tokens = Arc::new(tokens);
+    }
+    if !effects.members.is_empty() {
+        let mut members = BTreeMap::clone(&state.members);
+        for (id, stored) in &effects.members {
+            match stored {
+                Some(bytes) => drop(members.insert(*id, Member::decode(bytes).map_err(Error::internal)?)),
+                None => drop(members.remove(id)),
+            }
+        }
+        state.members = Arc::new(members);
+    }
+    Ok(())
+}
+
+impl BlueprintEffect<'_> {
+    /// The blueprint that the transaction puts, if it puts one.
+    fn blueprint(&self) -> Result<Option<Blueprint>> {
+        match self.blueprint {
+            RecordEffect::Put(bytes) => Ok(Some(render::decode(bytes).map_err(Error::internal)?)),
+            RecordEffect::Untouched | RecordEffect::Deleted => Ok(None),
+        }
+    }
+
+    /// The change that is under way after the transaction.
+    fn change(&self, blueprint: &Arc<Blueprint>, before: Option<&Collection>) -> Result<Option<Arc<BlueprintChange>>> {
+        match self.change {
+            RecordEffect::Untouched => Ok(before.and_then(|before| before.change.clone())),
+            RecordEffect::Deleted => Ok(None),
+            RecordEffect::Put(bytes) => {
+                let change = BlueprintChange::decode(Arc::clone(blueprint), bytes).map_err(Error::internal)?;
+                Ok(Some(Arc::new(change)))
+            }
+        }
+    }
+}
+
+impl Committed {
+    /// A transaction of which nothing is prepared.
+    pub(crate) fn unprepared(transaction: Transaction) -> Committed {
+        Committed { transaction, prepared: Prepared::default() }
+    }
+}

@@ -1,0 +1,156 @@
+//! What the writes of a transaction concern, sorted out. Reads keys and records, changes nothing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::content::data::records::{Meta, decode_id};
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+use crate::store::{Counter, Key, StoreWrite, WriteOp};
+
+/// The writes of one transaction by what they concern.
+#[derive(Default)]
+pub(super) struct Effects<'a> {
+    /// By the blueprint's number.
+    pub(super) blueprints: BTreeMap<u32, BlueprintEffect<'a>>,
+    /// In order, with the blueprint's number.
+    pub(super) resources: Vec<(u32, ResourceId, ResourceEffect)>,
+    /// By id; `None` is revoked.
+    pub(super) tokens: Vec<(String, Option<&'a [u8]>)>,
+    /// By id; `None` is deleted.
+    pub(super) members: Vec<(u64, Option<&'a [u8]>)>,
+    /// The id that was given last, if one was given.
+    pub(super) last_id: Option<ResourceId>,
+    /// The time of the transaction.
+    pub(super) last_time: Millis,
+    copies: HashMap<(u32, ResourceId), Vec<WrittenCopy<'a>>>,
+}
+
+struct WrittenCopy<'a> {
+    variant: u16,
+    number: u64,
+    bytes: &'a [u8],
+}
+
+/// What happens to a blueprint and to the record of its change.
+#[derive(Default)]
+pub(super) struct BlueprintEffect<'a> {
+    pub(super) blueprint: RecordEffect<'a>,
+    pub(super) change: RecordEffect<'a>,
+}
+
+/// What happens to a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum RecordEffect<'a> {
+    /// Nothing.
+    #[default]
+    Untouched,
+    /// It is deleted.
+    Deleted,
+    /// It gets this value.
+    Put(&'a [u8]),
+}
+
+/// What happens to a resource.
+pub(super) enum ResourceEffect {
+    /// It is created or changed.
+    Put(Meta),
+    /// It is deleted.
+    Deleted,
+    /// Its index columns are filled; the resource stays the same.
+    Reindex,
+}
+
+impl<'a> RecordEffect<'a> {
+    fn of(value: Option<&'a [u8]>) -> RecordEffect<'a> {
+        value.map_or(RecordEffect::Deleted, RecordEffect::Put)
+    }
+}
+
+impl BlueprintEffect<'_> {
+    pub(super) fn is_deleted(&self) -> bool {
+        self.blueprint == RecordEffect::Deleted
+    }
+}
+
+impl<'a> Effects<'a> {
+    /// Sorts out writes.
+    ///
+    /// # Errors
+    /// `INTERNAL` for malformed records.
+    pub(super) fn of(writes: &'a [StoreWrite]) -> Result<Effects<'a>> {
+        let mut effects = Effects::default();
+        for write in writes {
+            let value = match &write.op {
+                WriteOp::Put(value) => Some(value.as_slice()),
+                WriteOp::Delete | WriteOp::Reindex => None,
+            };
+            match (&write.key, value) {
+                (Key::Blueprint(number), value) => {
+                    effects.blueprints.entry(*number).or_default().blueprint = RecordEffect::of(value);
+                }
+                (Key::BlueprintChange(number), value) => {
+                    effects.blueprints.entry(*number).or_default().change = RecordEffect::of(value);
+                }
+                (Key::Resource { blueprint, id }, _) => {
+                    effects.resources.push((*blueprint, *id, resource_effect(&write.op)?));
+                }
+                (Key::Copy { blueprint, id, variant, number }, Some(bytes)) => {
+                    let copy = WrittenCopy { variant: *variant, number: *number, bytes };
+                    effects.copies.entry((*blueprint, *id)).or_default().push(copy);
+                }
+                (Key::Token(id), value) => {
+                    let id = id.plain().ok_or_else(|| Error::internal("a token with an id that is too long"))?;
+                    effects.tokens.push((id.to_owned(), value));
+                }
+                (Key::Member(id), value) => effects.members.push((*id, value)),
+                (Key::Counter(Counter::Resource), Some(id)) => effects.last_id = Some(decode_id(id)?),
+                (Key::Counter(Counter::Time), Some(time)) => {
+                    let time = time.try_into().map_err(|_| Error::internal("a time of the wrong length"))?;
+                    effects.last_time = Millis::from_le_bytes(time);
+                }
+                // The store is all that these concern.
+                (
+                    Key::Counter(_)
+                    | Key::Copy { .. }
+                    | Key::Superseded(_)
+                    | Key::Singular(_)
+                    | Key::ImportKey { .. }
+                    | Key::FormerImportKey { .. }
+                    | Key::Unique { .. }
+                    | Key::Idempotency { .. },
+                    _,
+                ) => {}
+            }
+        }
+        Ok(effects)
+    }
+
+    /// The copies of a resource that are written: variant, number and record.
+    pub(super) fn copies_of(&self, blueprint: u32, id: ResourceId) -> impl Iterator<Item = (u16, u64, &'a [u8])> {
+        let copies = self.copies.get(&(blueprint, id)).into_iter().flatten();
+        copies.map(|copy| (copy.variant, copy.number, copy.bytes))
+    }
+}
+
+/// What a write of a resource's meta record means.
+///
+/// # Errors
+/// `INTERNAL` for a malformed record.
+pub(super) fn resource_effect(op: &WriteOp) -> Result<ResourceEffect> {
+    match op {
+        WriteOp::Put(meta) => Ok(ResourceEffect::Put(Meta::decode(meta).map_err(Error::internal)?)),
+        WriteOp::Delete => Ok(ResourceEffect::Deleted),
+        WriteOp::Reindex => Ok(ResourceEffect::Reindex),
+    }
+}
+
+/// Whether a write deletes a version of a copy that older snapshots may need.
+pub(super) fn supersedes(write: &StoreWrite) -> bool {
+    matches!(write.key, Key::Copy { .. }) && write.op == WriteOp::Delete
+}
+
+/// Whether a write makes an import key unknown.
+pub(super) fn releases_import_key(write: &StoreWrite) -> bool {
+    matches!(write.key, Key::ImportKey { .. }) && write.op == WriteOp::Delete
+}

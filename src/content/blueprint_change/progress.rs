@@ -1,0 +1,54 @@
+//! How far a blueprint change is, for the server's log; and whether it is to stop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::state::State;
+use crate::model::error::{Code, Error, Result};
+
+/// How often a long change reports its progress.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The progress of one step of a change.
+pub(super) struct Progress<'a> {
+    is_stopping: &'a AtomicBool,
+    slug: &'a str,
+    step: &'static str,
+    total: u64,
+    reported: Instant,
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn new(
+        is_stopping: &'a AtomicBool,
+        change: &'a BlueprintChange,
+        step: &'static str,
+        state: &State,
+    ) -> Self {
+        let slug = change.current.slug.as_str();
+        let total = state.blueprints.get(slug).map_or(0, |collection| collection.snapshot.total());
+        Progress { is_stopping, slug, step, total, reported: Instant::now() }
+    }
+
+    /// Reports how many resources are done, now and then.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if the server is stopping.
+    pub(super) fn report(&mut self, n_done: u64) -> Result<()> {
+        if self.is_stopping.load(Ordering::SeqCst) {
+            return Err(stopping());
+        }
+        if self.reported.elapsed() > INTERVAL {
+            self.reported = Instant::now();
+            let (blueprint, step, of) = (self.slug, self.step, self.total);
+            tracing::info!(blueprint, step, resources = n_done, of, "blueprint change in progress");
+        }
+        Ok(())
+    }
+}
+
+/// `OVERLOADED` for a change that a stop of the server interrupts.
+pub(super) fn stopping() -> Error {
+    Error::new(Code::Overloaded, "the server is shutting down; the blueprint change continues when it is back")
+}

@@ -1,0 +1,189 @@
+//! The threads that carry blueprint changes through.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::progress::{Progress, stopping};
+use crate::content::command::{Command, Outcome};
+use crate::content::compatibility::demands::Demands;
+use crate::content::compatibility::survey::{Scope, Survey};
+use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::content::data::lookup::resources;
+use crate::content::data::refusals::change_conflict;
+use crate::content::data::state::StateCell;
+use crate::content::queue::{Queue, Reply};
+use crate::model::error::{Conflict, Error, Result};
+use crate::model::html::Sanitizer;
+use crate::store::Store;
+
+/// The most resources of one piece, and about the most bytes: other writes wait for a piece.
+const PIECE_RESOURCES: usize = 256;
+const PIECE_BYTES: usize = 1 << 20;
+/// About how many bytes a claim takes.
+const CLAIM_BYTES: usize = 100;
+
+/// Runs one thread for each blueprint change that is under way.
+pub(crate) struct ChangeRunner {
+    queue: Queue,
+    store: Store,
+    cell: Arc<StateCell>,
+    sanitizer: Arc<Sanitizer>,
+    is_stopping: AtomicBool,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl ChangeRunner {
+    pub(crate) fn new(queue: Queue, store: Store, cell: Arc<StateCell>, sanitizer: Arc<Sanitizer>) -> ChangeRunner {
+        let (is_stopping, threads) = (AtomicBool::new(false), Mutex::default());
+        ChangeRunner { queue, store, cell, sanitizer, is_stopping, threads }
+    }
+
+    /// Starts a thread for a change that has begun. The caller, if there is one, is answered when the change is in force
+    /// or refused.
+    pub(crate) fn start(self: &Arc<Self>, change: Arc<BlueprintChange>, caller: Option<Reply>) {
+        let runner = Arc::clone(self);
+        let slug = change.current.slug.clone();
+        let mut threads = self.threads.lock();
+        threads.retain(|thread| !thread.is_finished());
+        let run = move || {
+            let outcome = runner.run(&change);
+            if let Err(error) = &outcome {
+                tracing::info!(blueprint = change.current.slug, %error, "blueprint change did not come into force");
+            }
+            if let Some(caller) = caller {
+                // The caller may have left. The change does not depend on it.
+                let _ = caller.send(outcome);
+            }
+        };
+        match std::thread::Builder::new().name("blueprint-change".to_owned()).spawn(run) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                tracing::error!(blueprint = slug, %error, "no thread for a blueprint change; the next start runs it");
+            }
+        }
+    }
+
+    /// Has all threads end soon. The next start begins their changes over.
+    pub(crate) fn begin_stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// Ends all threads.
+    pub(crate) fn stop(&self) {
+        self.begin_stop();
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("the thread of a blueprint change panicked; the next start runs the change again");
+            }
+        }
+    }
+
+    fn run(&self, change: &BlueprintChange) -> Result<Outcome> {
+        let slug = change.current.slug.as_str();
+        let started = Instant::now();
+        tracing::info!(blueprint = slug, "blueprint change begins");
+        let carry_out = || {
+            self.compare(change).and_then(|conflicts| match conflicts.count {
+                0 => self.backfill(change).map(|()| None),
+                _ => Ok(Some(conflicts)),
+            })
+        };
+        let verdict = catch_unwind(AssertUnwindSafe(carry_out))
+            .unwrap_or_else(|_| Err(Error::internal(format!("the change of the blueprint `{slug}` panicked"))));
+        let blueprint = change.current.number;
+        match verdict {
+            Ok(None) => {
+                let outcome = self.submit(Command::FinishChange { blueprint })?;
+                tracing::info!(blueprint = slug, elapsed = ?started.elapsed(), "the changed blueprint is in force");
+                Ok(outcome)
+            }
+            Ok(Some(conflicts)) => {
+                self.submit(Command::DropChange { blueprint })?;
+                Err(change_conflict(conflicts))
+            }
+            Err(error) => {
+                if !self.is_stopping.load(Ordering::SeqCst) {
+                    self.submit(Command::DropChange { blueprint })?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Compares everything that is stored with the changed blueprint.
+    fn compare(&self, change: &BlueprintChange) -> Result<Conflict> {
+        let state = self.cell.load();
+        let mut progress = Progress::new(&self.is_stopping, change, "compare", &state);
+        let demands = Demands::new(&self.sanitizer, change);
+        let survey = Survey::run(&demands, &state, &self.store, Scope::Conflicts, |n_read| progress.report(n_read))?;
+        Ok(survey.conflicts())
+    }
+
+    /// Has everything claimed and indexed that the changed blueprint needs.
+    fn backfill(&self, change: &BlueprintChange) -> Result<()> {
+        if change.becoming_unique().is_empty() && !change.retypes() {
+            return Ok(());
+        }
+        // Held so that the versions that are read stay in the store.
+        let state = self.cell.load();
+        let mut progress = Progress::new(&self.is_stopping, change, "backfill", &state);
+        let mut piece = Vec::new();
+        let mut piece_bytes = 0;
+        for (n_read, resource) in resources(&self.store, change.current.number).enumerate() {
+            let (id, meta) = resource?;
+            progress.report(n_read as u64)?;
+            let backfill = change.backfill(&self.store, id, &meta)?;
+            piece_bytes += bytes_of(&backfill);
+            piece.push(backfill);
+            if piece.len() == PIECE_RESOURCES || piece_bytes > PIECE_BYTES {
+                self.submit_piece(change, std::mem::take(&mut piece))?;
+                piece_bytes = 0;
+            }
+        }
+        self.submit_piece(change, piece)
+    }
+
+    fn submit_piece(&self, change: &BlueprintChange, resources: Vec<Backfill>) -> Result<()> {
+        if resources.is_empty() {
+            return Ok(());
+        }
+        // This thread waits for room in the index, so that the committer does not have to while others wait for it.
+        if let Some(collection) = self.cell.load().numbered(change.current.number) {
+            collection.index.wait_for_room();
+        }
+        self.submit(Command::Backfill { blueprint: change.current.number, resources }).map(|_| ())
+    }
+
+    fn submit(&self, command: Command) -> Result<Outcome> {
+        if !self.queue.is_open() {
+            return Err(stopping());
+        }
+        self.queue.submit_blocking(command)
+    }
+}
+
+/// About how many bytes the committer handles for a resource.
+fn bytes_of(backfill: &Backfill) -> usize {
+    let text_bytes = match &backfill.index_op {
+        Some(bindery_index::IndexOp::Put { copies, .. }) => {
+            let values = copies.iter().flat_map(|(_, copy)| copy.iter().flat_map(|copy| &copy.values));
+            values.map(|(_, value)| text_bytes(value)).sum()
+        }
+        _ => 0,
+    };
+    text_bytes + backfill.claims.len() * CLAIM_BYTES
+}
+
+fn text_bytes(value: &bindery_index::Value) -> usize {
+    match value {
+        bindery_index::Value::Text(text) | bindery_index::Value::Markup { text, .. } => text.len(),
+        bindery_index::Value::List(elements) => elements.iter().map(|element| element.len() + 8).sum(),
+        _ => 8,
+    }
+}

@@ -1,0 +1,13 @@
+//! What is stored and what readers see, as types: records, unique claims, blueprint changes, the published state.
+//!
+//! Decides nothing and starts no thread. Knows no room above it.
+
+pub(crate) mod blueprint_change;
+pub(crate) mod claims;
+pub(crate) mod index_mapping;
+pub(crate) mod kept_answer;
+pub(crate) mod lookup;
+pub(crate) mod records;
+pub(crate) mod refusals;
+pub(crate) mod state;
+pub(crate) mod version;

@@ -1,0 +1,102 @@
+//! A change of a blueprint that is under way: what is in force, what is to come, and what each stored resource needs.
+//!
+//! Pure data and derivations. The thread that carries a change through is in `blueprint_change`.
+
+use std::sync::Arc;
+
+use crate::content::data::claims::ClaimedField;
+use crate::content::data::index_mapping::IndexMapping;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::Meta;
+use crate::model::blueprint::{Blueprint, render};
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+use crate::store::Key;
+
+const FORMAT: u8 = 1;
+
+/// A blueprint that is being changed.
+#[derive(Debug)]
+pub(crate) struct BlueprintChange {
+    /// In force until the change is.
+    pub(crate) current: Arc<Blueprint>,
+    /// To come.
+    pub(crate) next: Arc<Blueprint>,
+    /// Whether variants that hold values may be removed.
+    pub(crate) force: bool,
+}
+
+/// What the changed blueprint needs of one stored resource.
+#[derive(Debug)]
+pub(crate) struct Backfill {
+    /// The resource.
+    pub(crate) id: ResourceId,
+    /// The version of the resource that the rest was made from.
+    pub(crate) version: u64,
+    /// The claims of its values that become unique.
+    pub(crate) claims: Vec<Key>,
+    /// The operation that fills the new columns, where a field is re-typed.
+    pub(crate) index_op: Option<bindery_index::IndexOp>,
+}
+
+impl BlueprintChange {
+    /// The stored form.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![FORMAT, u8::from(self.force)];
+        out.extend(render::encode(&self.next));
+        out
+    }
+
+    /// Reads the stored form of a change of this blueprint.
+    pub(crate) fn decode(current: Arc<Blueprint>, bytes: &[u8]) -> Result<BlueprintChange, String> {
+        match bytes {
+            [FORMAT, force, next @ ..] => {
+                Ok(BlueprintChange { current, next: Arc::new(render::decode(next)?), force: *force != 0 })
+            }
+            _ => Err("a blueprint change has a format that this version does not know".to_owned()),
+        }
+    }
+
+    /// The columns of the blueprint in force and of the changed one.
+    pub(crate) fn mapping(&self) -> IndexMapping<'_> {
+        IndexMapping { blueprint: &self.current, next: Some(&self.next) }
+    }
+
+    /// Whether a field is re-typed.
+    pub(crate) fn retypes(&self) -> bool {
+        self.current.retyped(&self.next).next().is_some()
+    }
+
+    /// The fields that become unique.
+    pub(crate) fn becoming_unique(&self) -> Vec<ClaimedField> {
+        ClaimedField::becoming(&self.current, &self.next)
+    }
+
+    /// What the changed blueprint needs of the resource with this meta record.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn backfill(&self, lookup: &dyn Lookup, id: ResourceId, meta: &Meta) -> Result<Backfill> {
+        let claims = self.claims(lookup, id, meta)?;
+        let index_op = match self.retypes() {
+            true => Some(self.mapping().put(lookup, id, meta)?),
+            false => None,
+        };
+        Ok(Backfill { id, version: meta.version, claims, index_op })
+    }
+
+    fn claims(&self, lookup: &dyn Lookup, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
+        let fields = self.becoming_unique();
+        let mut claims = Vec::new();
+        if fields.is_empty() {
+            return Ok(claims);
+        }
+        let kept = self.next.variant_numbers();
+        for version in meta.copies.iter().copied().filter(|version| kept.contains(&version.variant)) {
+            let values = lookup.values(&self.current, id, version)?;
+            let of_copy = fields.iter().filter_map(|field| field.claim(self.current.number, version.variant, &values));
+            claims.extend(of_copy);
+        }
+        Ok(claims)
+    }
+}

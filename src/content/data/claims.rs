@@ -1,0 +1,43 @@
+//! Claims of unique values: a key of the store for each value, which names the resource that holds it.
+//!
+//! A claim is made per variant and under a number of the field. A field that becomes unique again gets another number,
+//! so claims of an earlier time mean nothing.
+
+use serde_json::Value;
+
+use crate::model::blueprint::Blueprint;
+use crate::model::value::unique_text;
+use crate::store::Key;
+
+/// A field whose values are claimed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClaimedField {
+    /// Its position among the fields of the blueprint in force.
+    pub(crate) position: usize,
+    /// The number that its values are claimed under.
+    pub(crate) claims: u32,
+}
+
+impl ClaimedField {
+    /// The unique fields of a blueprint.
+    pub(crate) fn of(blueprint: &Blueprint) -> Vec<ClaimedField> {
+        let fields = blueprint.fields.iter().enumerate();
+        fields.filter_map(|(position, field)| Some(ClaimedField { position, claims: field.claims? })).collect()
+    }
+
+    /// The fields that become unique when `next` takes the place of `current`.
+    pub(crate) fn becoming(current: &Blueprint, next: &Blueprint) -> Vec<ClaimedField> {
+        let fields = current.newly_unique(next).into_iter();
+        fields.map(|(position, claims)| ClaimedField { position, claims }).collect()
+    }
+
+    /// The claim of this field's value among the values of a copy; none for null and `""`.
+    pub(crate) fn claim(&self, blueprint: u32, variant: u16, values: &[Value]) -> Option<Key> {
+        Some(self.key(blueprint, variant, unique_text(&values[self.position])?))
+    }
+
+    /// The claim of a value.
+    pub(crate) fn key(&self, blueprint: u32, variant: u16, text: String) -> Key {
+        Key::Unique { blueprint, claims: self.claims, variant, value: text.into() }
+    }
+}

@@ -1,0 +1,84 @@
+//! What an index holds of a stored resource.
+//!
+//! While a blueprint is being changed, its index also has the columns of fields that are re-typed, beside today's
+//! columns, so that they are filled when the change comes into force.
+
+use serde_json::Value;
+
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{CopyVersion, Meta};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+use crate::projection;
+
+/// The columns of a copy that are not null.
+pub(crate) type Columns = Vec<(bindery_index::ColumnId, bindery_index::Value)>;
+
+/// A blueprint, and the one that is to take its place, as their common index sees them.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexMapping<'a> {
+    /// In force.
+    pub(crate) blueprint: &'a Blueprint,
+    /// To come, if the blueprint is being changed.
+    pub(crate) next: Option<&'a Blueprint>,
+}
+
+impl IndexMapping<'_> {
+    /// The columns and variants of the index.
+    pub(crate) fn schema(&self) -> bindery_index::Schema {
+        let mut schema = projection::schema(self.blueprint);
+        if let Some(next) = self.next {
+            for column in projection::schema(next).columns {
+                if schema.columns.iter().all(|known| known.id != column.id) {
+                    schema.columns.push(column);
+                }
+            }
+        }
+        schema
+    }
+
+    /// The columns of a copy with these values.
+    pub(crate) fn columns(&self, values: &[Value]) -> Columns {
+        let mut columns = projection::project(self.blueprint, values.iter().enumerate());
+        columns.extend(self.retyped_columns(values));
+        columns
+    }
+
+    /// The columns that only the changed blueprint has, of a copy with these values.
+    pub(crate) fn retyped_columns(&self, values: &[Value]) -> Columns {
+        let retyped = self.next.into_iter().flat_map(|next| self.blueprint.retyped(next));
+        retyped.flat_map(|(position, field)| projection::project_field(field, &values[position])).collect()
+    }
+
+    /// The operation that brings the index to what is stored of a resource now.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn current(&self, lookup: &dyn Lookup, id: ResourceId) -> Result<bindery_index::IndexOp> {
+        match lookup.meta(self.blueprint.number, id)? {
+            Some(meta) => self.put(lookup, id, &meta),
+            None => Ok(bindery_index::IndexOp::Delete { id: id.as_u128() }),
+        }
+    }
+
+    /// The operation that puts a resource with all its copies.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn put(&self, lookup: &dyn Lookup, id: ResourceId, meta: &Meta) -> Result<bindery_index::IndexOp> {
+        let mut copies = Vec::with_capacity(meta.copies.len());
+        for version in meta.known_copies(self.blueprint) {
+            copies.push((version, self.columns(&lookup.values(self.blueprint, id, version)?)));
+        }
+        Ok(put_op(id, meta, copies))
+    }
+}
+
+/// The operation that puts a resource and these of its copies; the others stay as they are.
+pub(crate) fn put_op(id: ResourceId, meta: &Meta, copies: Vec<(CopyVersion, Columns)>) -> bindery_index::IndexOp {
+    let copies = copies.into_iter().map(|(version, values)| {
+        (version.variant, Some(bindery_index::Copy { number: version.number, values }))
+    });
+    bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies: copies.collect() }
+}

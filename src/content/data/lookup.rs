@@ -1,0 +1,72 @@
+//! Reading stored resources by key, from the store or from the store as pending transactions leave it.
+
+use serde_json::Value;
+
+use crate::content::data::records::{Copy, CopyVersion, Meta};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::value::unique_text;
+use crate::store::{Key, Prefix, Store};
+
+/// Something that stored values can be read from. Every error is `INTERNAL`: the store failed or is damaged.
+pub(crate) trait Lookup {
+    /// The value of a key.
+    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>>;
+
+    /// A resource's meta record.
+    fn meta(&self, blueprint: u32, id: ResourceId) -> Result<Option<Meta>> {
+        let bytes = self.get(&Key::Resource { blueprint, id })?;
+        bytes.map(|bytes| Meta::decode(&bytes).map_err(Error::internal)).transpose()
+    }
+
+    /// One version of a copy. It must be the current one, or one that a snapshot still needs.
+    fn copy(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> Result<Copy> {
+        let bytes = self.get(&version.key(blueprint, id))?;
+        let bytes = bytes.ok_or_else(|| Error::internal(format!("the copy {version:?} of {id} is missing")))?;
+        Copy::decode(&bytes).map_err(Error::internal)
+    }
+
+    /// The values of one version of a copy, in the order of the blueprint's fields.
+    fn values(&self, blueprint: &Blueprint, id: ResourceId, version: CopyVersion) -> Result<Vec<Value>> {
+        self.copy(blueprint.number, id, version)?.values(blueprint)
+    }
+
+    /// Whether a resource holds a value, as unique fields compare values, in the field at `position`.
+    fn holds(&self, blueprint: &Blueprint, id: ResourceId, variant: u16, position: usize, text: &str) -> Result<bool> {
+        let Some(meta) = self.meta(blueprint.number, id)? else { return Ok(false) };
+        let Some(version) = meta.copy(variant) else { return Ok(false) };
+        let values = self.values(blueprint, id, version)?;
+        Ok(unique_text(&values[position]).as_deref() == Some(text))
+    }
+}
+
+impl Lookup for Store {
+    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        self.get(key).map_err(Error::internal)
+    }
+}
+
+/// The resources of a blueprint, by id. Not a snapshot: writes that are made meanwhile may be seen or not.
+pub(crate) fn resources(store: &Store, blueprint: u32) -> impl Iterator<Item = Result<(ResourceId, Meta)>> {
+    store.scan(Prefix::Resources(blueprint)).filter_map(|entry| match entry {
+        Ok((Key::Resource { id, .. }, bytes)) => {
+            Some(Meta::decode(&bytes).map(|meta| (id, meta)).map_err(Error::internal))
+        }
+        Ok(_) => None,
+        Err(error) => Some(Err(Error::internal(error))),
+    })
+}
+
+/// The import key that a resource had when it was at `version`. Exact also while it is changed: a former key is stored
+/// before the meta record that replaces it, and the meta record is read first here.
+pub(crate) fn import_key_at(store: &Store, blueprint: u32, id: ResourceId, version: u64) -> Result<Option<String>> {
+    let current = store.meta(blueprint, id)?.and_then(|meta| meta.key);
+    for entry in store.scan(Prefix::FormerImportKeys { blueprint, id }) {
+        let (key, former) = entry.map_err(Error::internal)?;
+        if matches!(key, Key::FormerImportKey { number, .. } if number > version) {
+            return String::from_utf8(former).map(Some).map_err(Error::internal);
+        }
+    }
+    Ok(current)
+}

@@ -1,0 +1,111 @@
+//! Errors that several rooms of `content` answer with, each worded once.
+
+use crate::model::blueprint::{Blueprint, Kind};
+use crate::model::error::{Code, Conflict, Error, FieldErrors, Result};
+use crate::model::id::ResourceId;
+use crate::model::sent::quote;
+
+/// How many ids a conflict names.
+const CONFLICT_IDS: usize = 10;
+
+/// `NOT_FOUND` for a blueprint.
+pub(crate) fn no_blueprint(slug: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no blueprint {}", quote(slug)))
+}
+
+/// `NOT_FOUND` for a resource.
+pub(crate) fn no_resource(blueprint: &Blueprint, id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no resource {} of the blueprint `{}`", quote(id), blueprint.slug))
+}
+
+/// `NOT_FOUND` for a member.
+pub(crate) fn no_member(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no member {}", quote(id)))
+}
+
+/// `FORBIDDEN` for a change between draft and published.
+pub(crate) fn needs_publish() -> Error {
+    let text = "publishing or unpublishing needs the ability `publish`, which this token lacks";
+    Error::new(Code::Forbidden, text)
+}
+
+/// `SINGULAR_RESOURCE` for a create.
+pub(crate) fn no_second(blueprint: &Blueprint) -> Error {
+    singular(blueprint, "a second one cannot be created; change the existing one")
+}
+
+/// `SINGULAR_RESOURCE` for a delete.
+pub(crate) fn not_deletable(blueprint: &Blueprint) -> Error {
+    singular(blueprint, "it cannot be deleted")
+}
+
+fn singular(blueprint: &Blueprint, what: &str) -> Error {
+    let slug = &blueprint.slug;
+    Error::new(Code::SingularResource, format!("`{slug}` is a singular blueprint with exactly one resource: {what}"))
+}
+
+/// # Errors
+/// `CONFLICT` if a body names another kind than the blueprint's, which never changes.
+pub(crate) fn check_kind(current: &Blueprint, kind: Option<Kind>) -> Result<()> {
+    match kind.filter(|kind| *kind != current.kind) {
+        None => Ok(()),
+        Some(kind) => {
+            let text = format!("the kind cannot be changed from `{}` to `{}`", current.kind.as_str(), kind.as_str());
+            Err(Error::new(Code::Conflict, text))
+        }
+    }
+}
+
+/// `CONFLICT` for a change or deletion of a blueprint that is being changed.
+pub(crate) fn change_under_way(slug: &str) -> Error {
+    let text = format!("the blueprint `{slug}` is being changed; try again when that change is in force");
+    Error::new(Code::Conflict, text)
+}
+
+/// `CONFLICT` for a write that only the changed blueprint would refuse (`API.md` 4.9.3).
+pub(crate) fn refused_by_change(blueprint: &Blueprint, errors: FieldErrors) -> Error {
+    let error = Error::validation(errors);
+    let text = format!(
+        "the blueprint `{}` is being changed, and the changed one would refuse this: {}; send what both accept, or wait \
+         until the change is in force",
+        blueprint.slug, error.message
+    );
+    Error { code: Code::Conflict, message: text, ..error }
+}
+
+/// `CONFLICT` for a write of a variant that is being removed.
+pub(crate) fn variant_leaving(blueprint: &Blueprint, variant: u16) -> Error {
+    let variant = blueprint.variants.iter().find(|known| known.number == variant);
+    let variant = variant.map_or_else(String::new, |variant| format!(" `{}`", variant.slug));
+    let text =
+        format!("the blueprint `{}` is being changed, and its variant{variant} is being removed", blueprint.slug);
+    Error::new(Code::Conflict, text)
+}
+
+/// `CONFLICT` for a blueprint change that stored resources do not allow.
+pub(crate) fn change_conflict(conflict: Conflict) -> Error {
+    let count = conflict.count;
+    let text = format!(
+        "{count} stored resources hold values that this change would make invalid or drop; change those first \
+         (`?dry_run=true` shows the plan)"
+    );
+    Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) }
+}
+
+/// `CONFLICT` for the deletion of a blueprint that has resources.
+///
+/// # Errors
+/// `INTERNAL` if the index fails.
+pub(crate) fn still_has_resources(slug: &str, snapshot: &bindery_index::Snapshot) -> Result<Error> {
+    let count = snapshot.total();
+    let query = bindery_index::Query { variant: 0, filter: bindery_index::Filter::All, sort: Vec::new() };
+    let first = snapshot.search(&query, 0, CONFLICT_IDS).map_err(Error::internal)?;
+    let text = format!("`{slug}` still has {count} resources; delete them first, or add `?force=true`");
+    let conflict = conflict_of(count, first.hits.iter().map(|hit| ResourceId::from_u128(hit.id)));
+    Ok(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) })
+}
+
+/// A conflict with so many resources, of which it names the first.
+pub(crate) fn conflict_of(count: u64, ids: impl Iterator<Item = ResourceId>) -> Conflict {
+    Conflict { count, ids: ids.take(CONFLICT_IDS).map(|id| id.to_string()).collect() }
+}

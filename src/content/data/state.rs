@@ -1,0 +1,151 @@
+//! What readers see: one immutable state after another, each of one log number.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::access::{Access, Member, Tokens};
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::refusals::{change_under_way, no_blueprint, no_member};
+use crate::content::data::version::ResourceVersion;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::Result;
+
+/// Everything that a request is answered from, at one moment.
+#[derive(Clone)]
+pub(crate) struct State {
+    /// The number of the last log record that it includes.
+    pub(crate) number: u64,
+    /// The blueprints by slug, each with its index.
+    pub(crate) blueprints: BTreeMap<String, Arc<Collection>>,
+    /// The tokens in force.
+    pub(crate) tokens: Arc<Tokens>,
+    /// The members by id.
+    pub(crate) members: Arc<BTreeMap<u64, Member>>,
+}
+
+/// A blueprint with its resources.
+#[derive(Clone)]
+pub(crate) struct Collection {
+    /// The blueprint in force.
+    pub(crate) blueprint: Arc<Blueprint>,
+    /// The index that its snapshots come from.
+    pub(crate) index: bindery_index::Index,
+    /// Its resources.
+    pub(crate) snapshot: bindery_index::Snapshot,
+    /// The log number of the last change of the blueprint or of one of its resources.
+    pub(crate) version: u64,
+    /// The change of the blueprint that is under way.
+    pub(crate) change: Option<Arc<BlueprintChange>>,
+}
+
+impl State {
+    /// The blueprint of that slug with its resources.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub(crate) fn collection(&self, slug: &str) -> Result<&Arc<Collection>> {
+        self.blueprints.get(slug).ok_or_else(|| no_blueprint(slug))
+    }
+
+    /// The same as a token sees it: a blueprint that the token does not have does not exist for it.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub(crate) fn visible(&self, access: &Access, slug: &str) -> Result<&Arc<Collection>> {
+        if access.sees(slug) { self.collection(slug) } else { Err(no_blueprint(slug)) }
+    }
+
+    /// The blueprint of that number with its resources.
+    pub(crate) fn numbered(&self, number: u32) -> Option<&Arc<Collection>> {
+        self.blueprints.values().find(|collection| collection.blueprint.number == number)
+    }
+
+    /// The member that a path names.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub(crate) fn member(&self, id: &str) -> Result<&Member> {
+        let number = id.parse().ok().filter(|number: &u64| number.to_string() == id);
+        number.and_then(|number| self.members.get(&number)).ok_or_else(|| no_member(id))
+    }
+
+    /// Puts a blueprint with its index into the state, in the place of an earlier revision of it.
+    pub(crate) fn put(
+        &mut self,
+        blueprint: Arc<Blueprint>,
+        index: bindery_index::Index,
+        change: Option<Arc<BlueprintChange>>,
+        version: u64,
+    ) {
+        let snapshot = index.snapshot();
+        let slug = blueprint.slug.clone();
+        self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, version, change }));
+    }
+
+    /// Replaces the snapshot of a blueprint by the newest one.
+    pub(crate) fn refresh(&mut self, number: u32) {
+        self.edit(number, |collection| collection.snapshot = collection.index.snapshot());
+    }
+
+    /// Notes that a resource of a blueprint changed.
+    pub(crate) fn set_version(&mut self, number: u32, version: u64) {
+        self.edit(number, |collection| collection.version = version);
+    }
+
+    fn edit(&mut self, number: u32, edit: impl FnOnce(&mut Collection)) {
+        let mut collections = self.blueprints.values_mut();
+        if let Some(collection) = collections.find(|collection| collection.blueprint.number == number) {
+            edit(Arc::make_mut(collection));
+        }
+    }
+
+    /// Removes the blueprint of that number.
+    pub(crate) fn remove(&mut self, number: u32) {
+        self.blueprints.retain(|_, collection| collection.blueprint.number != number);
+    }
+}
+
+impl Collection {
+    /// The version of a resource of this snapshot.
+    pub(crate) fn version_of(&self, hit: &bindery_index::Hit) -> ResourceVersion {
+        ResourceVersion { resource: hit.stamps.version, blueprint: self.blueprint.revision }
+    }
+
+    /// # Errors
+    /// `CONFLICT` while a change of the blueprint is under way.
+    pub(crate) fn check_unchanging(&self) -> Result<()> {
+        match self.change {
+            None => Ok(()),
+            Some(_) => Err(change_under_way(&self.blueprint.slug)),
+        }
+    }
+}
+
+/// The published state. Readers take it and never wait for a writer.
+pub(crate) struct StateCell {
+    current: RwLock<Arc<State>>,
+}
+
+impl StateCell {
+    /// A cell that holds the state of the start.
+    pub(crate) fn new(state: State) -> Self {
+        StateCell { current: RwLock::new(Arc::new(state)) }
+    }
+
+    /// The state as of now.
+    pub(crate) fn load(&self) -> Arc<State> {
+        Arc::clone(&self.current.read())
+    }
+
+    /// Publishes a changed state. Only the committer's thread calls it.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut State)) {
+        let mut next = State::clone(&self.current.read());
+        change(&mut next);
+        let next = Arc::new(next);
+        let old = std::mem::replace(&mut *self.current.write(), next);
+        // Outside the lock: dropping the last reference to a large state takes time.
+        drop(old);
+    }
+}

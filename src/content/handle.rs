@@ -1,0 +1,132 @@
+//! The handle that callers hold, and what all its parts need: the published state, the store, the queue of the
+//! committer.
+//!
+//! What callers can ask for is in `api` and `read`, opening and closing in `content.rs`.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+use crate::access::{Access, AdminToken, unauthenticated};
+use crate::content::blueprint_change::ChangeRunner;
+use crate::content::command::{Command, KeepAnswer, Outcome};
+use crate::content::data::state::{State, StateCell};
+use crate::content::maintain::checkpoint::Pins;
+use crate::content::queue::Queue;
+use crate::log::FollowLog;
+use crate::model::error::Result;
+use crate::model::html::Sanitizer;
+use crate::model::time::now_millis;
+use crate::store::Store;
+
+/// The content of one data folder. Clones share it.
+#[derive(Clone)]
+pub struct Content {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all clones share.
+pub(crate) struct Shared {
+    pub(crate) cell: Arc<StateCell>,
+    pub(crate) store: Store,
+    pub(crate) queue: Queue,
+    pub(crate) changes: Arc<ChangeRunner>,
+    pub(crate) committer: Mutex<Option<JoinHandle<()>>>,
+    pub(crate) broken: Arc<AtomicBool>,
+    pub(crate) admin_token: Option<AdminToken>,
+    pub(crate) sanitizer: Arc<Sanitizer>,
+    pub(crate) was_empty: bool,
+    pub(crate) folder: PathBuf,
+    pub(crate) log: Arc<dyn FollowLog>,
+    /// What backups that are being written need of the log.
+    pub(crate) pins: Arc<Mutex<Pins>>,
+    /// Held until the process ends: one server a folder.
+    pub(crate) _lock: File,
+}
+
+impl Content {
+    /// Continues the blueprint changes that were under way at the last stop. For a server: a command that opens a folder
+    /// leaves them as they are.
+    pub fn resume_changes(&self) {
+        for collection in self.state().blueprints.values() {
+            if let Some(change) = &collection.change {
+                self.shared.changes.start(Arc::clone(change), None);
+            }
+        }
+    }
+
+    /// Has blueprint changes that are under way end soon and their callers answered. The next start continues them.
+    pub fn pause_changes(&self) {
+        self.shared.changes.begin_stop();
+    }
+
+    /// Whether the folder held nothing when it was opened.
+    pub fn was_empty(&self) -> bool {
+        self.shared.was_empty
+    }
+
+    /// Whether writes are accepted: not after a failure of the disk, and not during a shutdown.
+    pub fn is_writable(&self) -> bool {
+        !self.shared.broken.load(Ordering::SeqCst) && self.shared.queue.is_open()
+    }
+
+    /// Accepts no more commands, finishes those that are queued, writes a checkpoint, and returns when everything is on
+    /// disk.
+    pub fn close(&self) {
+        self.shared.queue.close();
+        if let Some(committer) = self.shared.committer.lock().take()
+            && committer.join().is_err()
+        {
+            tracing::error!("the committer panicked; the next start replays the log");
+        }
+        self.shared.changes.stop();
+    }
+
+    /// What the bearer of a secret may do.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED`.
+    pub fn authenticate(&self, secret: Option<&str>) -> Result<Access> {
+        let Some(secret) = secret else {
+            return Err(unauthenticated("this needs a token: send the header `Authorization: Bearer <token>`"));
+        };
+        if let Some(access) = self.shared.admin_token.as_ref().and_then(|admin| admin.authenticate(secret)) {
+            return Ok(access);
+        }
+        self.state().tokens.authenticate(secret, now_millis())
+    }
+
+    /// Writes a checkpoint and waits for it.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if the server does not write, `INTERNAL` if the disk fails.
+    pub async fn checkpoint(&self) -> Result<()> {
+        self.submit(Command::Checkpoint).await.map(|_| ())
+    }
+
+    /// The state as of now.
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.shared.cell.load()
+    }
+
+    /// Hands a command to the committer. Its outcome is durable and visible on return.
+    pub(crate) async fn submit(&self, command: Command) -> Result<Outcome> {
+        self.shared.queue.submit(command, None).await
+    }
+
+    /// The same for a command whose answer may be kept: then the outcome is the kept answer.
+    pub(crate) async fn submit_keeping(&self, command: Command, keep: Option<KeepAnswer>) -> Result<Outcome> {
+        self.shared.queue.submit(command, keep).await
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Ends the committer where nobody closed the content: threads of blueprint changes hold the queue as well.
+        self.queue.close();
+    }
+}

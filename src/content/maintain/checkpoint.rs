@@ -1,0 +1,239 @@
+//! Checkpoints: when store and index are written to disk, and how much of the log is kept.
+//!
+//! A checkpoint shortens the next start. No acknowledgement waits for one. The log is cut behind the least of three
+//! numbers: the store's checkpoint, the index's manifest, and the newest verified base.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::base;
+use crate::log::{CommitLog, FollowLog};
+use crate::model::error::{Error, Result};
+use crate::store::Store;
+
+/// About how much log a start has to replay at most.
+const CHECKPOINT_LOG_BYTES: u64 = 32 << 20;
+
+/// About how long a write waits at most for a checkpoint.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A base is written when the log since the last one exceeds this and the base's own size.
+const BASE_LOG_BYTES: u64 = 256 << 20;
+
+/// The log numbers behind which a backup that is being written still needs every record.
+#[derive(Debug, Default)]
+pub(crate) struct Pins {
+    numbers: Vec<u64>,
+}
+
+/// Keeps the log from being cut until it is dropped.
+pub(crate) struct Pin {
+    pins: Arc<Mutex<Pins>>,
+    number: u64,
+}
+
+impl Pins {
+    /// Keeps the records after `number`.
+    pub(crate) fn pin(pins: &Arc<Mutex<Pins>>, number: u64) -> Pin {
+        pins.lock().numbers.push(number);
+        Pin { pins: Arc::clone(pins), number }
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let numbers = &mut self.pins.lock().numbers;
+        if let Some(place) = numbers.iter().position(|number| *number == self.number) {
+            numbers.swap_remove(place);
+        }
+    }
+}
+
+/// Decides when a checkpoint is due, and runs its slow part on a thread, one at a time.
+pub(crate) struct Checkpointer {
+    folder: PathBuf,
+    store: Store,
+    /// The number that the last checkpoint was started at.
+    started_at: u64,
+    last_start: Instant,
+    /// Whether the next one is due as soon as anything has changed.
+    is_wanted: bool,
+    progress: Arc<Progress>,
+    pins: Arc<Mutex<Pins>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread reports.
+struct Progress {
+    is_running: AtomicBool,
+    /// The number up to which store and index are on disk.
+    checkpoint: AtomicU64,
+    /// The number of the newest verified base.
+    base: AtomicU64,
+    base_bytes: AtomicU64,
+}
+
+/// One checkpoint's slow part.
+struct Work {
+    folder: PathBuf,
+    store: Store,
+    log: Arc<dyn FollowLog>,
+    number: u64,
+    index: bindery_index::Checkpoint,
+    is_base_due: bool,
+    progress: Arc<Progress>,
+}
+
+impl Checkpointer {
+    /// For a server that starts with store and index on disk up to `checkpoint`, and a base of that number and size.
+    pub(crate) fn new(
+        folder: PathBuf,
+        store: Store,
+        checkpoint: u64,
+        base: Option<(u64, u64)>,
+        pins: Arc<Mutex<Pins>>,
+    ) -> Self {
+        let (base, base_bytes) = base.unwrap_or((0, 0));
+        let progress = Arc::new(Progress {
+            is_running: AtomicBool::new(false),
+            checkpoint: AtomicU64::new(checkpoint),
+            base: AtomicU64::new(base),
+            base_bytes: AtomicU64::new(base_bytes),
+        });
+        let (started_at, last_start, is_wanted) = (checkpoint, Instant::now(), false);
+        Checkpointer { folder, store, started_at, last_start, is_wanted, progress, pins, thread: None }
+    }
+
+    /// Asks for one soon: a start would have to repeat something expensive.
+    pub(crate) fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Starts a checkpoint if enough has been written since the last one, and cuts the log behind a finished one.
+    pub(crate) fn run_if_due(&mut self, log: &mut dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) {
+        if self.progress.is_running.load(Ordering::SeqCst) {
+            return;
+        }
+        self.cut_log(log);
+        let is_changed = applied > self.started_at;
+        let is_long = log.bytes_since(self.started_at) > CHECKPOINT_LOG_BYTES;
+        if is_changed && (is_long || self.is_wanted || self.last_start.elapsed() > CHECKPOINT_INTERVAL) {
+            let work = self.begin(log, indexes, applied);
+            let started = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || work.run());
+            match started {
+                Ok(thread) => self.thread = Some(thread),
+                Err(error) => {
+                    self.progress.is_running.store(false, Ordering::SeqCst);
+                    tracing::error!(%error, "no thread for a checkpoint");
+                }
+            }
+        }
+    }
+
+    /// Writes a checkpoint and waits for it.
+    pub(crate) fn run_now(
+        &mut self,
+        log: &mut dyn CommitLog,
+        indexes: &bindery_index::Indexes,
+        applied: u64,
+    ) -> Result<()> {
+        self.wait();
+        if applied > self.progress.checkpoint.load(Ordering::SeqCst) {
+            let work = self.begin(log, indexes, applied);
+            // Its panic must not end the committer: what it did not report is not done.
+            if catch_unwind(AssertUnwindSafe(move || work.run())).is_err() {
+                tracing::error!("a checkpoint panicked; the log is kept");
+            }
+            if self.progress.checkpoint.load(Ordering::SeqCst) < applied {
+                return Err(Error::internal("the checkpoint was not written"));
+            }
+        }
+        self.cut_log(log);
+        Ok(())
+    }
+
+    /// The checkpoint of a shutdown. A failure is only logged: the next start replays the log.
+    pub(crate) fn run_last(&mut self, log: &mut dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) {
+        if self.run_now(log, indexes, applied).is_err() {
+            tracing::warn!("the server stops without a checkpoint; the next start replays the log");
+        }
+    }
+
+    fn begin(&mut self, log: &dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) -> Work {
+        self.wait();
+        self.started_at = applied;
+        self.last_start = Instant::now();
+        self.is_wanted = false;
+        self.progress.is_running.store(true, Ordering::SeqCst);
+        let since_base = log.bytes_since(self.progress.base.load(Ordering::SeqCst));
+        Work {
+            folder: self.folder.clone(),
+            store: self.store.clone(),
+            log: log.follow(),
+            number: self.started_at,
+            index: indexes.freeze(self.started_at),
+            is_base_due: since_base > BASE_LOG_BYTES.max(self.progress.base_bytes.load(Ordering::SeqCst)),
+            progress: Arc::clone(&self.progress),
+        }
+    }
+
+    fn wait(&mut self) {
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("a checkpoint panicked; the log is kept");
+        }
+    }
+
+    fn cut_log(&self, log: &mut dyn CommitLog) {
+        let checkpoint = self.progress.checkpoint.load(Ordering::SeqCst);
+        let base = self.progress.base.load(Ordering::SeqCst);
+        let pinned = self.pins.lock().numbers.iter().copied().min().unwrap_or(u64::MAX);
+        let keep_from = checkpoint.min(base).min(pinned) + 1;
+        if keep_from > log.first()
+            && let Err(error) = log.remove_before(keep_from)
+        {
+            tracing::warn!(%error, "old log could not be removed");
+        }
+    }
+}
+
+impl Work {
+    fn run(self) {
+        let Work { folder, store, log, number, index, is_base_due, progress } = self;
+        let _running = Running(Arc::clone(&progress));
+        let started = Instant::now();
+        let result = store.checkpoint().map_err(|error| error.to_string()).and_then(|_| {
+            index.write().map_err(|error| error.to_string())?;
+            progress.checkpoint.store(number, Ordering::SeqCst);
+            Ok(())
+        });
+        match result {
+            Ok(()) => tracing::debug!(number, elapsed = ?started.elapsed(), "checkpoint written"),
+            Err(error) => tracing::error!(%error, "a checkpoint failed; the log is kept"),
+        }
+        if is_base_due {
+            match base::write_next(&folder, &store, &*log) {
+                Ok(header) => {
+                    progress.base.store(header.number, Ordering::SeqCst);
+                    progress.base_bytes.store(header.bytes, Ordering::SeqCst);
+                    tracing::info!(number = header.number, bytes = header.bytes, "base written");
+                }
+                Err(error) => tracing::error!(%error, "a base could not be written; the log is kept"),
+            }
+        }
+    }
+}
+
+/// Marks a checkpoint as running until it is dropped, also by a panic, so that the next one can run.
+struct Running(Arc<Progress>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.is_running.store(false, Ordering::SeqCst);
+    }
+}

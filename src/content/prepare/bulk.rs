@@ -1,0 +1,161 @@
+//! The bodies of bulk requests (`API.md` 4.5): one item for each entry.
+
+use serde_json::{Map, Value};
+
+use crate::content::command::{Extent, Item, Publication, Update};
+use crate::content::data::refusals::no_resource;
+use crate::content::data::version::IfMatch;
+use crate::content::prepare::body::{self, Preparation, UpdateTerms, kind_of, object, unknown_keys};
+use crate::model::ability::Ability;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error, FieldErrors, Result};
+use crate::model::id::ResourceId;
+
+/// The most items of one request.
+const MAX_ITEMS: usize = 100;
+
+/// What a bulk request does with each of its items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `POST …/bulk`
+    Create,
+    /// `PATCH …/bulk`
+    Update,
+    /// `DELETE …/bulk`
+    Delete,
+    /// `POST …/bulk-publish`
+    Publish,
+    /// `POST …/bulk-unpublish`
+    Unpublish,
+}
+
+impl Operation {
+    /// What a token needs for it.
+    pub fn ability(self) -> Ability {
+        match self {
+            Operation::Create => Ability::Create,
+            Operation::Update => Ability::Update,
+            Operation::Delete => Ability::Delete,
+            Operation::Publish | Operation::Unpublish => Ability::Publish,
+        }
+    }
+
+    /// The name of its success list in an answer.
+    pub fn list_name(self) -> &'static str {
+        match self {
+            Operation::Create => "created",
+            Operation::Update => "updated",
+            Operation::Delete => "deleted",
+            Operation::Publish => "published",
+            Operation::Unpublish => "unpublished",
+        }
+    }
+
+    /// The key of the body that holds the items.
+    fn items_key(self) -> &'static str {
+        match self {
+            Operation::Create => "resources",
+            Operation::Update => "updates",
+            Operation::Delete | Operation::Publish | Operation::Unpublish => "ids",
+        }
+    }
+
+    fn known_keys(self) -> &'static [&'static str] {
+        match self {
+            Operation::Create => &["resources"],
+            Operation::Update => &["updates"],
+            Operation::Publish => &["ids", "published_at"],
+            Operation::Delete | Operation::Unpublish => &["ids"],
+        }
+    }
+}
+
+/// Checks what concerns the request as a whole: its keys, how many items it has. Returns what becomes of publication
+/// dates.
+///
+/// # Errors
+/// `VALIDATION_FAILED`, `BULK_LIMIT_EXCEEDED`.
+pub(crate) fn check_body(operation: Operation, body: &Value) -> Result<Publication> {
+    let object = object(body)?;
+    let key = operation.items_key();
+    let mut errors = unknown_keys(object, operation.known_keys(), &[]);
+    match object.get(key) {
+        Some(Value::Array(items)) if (1..=MAX_ITEMS).contains(&items.len()) => {}
+        Some(Value::Array(items)) => {
+            let count = items.len();
+            let text = format!("`{key}` has {count} items; one request accepts 1 to {MAX_ITEMS}; nothing was applied");
+            return Err(Error::new(Code::BulkLimitExceeded, text));
+        }
+        other => {
+            let sent = other.map_or("missing", kind_of);
+            errors.push((key.to_owned(), vec![format!("must be an array of 1 to {MAX_ITEMS} items; it is {sent}")]));
+        }
+    }
+    let published = match operation {
+        Operation::Publish => publish_date(object, &mut errors),
+        Operation::Unpublish => Publication::Draft,
+        Operation::Create | Operation::Update | Operation::Delete => Publication::Keep,
+    };
+    if errors.is_empty() { Ok(published) } else { Err(Error::validation(errors)) }
+}
+
+/// The date that a bulk publish sets. Without one, drafts get the moment of the write, and published resources keep theirs.
+fn publish_date(object: &Map<String, Value>, errors: &mut FieldErrors) -> Publication {
+    match body::publication(object, errors) {
+        Publication::At(date) => Publication::At(date),
+        Publication::Draft => {
+            let text = "must be an ISO 8601 date and time; leave it out to publish now, or use `bulk-unpublish`";
+            errors.push(("published_at".to_owned(), vec![text.to_owned()]));
+            Publication::Keep
+        }
+        Publication::Keep | Publication::Now => Publication::Now,
+    }
+}
+
+/// What holds for all items of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct BulkTerms {
+    /// What is done with each.
+    pub(crate) operation: Operation,
+    /// What becomes of their publication dates.
+    pub(crate) published: Publication,
+    /// Whether the token may change between draft and published.
+    pub(crate) may_publish: bool,
+}
+
+/// The items of a body that [`check_body`] accepted.
+pub(crate) fn items(preparation: Preparation<'_>, terms: BulkTerms, body: &Value) -> Vec<Item> {
+    let entries = body[terms.operation.items_key()].as_array().map_or(&[][..], Vec::as_slice);
+    entries.iter().map(|entry| prepare_item(preparation, terms, entry)).collect()
+}
+
+fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: &Value) -> Item {
+    let prepared = match terms.operation {
+        Operation::Create => return body::create(preparation, entry),
+        Operation::Update => prepare_update(preparation, terms, entry),
+        Operation::Delete => read_id(preparation.blueprint, entry).map(|id| Item::Delete { id, if_match: IfMatch::Any }),
+        Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, entry).map(|id| {
+            let (published, may_publish) = (terms.published, terms.may_publish);
+            let (copy, refusal, errors) = (None, None, FieldErrors::new());
+            Item::Update(Update { id, copy, published, may_publish, if_match: IfMatch::Any, refusal, errors })
+        }),
+    };
+    prepared.unwrap_or_else(Item::Refused)
+}
+
+fn prepare_update(preparation: Preparation<'_>, terms: BulkTerms, entry: &Value) -> Result<Item> {
+    let id = object(entry)?.get("id").unwrap_or(&Value::Null);
+    let id = read_id(preparation.blueprint, id)?;
+    let terms = UpdateTerms { id, if_match: IfMatch::Any, may_publish: terms.may_publish, extent: Extent::Partial };
+    Ok(body::update(preparation, terms, entry))
+}
+
+fn read_id(blueprint: &Blueprint, value: &Value) -> Result<ResourceId> {
+    match value {
+        Value::String(id) => ResourceId::parse(id).ok_or_else(|| no_resource(blueprint, id)),
+        other => {
+            let text = format!("must be the id of a resource, a string; it is {}", kind_of(other));
+            Err(Error::validation(vec![("id".to_owned(), vec![text])]))
+        }
+    }
+}

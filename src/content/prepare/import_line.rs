@@ -1,0 +1,101 @@
+//! Reading one line of an import into an item.
+
+use serde_json::{Map, Value};
+
+use crate::content::command::{CopyDraft, Extent, ImportItem, Item};
+use crate::content::prepare::body::{self, Preparation, into_object, kind_of, unknown_keys};
+use crate::model::error::{Error, FieldErrors, Result};
+use crate::model::id::ResourceId;
+use crate::model::json;
+use crate::model::value::Relations;
+
+/// Reads one line into an item.
+pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
+    let read = json::parse(line).and_then(into_object).and_then(|object| read_item(preparation, &object));
+    match read {
+        Ok(item) => Item::Import(item),
+        Err(error) => Item::Refused(error),
+    }
+}
+
+fn read_item(preparation: Preparation<'_>, object: &Map<String, Value>) -> Result<ImportItem> {
+    let known = ["key", "id", "published_at", "created_at", "updated_at", "attributes", "variants"];
+    let mut errors = unknown_keys(object, &known, &["type", "relationships"]);
+    let key = read_key(object.get("key"), &mut errors);
+    let id = read_id(object.get("id"), &mut errors);
+    let published = body::publication(object, &mut errors);
+    let created = read_date(object, "created_at", &mut errors);
+    let updated = read_date(object, "updated_at", &mut errors);
+    let copies = read_copies(preparation, object, &mut errors);
+    errors.extend(copies.iter().flat_map(|copy| copy.errors.clone()));
+    if !errors.is_empty() {
+        return Err(Error::validation(errors));
+    }
+    Ok(ImportItem { key, id, copies, published, created, updated })
+}
+
+fn read_key(value: Option<&Value>, errors: &mut FieldErrors) -> Option<String> {
+    match value {
+        None | Some(Value::Null) => None,
+        Some(Value::String(key)) if (1..=1024).contains(&key.chars().count()) => Some(key.clone()),
+        Some(_) => {
+            errors.push(("key".to_owned(), vec!["must be a string of 1 to 1,024 characters".to_owned()]));
+            None
+        }
+    }
+}
+
+fn read_id(value: Option<&Value>, errors: &mut FieldErrors) -> Option<ResourceId> {
+    let value = value.filter(|value| !value.is_null())?;
+    let id = value.as_str().and_then(ResourceId::parse);
+    if id.is_none() {
+        let text = "must be a resource id as the server answers it: a lowercase UUID with hyphens";
+        errors.push(("id".to_owned(), vec![text.to_owned()]));
+    }
+    id
+}
+
+fn read_date(object: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<i64> {
+    let value = object.get(key).filter(|value| !value.is_null())?;
+    body::date(value).map_err(|error| errors.push((key.to_owned(), vec![error]))).ok()
+}
+
+/// The copies of `attributes` (the requested variant's) or of `variants`, each whole.
+fn read_copies(preparation: Preparation<'_>, object: &Map<String, Value>, errors: &mut FieldErrors) -> Vec<CopyDraft> {
+    match (object.get("attributes"), object.get("variants")) {
+        (Some(_), Some(_)) => {
+            let text = "cannot be combined with `attributes`: an item has one or the other";
+            errors.push(("variants".to_owned(), vec![text.to_owned()]));
+            Vec::new()
+        }
+        (_, Some(Value::Object(variants))) => {
+            variants.iter().filter_map(|(slug, value)| read_variant(preparation, slug, value, errors)).collect()
+        }
+        (_, Some(other)) => {
+            let text = format!("must be an object of variant slugs and attributes; it is {}", kind_of(other));
+            errors.push(("variants".to_owned(), vec![text]));
+            Vec::new()
+        }
+        _ => body::copy(preparation, object, Extent::Whole, Relations::IdsOrKeys, errors).into_iter().collect(),
+    }
+}
+
+fn read_variant(preparation: Preparation<'_>, slug: &str, value: &Value, errors: &mut FieldErrors) -> Option<CopyDraft> {
+    let Some(variant) = preparation.blueprint.variant(slug) else {
+        let slugs: Vec<&str> = preparation.blueprint.variants.iter().map(|variant| variant.slug.as_str()).collect();
+        let text = format!("`{slug}` is not a variant of this blueprint; its variants are {}", body::quoted(&slugs));
+        errors.push(("variants".to_owned(), vec![text]));
+        return None;
+    };
+    match value {
+        Value::Object(attributes) => {
+            let preparation = Preparation { variant: variant.number, ..preparation };
+            Some(body::copy_of(preparation, attributes, Extent::Whole, Relations::IdsOrKeys))
+        }
+        other => {
+            let text = format!("`{slug}` must hold an object of attributes; it is {}", kind_of(other));
+            errors.push(("variants".to_owned(), vec![text]));
+            None
+        }
+    }
+}

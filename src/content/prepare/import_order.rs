@@ -1,0 +1,163 @@
+//! Which items of an import are about the same resource, which relate to each other, and in which order those that
+//! waited are written: what an item relates to before the item, cycles together.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::content::command::ImportItem;
+use crate::model::blueprint::{Blueprint, Kind};
+
+/// The names that an item gives to its resource. Items that share a name are about the same resource.
+pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
+    if blueprint.kind == Kind::Singular {
+        return vec![String::new()];
+    }
+    item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()
+}
+
+/// The ids and keys of resources of the item's own blueprint that the item relates to.
+pub(crate) fn targets_of<'a>(blueprint: &Blueprint, item: &'a ImportItem) -> impl Iterator<Item = &'a str> {
+    let values = item.copies.iter().flat_map(|copy| &copy.values);
+    let related = values.filter(|written| {
+        blueprint.fields[written.position].related_blueprint().is_some_and(|slug| slug == blueprint.slug)
+    });
+    related.flat_map(|written| match &written.value {
+        Value::Array(targets) => targets.iter().filter_map(Value::as_str).collect(),
+        target => Vec::from_iter(target.as_str()),
+    })
+}
+
+/// The positions of the items in groups. A group relates only to itself and to groups before it.
+pub(crate) fn in_order(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
+    components(&edges(blueprint, items))
+}
+
+/// The items that each item must come after: those that bring what it relates to, and the previous one of its names.
+fn edges(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
+    let mut edges = vec![Vec::new(); items.len()];
+    let mut last: HashMap<String, usize> = HashMap::new();
+    for (position, item) in items.iter().enumerate() {
+        for name in given_names(blueprint, item) {
+            edges[position].extend(last.insert(name, position));
+        }
+    }
+    for (position, item) in items.iter().enumerate() {
+        edges[position].extend(targets_of(blueprint, item).filter_map(|target| last.get(target)));
+    }
+    edges
+}
+
+/// The strongly connected components of a graph, by Tarjan's algorithm. Each comes after those that it leads to.
+fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut search = Search {
+        edges,
+        found: vec![None; edges.len()],
+        lowest: vec![0; edges.len()],
+        is_open: vec![false; edges.len()],
+        open: Vec::new(),
+        n_found: 0,
+        groups: Vec::new(),
+    };
+    for position in 0..edges.len() {
+        search.visit(position);
+    }
+    search.groups
+}
+
+struct Search<'a> {
+    edges: &'a [Vec<usize>],
+    /// In which turn each item was found.
+    found: Vec<Option<usize>>,
+    /// The earliest turn among the open items that can be reached from each.
+    lowest: Vec<usize>,
+    is_open: Vec<bool>,
+    /// Items whose group is not known yet, in the order in which they were found.
+    open: Vec<usize>,
+    n_found: usize,
+    groups: Vec<Vec<usize>>,
+}
+
+impl Search<'_> {
+    /// Visits everything that can be reached from an item. The path is on the heap, since a chain may be long.
+    fn visit(&mut self, start: usize) {
+        if self.found[start].is_some() {
+            return;
+        }
+        let mut path = vec![(start, 0)];
+        self.enter(start);
+        while let Some((position, next)) = path.last_mut() {
+            let position = *position;
+            match self.edges[position].get(*next) {
+                Some(&target) => {
+                    *next += 1;
+                    match self.found[target] {
+                        None => {
+                            self.enter(target);
+                            path.push((target, 0));
+                        }
+                        Some(found) if self.is_open[target] => self.lowest[position] = self.lowest[position].min(found),
+                        Some(_) => {}
+                    }
+                }
+                None => {
+                    path.pop();
+                    if let Some((before, _)) = path.last() {
+                        self.lowest[*before] = self.lowest[*before].min(self.lowest[position]);
+                    }
+                    if self.found[position] == Some(self.lowest[position]) {
+                        self.close(position);
+                    }
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, position: usize) {
+        self.found[position] = Some(self.n_found);
+        self.lowest[position] = self.n_found;
+        self.n_found += 1;
+        self.is_open[position] = true;
+        self.open.push(position);
+    }
+
+    /// Closes the group whose first found item this is.
+    fn close(&mut self, first: usize) {
+        let from = self.open.iter().rposition(|position| *position == first).unwrap_or(0);
+        let mut group = self.open.split_off(from);
+        for position in &group {
+            self.is_open[*position] = false;
+        }
+        group.sort_unstable();
+        self.groups.push(group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_come_first_and_cycles_come_together() {
+        for (edges, expected) in [
+            (vec![], vec![]),
+            (vec![vec![], vec![], vec![]], vec![vec![0], vec![1], vec![2]]),
+            (vec![vec![1], vec![2], vec![]], vec![vec![2], vec![1], vec![0]]),
+            (vec![vec![0], vec![0]], vec![vec![0], vec![1]]),
+            (vec![vec![1], vec![0], vec![1]], vec![vec![0, 1], vec![2]]),
+            (vec![vec![1, 3], vec![2], vec![0], vec![4], vec![3]], vec![vec![3, 4], vec![0, 1, 2]]),
+            (vec![vec![2], vec![2], vec![], vec![0, 1]], vec![vec![2], vec![0], vec![1], vec![3]]),
+        ] {
+            assert_eq!(components(&edges), expected, "{edges:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_chain_and_a_long_cycle_do_not_overflow_the_stack() {
+        let n = 300_000;
+        let chain: Vec<Vec<usize>> = (0..n).map(|position| (position + 1..n).take(1).collect()).collect();
+        assert_eq!(components(&chain), (0..n).rev().map(|position| vec![position]).collect::<Vec<_>>());
+        let cycle: Vec<Vec<usize>> = (0..n).map(|position| vec![(position + 1) % n]).collect();
+        assert_eq!(components(&cycle), [(0..n).collect::<Vec<_>>()]);
+    }
+}

@@ -1,0 +1,111 @@
+//! A command on its way to the committer, and its outcome on the way back. The only way to change anything.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::content::command::{Command, KeepAnswer, Outcome};
+use crate::model::error::{Code, Error, Result};
+
+/// How many commands may wait for the committer. More are refused with `OVERLOADED`.
+const QUEUE_COMMANDS: usize = 1024;
+
+/// How long a thread of the server waits before it tries a full queue again.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
+
+/// A command with the way back to its caller.
+pub(crate) struct Job {
+    pub(crate) command: Command,
+    /// Set if the answer is to be kept.
+    pub(crate) keep: Option<KeepAnswer>,
+    pub(crate) reply: Reply,
+}
+
+/// Where the caller of a command waits.
+pub(crate) type Reply = oneshot::Sender<Result<Outcome>>;
+
+/// The sending end. Clones are the same queue.
+#[derive(Clone)]
+pub(crate) struct Queue(Arc<Mutex<Option<SyncSender<Job>>>>);
+
+/// Why a job was not queued.
+enum Rejected {
+    Full(Box<Job>),
+    Closed,
+    CommitterGone,
+}
+
+impl Queue {
+    /// A queue and its receiving end.
+    pub(crate) fn new() -> (Queue, Receiver<Job>) {
+        let (sender, receiver) = sync_channel(QUEUE_COMMANDS);
+        (Queue(Arc::new(Mutex::new(Some(sender)))), receiver)
+    }
+
+    /// Accepts no more commands. The receiver ends once it has taken those that are queued.
+    pub(crate) fn close(&self) {
+        self.0.lock().take();
+    }
+
+    /// Whether commands are accepted.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    /// Submits a command for a caller. Its outcome is durable and visible on return.
+    ///
+    /// # Errors
+    /// Those of the command; `OVERLOADED` if the queue is full or closed: nothing was applied.
+    pub(crate) async fn submit(&self, command: Command, keep: Option<KeepAnswer>) -> Result<Outcome> {
+        let (reply, outcome) = oneshot::channel();
+        match self.try_send(Job { command, keep, reply }) {
+            Ok(()) => outcome.await.map_err(|_| committer_gone())?,
+            Err(Rejected::Full(_)) => Err(overloaded("too many writes are waiting")),
+            Err(Rejected::Closed) => Err(shutting_down()),
+            Err(Rejected::CommitterGone) => Err(committer_gone()),
+        }
+    }
+
+    /// Submits a command of a thread of the server, and waits while the queue is full.
+    ///
+    /// # Errors
+    /// Those of the command; `OVERLOADED` if the server is shutting down.
+    pub(crate) fn submit_blocking(&self, command: Command) -> Result<Outcome> {
+        let (reply, outcome) = oneshot::channel();
+        let mut job = Job { command, keep: None, reply };
+        loop {
+            match self.try_send(job) {
+                Ok(()) => return outcome.blocking_recv().map_err(|_| shutting_down())?,
+                Err(Rejected::Full(back)) => job = *back,
+                Err(Rejected::Closed | Rejected::CommitterGone) => return Err(shutting_down()),
+            }
+            std::thread::sleep(FULL_PAUSE);
+        }
+    }
+
+    fn try_send(&self, job: Job) -> Result<(), Rejected> {
+        match &*self.0.lock() {
+            None => Err(Rejected::Closed),
+            Some(sender) => sender.try_send(job).map_err(|error| match error {
+                TrySendError::Full(job) => Rejected::Full(Box::new(job)),
+                TrySendError::Disconnected(_) => Rejected::CommitterGone,
+            }),
+        }
+    }
+}
+
+/// `OVERLOADED` during a shutdown.
+pub(crate) fn shutting_down() -> Error {
+    overloaded("the server is shutting down")
+}
+
+fn overloaded(why: &str) -> Error {
+    Error::new(Code::Overloaded, format!("{why}; nothing was applied; try again in a moment"))
+}
+
+fn committer_gone() -> Error {
+    Error::internal("the committer's thread has ended")
+}

@@ -1,0 +1,204 @@
+//! An export: everything that a query matches in one snapshot, written piece by piece in constant memory
+//! (`API.md` 4.5.6).
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::content::data::lookup::import_key_at;
+use crate::content::read::resource::{Presentation, write_hit};
+use crate::content::read::view::View;
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::query::{ExportParams, Format, Key as Selected};
+
+/// How many resources are read at once.
+const CHUNK_RESOURCES: usize = 256;
+
+/// A piece is returned when it is at least this long.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// An export that is under way. Dropping it ends it.
+pub struct Export {
+    view: View,
+    params: ExportParams,
+    stream: bindery_index::Stream,
+    /// Hits that are read but not written yet, last first.
+    pending: Vec<bindery_index::Hit>,
+    position: Position,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Position {
+    Begin,
+    First,
+    Rest,
+    End,
+}
+
+impl Export {
+    /// An export of what a query matches. `accept` is the `Accept` header.
+    ///
+    /// # Errors
+    /// Those of the parameters.
+    pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
+        let mut params = ExportParams::parse(raw_query, accept, &view.collection.blueprint, view.now)?;
+        params.query.filter = view.visible(params.query.filter);
+        let stream = view.collection.snapshot.stream(&params.query).map_err(Error::internal)?;
+        Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
+    }
+
+    /// The format that it is written in.
+    pub fn format(&self) -> Format {
+        self.params.format
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub fn next_chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.position == Position::End {
+            return Ok(None);
+        }
+        let mut out = String::new();
+        if self.position == Position::Begin {
+            self.write_head(&mut out)?;
+            self.position = Position::First;
+        }
+        while out.len() < CHUNK_BYTES {
+            let Some(hit) = self.next_hit() else {
+                if self.params.format == Format::Json {
+                    out.push_str("]}");
+                }
+                self.position = Position::End;
+                break;
+            };
+            if self.params.format == Format::Json && self.position == Position::Rest {
+                out.push(',');
+            }
+            self.position = Position::Rest;
+            self.write_hit(&mut out, &hit)?;
+        }
+        Ok(Some(out.into_bytes()))
+    }
+
+    fn next_hit(&mut self) -> Option<bindery_index::Hit> {
+        if self.pending.is_empty() {
+            self.pending = self.stream.next(CHUNK_RESOURCES);
+            self.pending.reverse();
+        }
+        self.pending.pop()
+    }
+
+    fn write_head(&self, out: &mut String) -> Result<()> {
+        match self.params.format {
+            Format::Json => out.push_str("{\"data\":["),
+            Format::Ndjson => {}
+            Format::Csv => out.push_str(&self.csv_header()?),
+        }
+        Ok(())
+    }
+
+    fn write_hit(&self, out: &mut String, hit: &bindery_index::Hit) -> Result<()> {
+        if self.params.all_variants {
+            self.write_all_variants(out, hit)?;
+        } else {
+            let presentation = self.presentation(self.params.query.variant);
+            let collection = &self.view.collection;
+            if self.params.format == Format::Csv {
+                let mut json = String::new();
+                write_hit(&mut json, &self.view.store, collection, hit, &presentation)?;
+                out.push_str(&self.csv_record(&json)?);
+                return Ok(());
+            }
+            write_hit(out, &self.view.store, collection, hit, &presentation)?;
+        }
+        if self.params.format == Format::Ndjson {
+            out.push('\n');
+        }
+        Ok(())
+    }
+
+    fn presentation(&self, variant: u16) -> Presentation {
+        Presentation { variant, fallback: self.params.fallback, selection: self.params.selection.clone() }
+    }
+
+    /// The resource with every copy that was ever written, and the key under which imports know it.
+    fn write_all_variants(&self, out: &mut String, hit: &bindery_index::Hit) -> Result<()> {
+        let collection = &self.view.collection;
+        let blueprint = &collection.blueprint;
+        let id = ResourceId::from_u128(hit.id);
+        let mut json = String::new();
+        write_hit(&mut json, &self.view.store, collection, hit, &self.presentation(self.params.query.variant))?;
+        let mut object: Map<String, Value> = serde_json::from_str(&json).map_err(Error::internal)?;
+        if let Some(key) = import_key_at(&self.view.store, blueprint.number, id, hit.stamps.version)? {
+            object.insert("key".to_owned(), Value::String(key));
+        }
+        let is_shown = self.params.selection.has(Selected::Attributes);
+        if is_shown && !blueprint.variants.is_empty() {
+            object.shift_remove("attributes");
+            let mut variants = Map::new();
+            for variant in &blueprint.variants {
+                if collection.snapshot.copy(hit.slot, variant.number).is_none() {
+                    continue;
+                }
+                let mut copy = String::new();
+                write_hit(&mut copy, &self.view.store, collection, hit, &self.presentation(variant.number))?;
+                let mut copy: Map<String, Value> = serde_json::from_str(&copy).map_err(Error::internal)?;
+                if let Some(attributes) = copy.shift_remove("attributes") {
+                    variants.insert(variant.slug.clone(), attributes);
+                }
+            }
+            object.insert("variants".to_owned(), Value::Object(variants));
+        }
+        write!(out, "{}", Value::Object(object)).map_err(Error::internal)
+    }
+
+    /// The selected keys that are columns: of `id`, `type` and the three dates.
+    fn csv_keys(&self) -> impl Iterator<Item = &str> {
+        let is_column = |key: &&Selected| !matches!(key, Selected::Attributes | Selected::Relationships);
+        self.params.selection.keys().iter().filter(is_column).map(|key| key.as_str())
+    }
+
+    /// The attributes that are columns.
+    fn csv_slugs(&self) -> impl Iterator<Item = &str> {
+        let fields = self.view.collection.blueprint.fields.iter();
+        fields.filter(|field| self.params.selection.has_attribute(field.number)).map(|field| field.slug.as_str())
+    }
+
+    fn csv_header(&self) -> Result<String> {
+        csv_row(self.csv_keys().chain(self.csv_slugs()))
+    }
+
+    fn csv_record(&self, json: &str) -> Result<String> {
+        let object: Value = serde_json::from_str(json).map_err(Error::internal)?;
+        let keys = self.csv_keys().map(|key| csv_cell(&object[key]));
+        let attributes = self.csv_slugs().map(|slug| csv_cell(&object["attributes"][slug]));
+        csv_row(keys.chain(attributes))
+    }
+}
+
+/// Text as it is, numbers as filters see them, objects and arrays as JSON, null as the empty string.
+fn csv_cell(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Number(number) => match number.as_f64() {
+            Some(double) => Cow::Owned(ryu_js::Buffer::new().format(double).to_owned()),
+            None => Cow::Owned(number.to_string()),
+        },
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+fn csv_row(cells: impl Iterator<Item = impl AsRef<str>>) -> Result<String> {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    for cell in cells {
+        writer.write_field(cell.as_ref()).map_err(Error::internal)?;
+    }
+    writer.write_record(None::<&[u8]>).map_err(Error::internal)?;
+    let bytes = writer.into_inner().map_err(Error::internal)?;
+    String::from_utf8(bytes).map_err(Error::internal)
+}

@@ -1,0 +1,160 @@
+//! A resource as it is answered: JSON text assembled from stored copies (`API.md` 2.1).
+
+use serde_json::{Map, Value};
+
+use crate::content::command::Written;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Copy, CopyVersion, empty_attributes};
+use crate::content::data::state::Collection;
+use crate::content::data::version::ResourceVersion;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+use crate::model::time::{Millis, format_millis};
+use crate::query::{Key as Selected, Selection};
+
+/// What of a resource is answered, and from which copies.
+#[derive(Clone)]
+pub(crate) struct Presentation {
+    /// The variant whose values are shown.
+    pub(crate) variant: u16,
+    /// The variant whose values replace nulls.
+    pub(crate) fallback: Option<u16>,
+    /// The keys and attributes that are answered.
+    pub(crate) selection: Selection,
+}
+
+/// A resource as it is answered.
+#[derive(Debug, Clone)]
+pub struct ResourceAnswer {
+    /// The resource object as JSON text.
+    pub json: String,
+    /// What its entity tag is made from.
+    pub version: ResourceVersion,
+}
+
+/// The whole resource in one variant, as a write left it.
+///
+/// # Errors
+/// `INTERNAL` if the store fails.
+pub(crate) fn written_answer(
+    lookup: &dyn Lookup,
+    blueprint: &Blueprint,
+    written: &Written,
+    variant: u16,
+) -> Result<ResourceAnswer> {
+    let presentation = Presentation { variant, fallback: None, selection: Selection::all() };
+    let renderer = Renderer { lookup, blueprint, presentation: &presentation };
+    let mut json = String::new();
+    let meta = &written.meta;
+    renderer.write(&mut json, written.id, meta.stamps(), |variant| meta.copy(variant))?;
+    Ok(ResourceAnswer { json, version: meta.resource_version(blueprint) })
+}
+
+/// Appends the resource of a hit to `out`.
+///
+/// # Errors
+/// `INTERNAL` if the store fails.
+pub(crate) fn write_hit(
+    out: &mut String,
+    lookup: &dyn Lookup,
+    collection: &Collection,
+    hit: &bindery_index::Hit,
+    presentation: &Presentation,
+) -> Result<()> {
+    let renderer = Renderer { lookup, blueprint: &collection.blueprint, presentation };
+    renderer.write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| {
+        let number = collection.snapshot.copy(hit.slot, variant)?;
+        Some(CopyVersion { variant, number })
+    })
+}
+
+struct Renderer<'a> {
+    lookup: &'a dyn Lookup,
+    blueprint: &'a Blueprint,
+    presentation: &'a Presentation,
+}
+
+impl Renderer<'_> {
+    /// Appends the resource object with the selected keys. `version_of` names the version of each variant's copy.
+    fn write(
+        &self,
+        out: &mut String,
+        id: ResourceId,
+        stamps: bindery_index::Stamps,
+        version_of: impl Fn(u16) -> Option<CopyVersion>,
+    ) -> Result<()> {
+        let attributes = self.attributes(id, version_of)?;
+        out.reserve(attributes.len() + 300);
+        out.push('{');
+        for (position, key) in self.presentation.selection.keys().iter().enumerate() {
+            if position > 0 {
+                out.push(',');
+            }
+            out.push('"');
+            out.push_str(key.as_str());
+            out.push_str("\":");
+            match key {
+                Selected::Id => {
+                    out.push('"');
+                    out.push_str(&id.to_string());
+                    out.push('"');
+                }
+                Selected::Type => out.push_str("\"resource\""),
+                Selected::PublishedAt => out.push_str(&stamps.published.map_or_else(|| "null".to_owned(), date)),
+                Selected::CreatedAt => out.push_str(&date(stamps.created)),
+                Selected::UpdatedAt => out.push_str(&date(stamps.updated)),
+                Selected::Attributes => out.push_str(&attributes),
+                Selected::Relationships => {
+                    out.push_str("{\"blueprint\":{\"data\":{\"id\":\"");
+                    out.push_str(&self.blueprint.slug);
+                    out.push_str("\",\"type\":\"blueprint\"}}}");
+                }
+            }
+        }
+        out.push('}');
+        Ok(())
+    }
+
+    /// The `attributes` object; empty if it is not selected.
+    fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<String> {
+        let Presentation { variant, fallback, selection } = self.presentation;
+        if !selection.has(Selected::Attributes) {
+            return Ok(String::new());
+        }
+        let copy = self.copy(id, version_of(*variant))?;
+        let fallback = match fallback {
+            Some(fallback) if fallback != variant => self.copy(id, version_of(*fallback))?,
+            _ => None,
+        };
+        if fallback.is_none() && selection.has_all_attributes() {
+            return match copy {
+                Some(copy) => copy.into_attributes(self.blueprint),
+                None => Ok(empty_attributes(self.blueprint)),
+            };
+        }
+        let values = self.values(copy)?;
+        let fallback_values = self.values(fallback)?;
+        let fields = self.blueprint.fields.iter().zip(values.into_iter().zip(fallback_values));
+        let shown: Map<String, Value> = fields
+            .filter(|(field, _)| selection.has_attribute(field.number))
+            .map(|(field, (value, fallback))| (field.slug.clone(), if value.is_null() { fallback } else { value }))
+            .collect();
+        Ok(Value::Object(shown).to_string())
+    }
+
+    fn values(&self, copy: Option<Copy>) -> Result<Vec<Value>> {
+        match copy {
+            Some(copy) => copy.values(self.blueprint),
+            None => Ok(vec![Value::Null; self.blueprint.fields.len()]),
+        }
+    }
+
+    fn copy(&self, id: ResourceId, version: Option<CopyVersion>) -> Result<Option<Copy>> {
+        version.map(|version| self.lookup.copy(self.blueprint.number, id, version)).transpose()
+    }
+}
+
+fn date(date: Millis) -> String {
+    format!("\"{}\"", format_millis(date))
+}

@@ -1,0 +1,7 @@
+//! The start: the data folder is locked, the store brought to the end of the log, the index to what the store holds.
+//!
+//! `base::recover` brings up the store first. The index is then a pure function of it.
+
+pub(crate) mod error;
+pub(crate) mod folder;
+pub(crate) mod recovery;

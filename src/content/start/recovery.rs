@@ -1,0 +1,204 @@
+//! Bringing state and index up from the store and the log.
+//!
+//! An index that stands at a number of the log gets the resources that the log touched since. One that is missing,
+//! damaged or ahead of the log is rebuilt from the store. This is `apply` for many transactions at once: the store has
+//! replayed all of them, so the operation for each touched resource is made once, from what the store holds now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::access::{Member, Token, Tokens};
+use crate::content::apply::Clock;
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::index_mapping::IndexMapping;
+use crate::content::data::lookup::resources;
+use crate::content::data::records::decode_id;
+use crate::content::data::state::State;
+use crate::content::maintain::sweep::{self, Obsolete};
+use crate::content::start::error::StartError;
+use crate::log::CommitLog;
+use crate::model::blueprint::{Blueprint, render};
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+use crate::store::{Assembler, Counter, Key, Prefix, Store, StoreWrite, decode_writes};
+
+/// Blueprint changes that have begun, by the number of their blueprint.
+pub(crate) type Changes = BTreeMap<u32, Arc<BlueprintChange>>;
+
+/// How many operations the index is given at once.
+const BATCH_OPS: usize = 512;
+
+/// The blueprints that the store holds.
+pub(crate) fn load_blueprints(store: &Store) -> Result<Vec<Arc<Blueprint>>, StartError> {
+    let mut blueprints = Vec::new();
+    for entry in store.scan(Prefix::Blueprints) {
+        let (_, bytes) = entry.map_err(StartError::content)?;
+        blueprints.push(Arc::new(render::decode(&bytes).map_err(StartError::content)?));
+    }
+    Ok(blueprints)
+}
+
+/// The blueprint changes that have begun.
+pub(crate) fn load_changes(store: &Store, blueprints: &[Arc<Blueprint>]) -> Result<Changes, StartError> {
+    let mut changes = BTreeMap::new();
+    for entry in store.scan(Prefix::BlueprintChanges) {
+        let (key, bytes) = entry.map_err(StartError::content)?;
+        let Key::BlueprintChange(number) = key else { continue };
+        let blueprint = blueprints.iter().find(|blueprint| blueprint.number == number);
+        let blueprint = blueprint.ok_or_else(|| StartError::content("a change of a blueprint that does not exist"))?;
+        let change = BlueprintChange::decode(Arc::clone(blueprint), &bytes).map_err(StartError::content)?;
+        changes.insert(number, Arc::new(change));
+    }
+    Ok(changes)
+}
+
+/// The state that readers see first.
+pub(crate) fn load_state(
+    store: &Store,
+    indexes: &bindery_index::Indexes,
+    blueprints: &[Arc<Blueprint>],
+    changes: &Changes,
+    number: u64,
+) -> Result<State, StartError> {
+    let mut tokens = Tokens::default();
+    for entry in store.scan(Prefix::Tokens) {
+        let (_, bytes) = entry.map_err(StartError::content)?;
+        tokens.insert(Token::decode(&bytes).map_err(StartError::content)?);
+    }
+    let mut members = BTreeMap::new();
+    for entry in store.scan(Prefix::Members) {
+        let (_, bytes) = entry.map_err(StartError::content)?;
+        let member = Member::decode(&bytes).map_err(StartError::content)?;
+        members.insert(member.id, member);
+    }
+    let (tokens, members) = (Arc::new(tokens), Arc::new(members));
+    let mut state = State { number, blueprints: BTreeMap::new(), tokens, members };
+    for blueprint in blueprints {
+        let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
+        state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), number);
+    }
+    Ok(state)
+}
+
+/// The id and the time that were given last.
+pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
+    let id = store.get(&Key::Counter(Counter::Resource)).map_err(StartError::content)?;
+    let last_id = id.map(|bytes| decode_id(&bytes)).transpose().map_err(StartError::content)?;
+    let time = store.get(&Key::Counter(Counter::Time)).map_err(StartError::content)?;
+    let last_time = time.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_le_bytes);
+    Ok(Clock { last_id, last_time })
+}
+
+/// Removes the superseded versions that the last run did not come to remove.
+pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartError> {
+    for entry in store.scan(Prefix::Superseded) {
+        let (list, bytes) = entry.map_err(StartError::content)?;
+        let mut removals = decode_writes(&bytes).map_err(StartError::content)?;
+        removals.push(StoreWrite::delete(list));
+        store.apply(number, &removals).map_err(StartError::content)?;
+    }
+    Ok(())
+}
+
+/// What the store still holds of deleted blueprints, and of claims that nothing makes any more.
+pub(crate) fn obsolete(store: &Store, blueprints: &[Arc<Blueprint>], changes: &Changes) -> Result<Vec<Obsolete>, StartError> {
+    let highest = store.get(&Key::Counter(Counter::Blueprint)).map_err(StartError::content)?;
+    let highest = highest.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+    let highest = u32::try_from(highest).map_err(StartError::content)?;
+    let is_gone = |number: &u32| blueprints.iter().all(|known| known.number != *number);
+    let mut suspects: Vec<Obsolete> = (1..=highest).filter(is_gone).map(Obsolete::Blueprint).collect();
+    for blueprint in blueprints {
+        let next = changes.get(&blueprint.number).map(|change| &change.next);
+        let fields = || blueprint.fields.iter().chain(next.iter().flat_map(|next| &next.fields));
+        let is_made = |claims: u32| fields().any(|field| field.claims == Some(claims));
+        let unmade = (1..blueprint.next_field).filter(|claims| !is_made(*claims));
+        suspects.extend(unmade.map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims }));
+    }
+    let mut obsolete = Vec::new();
+    for suspect in suspects {
+        if sweep::holds_any_of(store, suspect).map_err(StartError::content)? {
+            obsolete.push(suspect);
+        }
+    }
+    Ok(obsolete)
+}
+
+/// Brings every blueprint's index to the end of the log. Returns how many resources were indexed for that.
+pub(crate) fn bring_up_indexes(
+    log: &dyn CommitLog,
+    store: &Store,
+    indexes: &bindery_index::Indexes,
+    blueprints: &[Arc<Blueprint>],
+    changes: &Changes,
+) -> Result<u64, StartError> {
+    let at = indexes.number();
+    let is_usable = at <= log.last() && at + 1 >= log.first();
+    for name in indexes.names() {
+        if !is_usable || blueprints.iter().all(|blueprint| blueprint.number != name) {
+            indexes.remove(name);
+        }
+    }
+    let mut touched = if is_usable { touched_since(log, at)? } else { BTreeMap::new() };
+    let mut indexed = 0;
+    for blueprint in blueprints {
+        let next = changes.get(&blueprint.number).map(|change| &*change.next);
+        let mapping = IndexMapping { blueprint, next };
+        match indexes.get(blueprint.number).filter(|_| at >= blueprint.filled) {
+            Some(index) => {
+                index.set_schema(mapping.schema());
+                let ids = touched.remove(&blueprint.number).unwrap_or_default();
+                indexed += ids.len() as u64;
+                apply_all(&index, ids.into_iter().map(|id| mapping.current(store, id)))?;
+            }
+            None => {
+                tracing::info!(blueprint = blueprint.slug, "rebuilding the index");
+                let index = indexes.create(blueprint.number, mapping.schema());
+                indexed += rebuild(store, &index, mapping)?;
+            }
+        }
+    }
+    Ok(indexed)
+}
+
+/// Fills an empty index from the store. Returns the number of resources.
+fn rebuild(store: &Store, index: &bindery_index::Index, mapping: IndexMapping<'_>) -> Result<u64, StartError> {
+    let mut count = 0;
+    let resources = resources(store, mapping.blueprint.number).inspect(|_| count += 1);
+    apply_all(index, resources.map(|resource| resource.and_then(|(id, meta)| mapping.put(store, id, &meta))))?;
+    Ok(count)
+}
+
+/// The resources that the log touched after a number, by blueprint.
+fn touched_since(log: &dyn CommitLog, number: u64) -> Result<BTreeMap<u32, BTreeSet<ResourceId>>, StartError> {
+    let mut touched: BTreeMap<u32, BTreeSet<ResourceId>> = BTreeMap::new();
+    if number >= log.last() {
+        return Ok(touched);
+    }
+    let mut assembler = Assembler::default();
+    for record in log.follow().read(number + 1, log.last()).map_err(StartError::content)? {
+        let (number, record) = record.map_err(StartError::content)?;
+        let Some(transaction) = assembler.push(number, &record).map_err(StartError::content)? else { continue };
+        for write in transaction.writes {
+            if let Key::Resource { blueprint, id } = write.key {
+                touched.entry(blueprint).or_default().insert(id);
+            }
+        }
+    }
+    Ok(touched)
+}
+
+/// Applies operations in batches.
+fn apply_all(
+    index: &bindery_index::Index,
+    ops: impl Iterator<Item = Result<bindery_index::IndexOp>>,
+) -> Result<(), StartError> {
+    let mut batch = Vec::with_capacity(BATCH_OPS);
+    for op in ops {
+        batch.push(op.map_err(StartError::content)?);
+        if batch.len() == BATCH_OPS {
+            index.apply(std::mem::take(&mut batch));
+        }
+    }
+    index.apply(batch);
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The write path: one thread that decides commands, appends transactions to the log and has them applied.
+//!
+//! Knows commands, not who sends them.
+
+pub(crate) mod append;
+pub(crate) mod committer;
+mod decide;
+mod overlay;

@@ -1,0 +1,183 @@
+//! Getting transactions into the log, whatever else is appended to it meanwhile.
+//!
+//! A transaction is decided against everything before it, so it is appended only behind exactly that. If another process
+//! got ahead, what it appended is read, and what was decided in vain comes back to be decided again. If it is not known
+//! what became of an append, the same records are appended again with the same expectation: they end up in the log once
+//! or not at all, and what stands there tells which.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::overlay::Decided;
+use crate::content::apply::{Committed, Prepared};
+use crate::log::{AppendError, CommitLog, FollowLog};
+use crate::model::error::{Code, Error, Result};
+use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
+
+/// How long an append with an unknown outcome waits before it is tried again.
+const UNKNOWN_PAUSE: Duration = Duration::from_millis(50);
+
+/// About how many bytes of other processes' transactions are applied at once.
+const READ_BYTES: usize = 8 << 20;
+
+/// The log, and how far this process has read it.
+pub(crate) struct Appender {
+    log: Box<dyn CommitLog>,
+    follow: Arc<dyn FollowLog>,
+    /// The number of the last record that was read or appended.
+    position: u64,
+    assembler: Assembler,
+    /// A random number that tells this process's records from those of others: two processes may write the same bytes
+    /// at the same time, but only one of them wrote what stands in the log.
+    writer: u64,
+}
+
+/// Transactions that are appended together.
+#[derive(Default)]
+pub(crate) struct Group {
+    records: Vec<Vec<u8>>,
+    transactions: Vec<Pending>,
+}
+
+struct Pending {
+    decided: Decided,
+    n_records: usize,
+    /// How many jobs were decided up to and including the one whose transaction this is.
+    n_jobs: usize,
+}
+
+/// What is in the log of a group.
+pub(crate) struct Appended {
+    /// The transactions that are in the log, in order.
+    pub(crate) transactions: Vec<Committed>,
+    /// If another process got ahead of some: how many jobs were decided before the first of those.
+    pub(crate) n_final: Option<usize>,
+}
+
+/// Why a group was not appended.
+pub(crate) enum Failure {
+    /// Nothing was applied, and later groups may succeed.
+    Refused(Error),
+    /// The log takes no more records, and the outcome of this group is unknown.
+    Stopped(Error),
+}
+
+impl Appender {
+    /// For a log whose records up to `position` are applied.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the system's generator fails.
+    pub(crate) fn new(log: Box<dyn CommitLog>, position: u64) -> Result<Appender> {
+        let writer = getrandom::u64().map_err(Error::internal)?;
+        let follow = log.follow();
+        Ok(Appender { log, follow, position, assembler: Assembler::default(), writer })
+    }
+
+    /// The log, for checkpoints.
+    pub(crate) fn log(&mut self) -> &mut dyn CommitLog {
+        &mut *self.log
+    }
+
+    /// The number that the next record gets, unless another process appends first.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.position + 1
+    }
+
+    /// Adds a transaction to a group, decided as job number `n_jobs`. Returns how many records it takes.
+    pub(crate) fn add(&self, group: &mut Group, decided: Decided, n_jobs: usize) -> u64 {
+        let records = encode_transaction(self.writer, &decided.writes);
+        let n_records = records.len();
+        group.records.extend(records);
+        group.transactions.push(Pending { decided, n_records, n_jobs });
+        n_records as u64
+    }
+
+    /// Appends a group and makes it durable.
+    pub(crate) fn commit(&mut self, group: Group) -> Result<Appended, Failure> {
+        if group.records.is_empty() {
+            return Ok(Appended { transactions: Vec::new(), n_final: None });
+        }
+        loop {
+            match self.log.commit(self.position, &group.records) {
+                Ok(_) => return Ok(self.take_appended(group, usize::MAX)),
+                Err(AppendError::Conflict { last }) => {
+                    let n_records = self.count_appended(last, &group.records).map_err(Failure::Stopped)?;
+                    return Ok(self.take_appended(group, n_records));
+                }
+                Err(AppendError::Unknown(cause)) => {
+                    tracing::warn!(%cause, "it is not known whether a group was appended; it is appended again");
+                    std::thread::sleep(UNKNOWN_PAUSE);
+                }
+                Err(AppendError::Refused(cause)) => {
+                    tracing::error!(%cause, "the log has no room; nothing was applied");
+                    let text = "the disk is full; nothing was applied; try again when there is room";
+                    return Err(Failure::Refused(Error::new(Code::Overloaded, text)));
+                }
+                Err(AppendError::Stopped(cause)) => return Err(Failure::Stopped(Error::internal(cause))),
+            }
+        }
+    }
+
+    /// How many of the records of a group are in the log: an earlier try of the same append may have succeeded, as far as
+    /// nobody else got in between.
+    fn count_appended(&self, last: u64, records: &[Vec<u8>]) -> Result<usize> {
+        let through = last.min(self.position + records.len() as u64);
+        let mut count = 0;
+        for (stored, own) in self.follow.read(self.position + 1, through).map_err(Error::internal)?.zip(records) {
+            if stored.map_err(Error::internal)?.1 != *own {
+                break;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Splits a group into the transactions of which all records are in the log, and the others.
+    fn take_appended(&mut self, group: Group, mut n_records: usize) -> Appended {
+        let mut appended = Appended { transactions: Vec::new(), n_final: None };
+        for pending in group.transactions {
+            if pending.n_records > n_records {
+                appended.n_final = Some(pending.n_jobs.saturating_sub(1));
+                break;
+            }
+            n_records -= pending.n_records;
+            let first = self.position + 1;
+            self.position += pending.n_records as u64;
+            let Decided { writes, prepared } = pending.decided;
+            let transaction = Transaction { first, last: self.position, writer: self.writer, writes };
+            appended.transactions.push(Committed { transaction, prepared });
+        }
+        // Records of this process do not pass through the assembler. What it holds was never completed.
+        self.assembler = Assembler::default();
+        appended
+    }
+
+    /// Reads the next transactions that other processes appended; none if there are none.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the log cannot be read.
+    pub(crate) fn read_others(&mut self) -> Result<Option<Vec<Committed>>> {
+        let last = self.log.last();
+        if last <= self.position {
+            return Ok(None);
+        }
+        let (mut transactions, mut bytes) = (Vec::new(), 0);
+        for record in self.follow.read(self.position + 1, last).map_err(Error::internal)? {
+            let (number, record) = record.map_err(Error::internal)?;
+            self.position = number;
+            bytes += record.len();
+            let transaction = self.assembler.push(number, &record).map_err(Error::internal)?;
+            transactions.extend(transaction.map(Committed::unprepared));
+            if bytes > READ_BYTES {
+                break;
+            }
+        }
+        Ok(Some(transactions))
+    }
+}
+
+impl From<Vec<StoreWrite>> for Decided {
+    fn from(writes: Vec<StoreWrite>) -> Decided {
+        Decided { writes, prepared: Prepared::default() }
+    }
+}

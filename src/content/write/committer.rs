@@ -1,0 +1,290 @@
+//! The one thread that changes anything.
+//!
+//! It takes what is queued (no timer: the sync under way is the batching window), decides each command against what the
+//! commands before it leave, appends the transactions of the group to the log with one sync, has them applied, and only
+//! then answers. Another process may append to the same log: then its transactions are applied first, and what was
+//! decided in vain is decided again.
+//!
+//! A failure of the disk ends all writing until a restart: the outcome of the group is unknown to its callers, and later
+//! groups must not build on it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use super::append::{Appender, Failure, Group};
+use super::decide::{Context, decide};
+use super::overlay::Overlay;
+use crate::content::apply::Applier;
+use crate::content::command::{Command, KeepAnswer, Outcome};
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::kept_answer::KeptAnswer;
+use crate::content::data::lookup::Lookup;
+use crate::content::maintain::checkpoint::Checkpointer;
+use crate::content::maintain::sweep::STEP_PAUSE;
+use crate::content::queue::{Job, Reply};
+use crate::model::error::{Code, Error, Result};
+use crate::model::html::Sanitizer;
+use crate::model::id::ResourceId;
+use crate::model::time::{Millis, now_millis};
+use crate::store::StoreWrite;
+
+/// The most commands of one group: bounds how long the first of them waits.
+const GROUP_COMMANDS: usize = 256;
+
+/// How often an idle committer looks whether a checkpoint is due, or the log has grown.
+const IDLE_TICK: Duration = Duration::from_secs(1);
+
+/// Called when a blueprint change has begun, with the way back to its caller.
+pub(crate) type ChangeBegun = Box<dyn Fn(Arc<BlueprintChange>, Reply) + Send>;
+
+/// Owns the log, and everything that transactions are applied to.
+pub(crate) struct Committer {
+    pub(crate) appender: Appender,
+    pub(crate) applier: Applier,
+    pub(crate) checkpointer: Checkpointer,
+    pub(crate) sanitizer: Arc<Sanitizer>,
+    pub(crate) change_begun: ChangeBegun,
+    /// Set when a failure of the disk has ended all writing.
+    pub(crate) broken: Arc<AtomicBool>,
+    /// The id that was given last, also to transactions that were not committed.
+    pub(crate) last_id: Option<ResourceId>,
+}
+
+impl Committer {
+    /// Runs until the queue is closed and empty, then writes a last checkpoint.
+    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
+        loop {
+            let tick = if self.applier.sweeper.is_busy() { STEP_PAUSE } else { IDLE_TICK };
+            match queue.recv_timeout(tick) {
+                Ok(first) => self.run_queued(first, queue),
+                Err(RecvTimeoutError::Timeout) => self.follow(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.sweep();
+            self.checkpoint_if_due();
+        }
+        self.sweep();
+        if !self.is_broken() {
+            let applied = self.applier.store.applied();
+            self.checkpointer.run_last(self.appender.log(), &self.applier.indexes, applied);
+        }
+    }
+
+    fn run_queued(&mut self, first: Job, queue: &Receiver<Job>) {
+        let mut jobs = VecDeque::from([first]);
+        while jobs.len() < GROUP_COMMANDS
+            && let Ok(job) = queue.try_recv()
+        {
+            jobs.push_back(job);
+        }
+        while let Some(first) = jobs.pop_front() {
+            let mut group = vec![first];
+            // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
+            // command is decided against.
+            if is_write(&group[0]) {
+                while let Some(job) = jobs.pop_front_if(|job| is_write(job)) {
+                    group.push(job);
+                }
+            }
+            self.run_group(group);
+        }
+    }
+
+    /// Carries out a group and answers its callers.
+    fn run_group(&mut self, mut jobs: Vec<Job>) {
+        if matches!(jobs[0].command, Command::Checkpoint) {
+            let result = self.checkpoint_now();
+            jobs.into_iter().for_each(|job| answer(job.reply, result.clone().map(|()| Outcome::Done)));
+            return;
+        }
+        while !jobs.is_empty() {
+            match self.attempt(&jobs) {
+                Ok(results) => {
+                    let rest = jobs.split_off(results.len());
+                    for (job, result) in jobs.into_iter().zip(results) {
+                        match result {
+                            Ok(Outcome::ChangeBegun(change)) => (self.change_begun)(change, job.reply),
+                            result => answer(job.reply, result),
+                        }
+                    }
+                    jobs = rest;
+                }
+                Err(error) => {
+                    jobs.into_iter().for_each(|job| answer(job.reply, Err(error.clone())));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Decides jobs and commits what they write. Returns the results of those that are final: of all, or of those before
+    /// the first one whose transaction another process got ahead of.
+    fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome>>> {
+        self.check_writable()?;
+        self.catch_up()?;
+        let state = self.applier.cell.load();
+        let store = self.applier.store.clone();
+        let context = Context { state: &state, sanitizer: &self.sanitizer };
+        let last_id = self.last_id.max(self.applier.clock.last_id);
+        let mut overlay = Overlay::new(&store, self.appender.next_number(), self.now(), last_id);
+        let mut group = Group::default();
+        let mut results = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            results.push(decide_job(&context, &mut overlay, job));
+            if let Some(decided) = overlay.finish() {
+                overlay.number += self.appender.add(&mut group, decided, results.len());
+            }
+        }
+        self.last_id = overlay.last_id();
+        drop(state);
+        let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
+        let result = self.applier.apply(committed.transactions);
+        result.map_err(|error| self.stop(error))?;
+        if let Some(n_final) = committed.n_final {
+            results.truncate(n_final);
+        }
+        Ok(results)
+    }
+
+    /// Applies what other processes appended to the log.
+    fn catch_up(&mut self) -> Result<()> {
+        while let Some(transactions) = self.appender.read_others().map_err(|error| self.stop(error))? {
+            self.applier.apply(transactions).map_err(|error| self.stop(error))?;
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self) {
+        if !self.is_broken()
+            && let Err(error) = self.catch_up()
+        {
+            tracing::error!(%error, "the log cannot be followed");
+        }
+    }
+
+    /// Removes what nobody needs any more, as much of it as one step may.
+    fn sweep(&mut self) {
+        if self.is_broken() {
+            return;
+        }
+        let store = &self.applier.store;
+        let removals: Vec<StoreWrite> = self.applier.sweeper.unseen().into_iter().map(StoreWrite::delete).collect();
+        if !removals.is_empty()
+            && let Err(error) = store.apply(store.applied(), &removals)
+        {
+            tracing::warn!(%error, "superseded versions could not be removed; the next start removes them");
+            return;
+        }
+        let now = self.now();
+        let step = self.applier.sweeper.next_step(&self.applier.store, now).and_then(|writes| self.commit_own(writes));
+        if let Err(error) = step {
+            tracing::warn!(%error, "obsolete values could not be removed; this is tried again");
+        }
+    }
+
+    /// Commits a transaction that no caller asked for. If another process gets ahead of it, it is left for later.
+    fn commit_own(&mut self, writes: Vec<StoreWrite>) -> Result<()> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        self.catch_up()?;
+        let mut group = Group::default();
+        self.appender.add(&mut group, writes.into(), 0);
+        let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
+        self.applier.apply(committed.transactions).map_err(|error| self.stop(error))
+    }
+
+    fn checkpoint_if_due(&mut self) {
+        if self.is_broken() {
+            return;
+        }
+        if std::mem::take(&mut self.applier.wants_checkpoint) {
+            self.checkpointer.want();
+        }
+        let applied = self.applier.store.applied();
+        self.checkpointer.run_if_due(self.appender.log(), &self.applier.indexes, applied);
+    }
+
+    fn checkpoint_now(&mut self) -> Result<()> {
+        self.check_writable()?;
+        let applied = self.applier.store.applied();
+        self.checkpointer.run_now(self.appender.log(), &self.applier.indexes, applied)
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::SeqCst)
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if !self.is_broken() {
+            return Ok(());
+        }
+        let text = "the server has stopped writing after a failure of its disk; nothing was applied; reads go on";
+        Err(Error::new(Code::Overloaded, text))
+    }
+
+    /// Ends all writing if an append failed for good.
+    fn note(&self, failure: Failure) -> Error {
+        match failure {
+            Failure::Refused(error) => error,
+            Failure::Stopped(error) => self.stop(error),
+        }
+    }
+
+    fn stop(&self, error: Error) -> Error {
+        self.broken.store(true, Ordering::SeqCst);
+        tracing::error!("no more writes until a restart");
+        error
+    }
+
+    /// The time, which never goes back.
+    fn now(&mut self) -> Millis {
+        let clock = &mut self.applier.clock;
+        clock.last_time = clock.last_time.max(now_millis());
+        clock.last_time
+    }
+}
+
+fn is_write(job: &Job) -> bool {
+    matches!(job.command, Command::Write(_))
+}
+
+/// Decides a job, unless its answer is kept already. What it writes is in the overlay, the answer to keep included.
+fn decide_job(context: &Context<'_>, overlay: &mut Overlay<'_>, job: &Job) -> Result<Outcome> {
+    if let Some(keep) = &job.keep
+        && let Some(answer) = find_kept(keep, overlay)?
+    {
+        return Ok(Outcome::Kept(answer));
+    }
+    let result = decide(context, overlay, &job.command);
+    if result.is_err() {
+        overlay.roll_back();
+    }
+    match (&job.keep, &result) {
+        (None, _) | (_, Ok(Outcome::Stale)) => result,
+        (Some(keep), _) => keep_answer(keep, overlay, result),
+    }
+}
+
+/// The answer that is kept for a request.
+fn find_kept(keep: &KeepAnswer, overlay: &Overlay<'_>) -> Result<Option<Vec<u8>>> {
+    let stored = overlay.get(&keep.request.key().store_key())?;
+    let Some(kept) = stored.map(|bytes| KeptAnswer::decode(&bytes)).transpose()? else { return Ok(None) };
+    kept.answer_to(Some(&keep.request), overlay.now)
+}
+
+/// Makes the answer a part of the transaction, if it is one that is kept.
+fn keep_answer(keep: &KeepAnswer, overlay: &mut Overlay<'_>, result: Result<Outcome>) -> Result<Outcome> {
+    let Some(answer) = (keep.encode)(&result, &*overlay) else { return result };
+    let kept = KeptAnswer::new(&keep.request, overlay.now, answer);
+    overlay.put(keep.request.key().store_key(), kept.encode());
+    Ok(Outcome::Kept(kept.into_answer()))
+}
+
+fn answer(reply: Reply, outcome: Result<Outcome>) {
+    // The caller may have left. What it asked for is done all the same.
+    let _ = reply.send(outcome);
+}

@@ -1,0 +1,76 @@
+//! Decides commands against the state: what a command writes, and what it is answered.
+//!
+//! Runs on the committer's thread, so nothing here can race. Makes nothing durable and publishes nothing: its result is
+//! the writes in the overlay, from which `apply` derives everything else.
+
+mod access;
+mod blueprint;
+mod decider;
+mod during_change;
+mod import;
+mod relations;
+mod resource;
+mod unique;
+
+use crate::content::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::content::data::state::State;
+use crate::content::write::overlay::Overlay;
+use crate::model::error::{Error, Result};
+use decider::Decider;
+pub(crate) use decider::Context;
+
+/// Decides one command. An error leaves no trace in the overlay once the caller has rolled back.
+pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: &Command) -> Result<Outcome> {
+    let state = context.state;
+    match command {
+        Command::Write(write) => Ok(decide_write(context, overlay, write)),
+        Command::CreateBlueprint(draft) => blueprint::create(state, overlay, draft),
+        Command::ReplaceBlueprint { slug, draft, force } => blueprint::replace(context, overlay, slug, draft, *force),
+        Command::Backfill { blueprint, resources } => blueprint::backfill(state, overlay, *blueprint, resources),
+        Command::FinishChange { blueprint } => blueprint::finish_change(state, overlay, *blueprint),
+        Command::DropChange { blueprint } => blueprint::drop_change(state, overlay, *blueprint),
+        Command::DeleteBlueprint { slug, force } => blueprint::delete(state, overlay, slug, *force),
+        Command::CreateToken(token) => access::create_token(state, overlay, token),
+        Command::RevokeToken(id) => access::revoke_token(state, overlay, id),
+        Command::CreateMember(draft) => access::create_member(state, overlay, draft),
+        Command::ChangeMember(id, patch) => access::change_member(state, overlay, *id, patch),
+        Command::DeleteMember(id) => access::delete_member(state, overlay, *id),
+        Command::Wait => Ok(Outcome::Done),
+        Command::Checkpoint => Err(Error::internal("a checkpoint is not decided")),
+    }
+}
+
+/// Decides the items of a write one after another, each against what the items before it left.
+fn decide_write(context: &Context<'_>, overlay: &mut Overlay<'_>, write: &Write) -> Outcome {
+    if !is_current(context.state, write) {
+        return Outcome::Stale;
+    }
+    let mut decider = Decider::new(context, &write.blueprint, overlay, write.missing_targets);
+    let is_import = write.items.iter().any(|item| matches!(item, Item::Import(_)));
+    let outcomes = match write.missing_targets {
+        MissingTargets::Refuse if is_import => decider.decide_together(&write.items),
+        _ => write.items.iter().map(|item| decide_item(&mut decider, item)).collect(),
+    };
+    Outcome::Written(outcomes)
+}
+
+fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
+    let result = match item {
+        Item::Refused(error) => Err(error.clone()),
+        Item::Create { copy, published } => decider.create(copy, *published),
+        Item::Update(update) => decider.update(update),
+        Item::Delete { id, if_match } => decider.delete(*id, if_match),
+        Item::Import(item) => return decider.import(item),
+    };
+    match result {
+        Ok(written) => ItemOutcome::Written(written),
+        Err(error) => ItemOutcome::Failed(error),
+    }
+}
+
+/// Whether the blueprint that a write was prepared against is still in force.
+fn is_current(state: &State, write: &Write) -> bool {
+    let prepared = &write.blueprint;
+    let current = state.blueprints.get(&prepared.slug).map(|collection| &collection.blueprint);
+    current.is_some_and(|current| current.number == prepared.number && current.revision == prepared.revision)
+}

@@ -1,0 +1,169 @@
+//! Decides commands on blueprints: creating one, the steps of a change, deleting one.
+
+use std::sync::Arc;
+
+use super::decider::Context;
+use crate::content::command::Outcome;
+use crate::content::compatibility::demands::Demands;
+use crate::content::compatibility::revise;
+use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Meta, decode_id, encode_id};
+use crate::content::data::refusals::{change_conflict, conflict_of, still_has_resources};
+use crate::content::data::state::State;
+use crate::content::write::overlay::Overlay;
+use crate::model::blueprint::draft::Draft;
+use crate::model::blueprint::{Blueprint, Kind, render};
+use crate::model::error::{Code, Error, Result};
+use crate::store::{Counter, Key};
+
+pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, draft: &Draft) -> Result<Outcome> {
+    if state.blueprints.contains_key(&draft.slug) {
+        let text = format!("`{}` is taken by another blueprint", draft.slug);
+        return Err(Error::validation(vec![("slug".to_owned(), vec![text])]));
+    }
+    revise::check_related(state, draft, None)?;
+    let number = overlay.next_of(Counter::Blueprint)?;
+    let number = u32::try_from(number).map_err(Error::internal)?;
+    let blueprint = Arc::new(Blueprint::create(draft.clone(), number, overlay.now));
+    overlay.put(Key::Blueprint(number), render::encode(&blueprint));
+    if blueprint.kind == Kind::Singular {
+        create_singular(overlay, number)?;
+    }
+    Ok(Outcome::Blueprint(blueprint))
+}
+
+/// The only resource of a singular blueprint, created with it, published (`API.md` 2.3).
+fn create_singular(overlay: &mut Overlay<'_>, blueprint: u32) -> Result<()> {
+    let id = overlay.new_id()?;
+    let meta = Meta::new(overlay.number, overlay.now, Some(overlay.now));
+    overlay.put(Key::Resource { blueprint, id }, meta.encode());
+    overlay.put(Key::Singular(blueprint), encode_id(id));
+    Ok(())
+}
+
+/// Begins the change of a blueprint, or brings it into force at once if it does not depend on what is stored.
+pub(super) fn replace(
+    context: &Context<'_>,
+    overlay: &mut Overlay<'_>,
+    slug: &str,
+    draft: &Draft,
+    force: bool,
+) -> Result<Outcome> {
+    let collection = context.state.collection(slug)?;
+    collection.check_unchanging()?;
+    let current = &collection.blueprint;
+    let revision = revise::revise(context.state, current, draft.clone(), overlay.now)?;
+    if revision.differences.is_empty() {
+        return Ok(Outcome::Blueprint(Arc::clone(current)));
+    }
+    let next = Arc::new(revision.next);
+    // Numbers that the change gives out are used up, even if it does not come into force.
+    let mut bumped = Blueprint::clone(current);
+    (bumped.next_field, bumped.next_variant) = (next.next_field, next.next_variant);
+    let change = BlueprintChange { current: Arc::new(bumped), next, force };
+    if !Demands::new(context.sanitizer, &change).concern_copies() {
+        return Ok(bring_into_force(overlay, &change));
+    }
+    overlay.put(Key::Blueprint(current.number), render::encode(&change.current));
+    overlay.put(Key::BlueprintChange(current.number), change.encode());
+    Ok(Outcome::ChangeBegun(Arc::new(change)))
+}
+
+fn change_of(state: &State, number: u32) -> Result<Arc<BlueprintChange>> {
+    let change = state.numbered(number).and_then(|collection| collection.change.clone());
+    change.ok_or_else(|| Error::internal("a step of a blueprint change that has not begun"))
+}
+
+/// Claims values that become unique, and has the index fill its new columns.
+pub(super) fn backfill(
+    state: &State,
+    overlay: &mut Overlay<'_>,
+    number: u32,
+    resources: &[Backfill],
+) -> Result<Outcome> {
+    let change = change_of(state, number)?;
+    for resource in resources {
+        let id = resource.id;
+        let Some(meta) = overlay.meta(number, id)? else { continue };
+        let newer;
+        let resource = if meta.version == resource.version {
+            resource
+        } else {
+            // It was written since it was read.
+            newer = change.backfill(&*overlay, id, &meta)?;
+            &newer
+        };
+        for claim in &resource.claims {
+            match overlay.get(claim)? {
+                None => overlay.put(claim.clone(), encode_id(id)),
+                Some(holder) => {
+                    let holder = decode_id(&holder)?;
+                    if holder != id {
+                        return Err(change_conflict(conflict_of(2, [holder, id].into_iter())));
+                    }
+                }
+            }
+        }
+        if let Some(index_op) = &resource.index_op {
+            overlay.reindex(number, id, index_op.clone());
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+pub(super) fn finish_change(state: &State, overlay: &mut Overlay<'_>, number: u32) -> Result<Outcome> {
+    let change = change_of(state, number)?;
+    overlay.remove(Key::BlueprintChange(number));
+    Ok(bring_into_force(overlay, &change))
+}
+
+fn bring_into_force(overlay: &mut Overlay<'_>, change: &BlueprintChange) -> Outcome {
+    let mut next = Blueprint::clone(&change.next);
+    next.updated_at = overlay.now.max(change.current.updated_at + 1);
+    if change.retypes() {
+        next.filled = overlay.number;
+    }
+    let next = Arc::new(next);
+    overlay.put(Key::Blueprint(next.number), render::encode(&next));
+    Outcome::Blueprint(next)
+}
+
+pub(super) fn drop_change(state: &State, overlay: &mut Overlay<'_>, number: u32) -> Result<Outcome> {
+    change_of(state, number)?;
+    overlay.remove(Key::BlueprintChange(number));
+    Ok(Outcome::Done)
+}
+
+pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force: bool) -> Result<Outcome> {
+    let collection = state.collection(slug)?;
+    collection.check_unchanging()?;
+    let blueprint = &collection.blueprint;
+    if !force {
+        check_deletable(state, slug)?;
+    }
+    // What was stored under the number is swept afterwards: the number is never used again.
+    overlay.remove(Key::Blueprint(blueprint.number));
+    overlay.remove(Key::Singular(blueprint.number));
+    Ok(Outcome::Done)
+}
+
+fn check_deletable(state: &State, slug: &str) -> Result<()> {
+    let collection = state.collection(slug)?;
+    if collection.snapshot.total() > 0 && collection.blueprint.kind != Kind::Singular {
+        return Err(still_has_resources(slug, &collection.snapshot)?);
+    }
+    let others = state.blueprints.values().filter(|other| other.blueprint.slug != slug);
+    let mut relating = Vec::new();
+    for other in others {
+        let to_come = other.change.iter().flat_map(|change| &change.next.fields);
+        let fields = other.blueprint.fields.iter().chain(to_come);
+        let fields = fields.filter(|field| field.related_blueprint() == Some(slug));
+        relating.extend(fields.map(|field| format!("`{}.{}`", other.blueprint.slug, field.slug)));
+    }
+    if relating.is_empty() {
+        return Ok(());
+    }
+    let text = format!("fields relate to `{slug}`: {}; remove them first, or add `?force=true`", relating.join(", "));
+    Err(Error::new(Code::Conflict, text))
+}

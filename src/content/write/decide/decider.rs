@@ -1,0 +1,119 @@
+//! What the items of one write are decided with. The rules are in the files beside this one.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::content::command::MissingTargets;
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::index_mapping::Columns;
+use crate::content::data::records::Meta;
+use crate::content::data::state::State;
+use crate::content::write::overlay::Overlay;
+use crate::model::blueprint::Blueprint;
+use crate::model::html::Sanitizer;
+use crate::model::id::ResourceId;
+use crate::store::Key;
+
+/// What commands are decided with, beside the overlay that they write to.
+pub(crate) struct Context<'a> {
+    /// The blueprints that relations go to, and the members that `user` fields may name.
+    pub(crate) state: &'a State,
+    /// For values that a changed blueprint would read as another type.
+    pub(crate) sanitizer: &'a Sanitizer,
+}
+
+/// Decides the items of one write.
+pub(super) struct Decider<'a, 'b> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) blueprint: &'a Blueprint,
+    /// The change of the blueprint that is under way.
+    pub(super) change: Option<&'a BlueprintChange>,
+    pub(super) overlay: &'a mut Overlay<'b>,
+    /// What becomes of imported items that relate to resources that do not exist.
+    pub(super) missing_targets: MissingTargets,
+    /// The names of items of this write that wait for a later line.
+    pub(super) waiting: HashSet<String>,
+    /// Ids and keys that items of this write will bring.
+    pub(super) promised: HashMap<String, Promise>,
+}
+
+/// A resource that items of this write will bring.
+pub(super) struct Promise {
+    /// Its id.
+    pub(super) id: ResourceId,
+    /// How many items bring it.
+    pub(super) n_items: usize,
+}
+
+/// A resource before and after an item.
+pub(super) struct Edit {
+    pub(super) id: ResourceId,
+    pub(super) before: Option<Meta>,
+    pub(super) after: Meta,
+    /// The copies that change.
+    pub(super) copies: Vec<WrittenCopy>,
+    /// Keys that go with the item.
+    pub(super) removes: Vec<Key>,
+    /// Keys that come with the item.
+    pub(super) puts: Vec<(Key, Vec<u8>)>,
+    pub(super) missing_targets: MissingTargets,
+    /// Who decides when the resource was last changed.
+    pub(super) updated: UpdatedAt,
+}
+
+/// Who decides when a resource was last changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UpdatedAt {
+    /// The server: each change moves it on.
+    Server,
+    /// The line of an import, also if it names the date of before.
+    Given,
+}
+
+/// A copy that an item writes.
+pub(super) struct WrittenCopy {
+    pub(super) variant: u16,
+    /// The `attributes` object as JSON text.
+    pub(super) attributes: String,
+    pub(super) columns: Columns,
+}
+
+/// Whether a write asks for the required fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Requires {
+    /// They must hold values.
+    Values,
+    /// They may be empty, as in an import.
+    Nothing,
+}
+
+/// Whether the relations of an item name resources that exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Relations {
+    /// All of them do.
+    Resolved,
+    /// Some name a resource that a later line of the import may bring.
+    Unresolved,
+}
+
+impl<'a, 'b> Decider<'a, 'b> {
+    pub(super) fn new(
+        context: &'a Context<'a>,
+        blueprint: &'a Blueprint,
+        overlay: &'a mut Overlay<'b>,
+        missing_targets: MissingTargets,
+    ) -> Self {
+        let collection = context.state.blueprints.get(&blueprint.slug);
+        let change = collection.and_then(|collection| collection.change.as_deref());
+        let (waiting, promised) = (HashSet::new(), HashMap::new());
+        Decider { context, blueprint, change, overlay, missing_targets, waiting, promised }
+    }
+}
+
+impl Edit {
+    /// An edit that so far changes nothing but what `after` says.
+    pub(super) fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
+        let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
+        let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAt::Server);
+        Edit { id, before, after, copies, removes, puts, missing_targets, updated }
+    }
+}

@@ -1,0 +1,151 @@
+//! Writes while the blueprint is being changed: what the changed blueprint would refuse is refused, and what it needs of
+//! a copy is written with it.
+
+use serde_json::Value;
+
+use super::decider::{Decider, Edit, Requires};
+use super::unique::ValueChange;
+use crate::content::command::CopyDraft;
+use crate::content::compatibility::demands::Demands;
+use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::claims::ClaimedField;
+use crate::content::data::index_mapping::{Columns, IndexMapping};
+use crate::content::data::lookup::Lookup;
+use crate::content::data::refusals::variant_leaving;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Error, FieldErrors, Result};
+use crate::model::id::ResourceId;
+use crate::model::time::parse_instant;
+use crate::model::value;
+use crate::projection;
+
+impl Decider<'_, '_> {
+    /// The errors that a written copy would have under the changed blueprint. Its values that become unique are claimed.
+    pub(super) fn check_change(
+        &self,
+        edit: &mut Edit,
+        draft: &CopyDraft,
+        current: Option<&[Value]>,
+        values: &[Value],
+        requires: Requires,
+    ) -> Result<FieldErrors> {
+        let Some(change) = self.change else { return Ok(FieldErrors::new()) };
+        let next = &*change.next;
+        let mut errors = FieldErrors::new();
+        if !next.variant_numbers().contains(&draft.variant) {
+            return Err(variant_leaving(self.blueprint, draft.variant));
+        }
+        for written in &draft.values {
+            let slug = &self.blueprint.fields[written.position].slug;
+            if next.field(slug).is_none() {
+                errors.push((slug.clone(), vec!["the field is being removed".to_owned()]));
+            }
+        }
+        let demands = Demands::new(self.context.sanitizer, change);
+        let written = only_written(draft, values.len());
+        errors.extend(demands.refused(self.context.state, &*self.overlay, &written)?);
+        if requires == Requires::Values {
+            errors.extend(value::required_faults(next, &values_under(self.blueprint, next, values)));
+        }
+        for field in change.becoming_unique() {
+            let Some(value) = ValueChange::of(current, values, field.position) else { continue };
+            if let Some(holder) = self.claim(edit, change, draft.variant, field, value)? {
+                let text = format!("becomes unique: the resource `{holder}` holds this value already");
+                errors.push((self.blueprint.fields[field.position].slug.clone(), vec![text]));
+            }
+        }
+        Ok(errors)
+    }
+
+    /// The index columns that only the changed blueprint has.
+    pub(super) fn retyped_columns(&self, values: &[Value]) -> Columns {
+        let next = self.change.map(|change| &*change.next);
+        IndexMapping { blueprint: self.blueprint, next }.retyped_columns(values)
+    }
+
+    /// Releases the claim of the old value and makes that of the new one. Returns the other resource that holds the new
+    /// value, if one does.
+    fn claim(
+        &self,
+        edit: &mut Edit,
+        change: &BlueprintChange,
+        variant: u16,
+        field: ClaimedField,
+        value: ValueChange,
+    ) -> Result<Option<ResourceId>> {
+        let key = |text: String| field.key(self.blueprint.number, variant, text);
+        if let Some(new) = &value.new {
+            let holder = match self.holder(&key(new.clone()))? {
+                Some(holder) => Some(holder),
+                None => self.unclaimed_holder(change, variant, field.position, new, edit.id)?,
+            };
+            if let Some(holder) = holder.filter(|holder| *holder != edit.id) {
+                return Ok(Some(holder));
+            }
+        }
+        self.move_claim(edit, value.old.map(key), value.new.map(key))?;
+        Ok(None)
+    }
+
+    /// Another resource that holds a value which is not claimed yet. The index knows what was stored before this group of
+    /// transactions; what the group itself wrote has claims.
+    fn unclaimed_holder(
+        &self,
+        change: &BlueprintChange,
+        variant: u16,
+        position: usize,
+        text: &str,
+        own: ResourceId,
+    ) -> Result<Option<ResourceId>> {
+        let field = &change.current.fields[position];
+        let Some(column) = projection::column(&change.current, &field.slug) else { return Ok(None) };
+        let Some(equals) = equals(column.kind, text) else { return Ok(None) };
+        let filter = bindery_index::Filter::Column(column.id, equals);
+        let snapshot = &self.context.state.collection(&change.current.slug)?.snapshot;
+        let mut failure = None;
+        let mut holds = |id: ResourceId| match self.overlay.holds(self.blueprint, id, variant, position, text) {
+            Ok(holds) => holds,
+            // Ends the search; the error is returned below.
+            Err(error) => failure.replace(error).is_none(),
+        };
+        let holder = snapshot.find_once(variant, &filter, |id| {
+            let id = ResourceId::from_u128(id);
+            id != own && holds(id)
+        });
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(holder.map_err(Error::internal)?.map(ResourceId::from_u128)),
+        }
+    }
+}
+
+/// The values that a draft names, the others null: what a copy held before is checked by the change itself.
+fn only_written(draft: &CopyDraft, n_fields: usize) -> Vec<Value> {
+    let mut written = vec![Value::Null; n_fields];
+    for value in &draft.values {
+        written[value.position] = value.value.clone();
+    }
+    written
+}
+
+/// The predicate that finds values that are equal as unique fields compare them; `None` if no value of that kind can be.
+fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predicate> {
+    use bindery_index::{Bound, Kind, Predicate, Range};
+    match kind {
+        Kind::Number => {
+            let number: f64 = text.parse().ok()?;
+            Some(Predicate::Number(Range { from: Some(Bound::Included(number)), to: Some(Bound::Included(number)) }))
+        }
+        Kind::Instant => {
+            let at = parse_instant(text)?.micros;
+            Some(Predicate::Instant(Range { from: Some(Bound::Included(at)), to: Some(Bound::Included(at)) }))
+        }
+        _ => Some(Predicate::Equals(text.to_owned())),
+    }
+}
+
+/// The values of a copy in the order of the changed blueprint's fields; new fields are null.
+fn values_under(current: &Blueprint, next: &Blueprint, values: &[Value]) -> Vec<Value> {
+    let position = |slug: &str| current.fields.iter().position(|field| field.slug == slug);
+    next.fields.iter().map(|field| position(&field.slug).map_or(Value::Null, |position| values[position].clone())).collect()
+}

@@ -1,0 +1,260 @@
+//! Imported items: found by key or id, and, where they relate to each other, decided together.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::decider::{Decider, Edit, Promise, Relations, Requires, UpdatedAt};
+use crate::content::command::{ImportItem, Item, ItemOutcome, MissingTargets};
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Meta, decode_id, encode_id};
+use crate::content::prepare::import_order::{given_names, targets_of};
+use crate::content::write::overlay::Savepoint;
+use crate::model::blueprint::Kind;
+use crate::model::error::{Error, FieldErrors, Result};
+use crate::model::id::ResourceId;
+use crate::store::Key;
+
+/// The positions of the items that relate to a name.
+type Users = HashMap<String, Vec<usize>>;
+
+impl Decider<'_, '_> {
+    /// Decides items that may relate to each other, forwards and in cycles.
+    ///
+    /// An item may fail only because it relates to another one that fails. So whenever some items pass, those that failed
+    /// are tried again: every error that is reported holds against what was written in the end.
+    pub(super) fn decide_together(&mut self, items: &[Item]) -> Vec<ItemOutcome> {
+        let mut users = Users::new();
+        for (position, item) in items.iter().enumerate() {
+            let Item::Import(item) = item else { continue };
+            for target in targets_of(self.blueprint, item) {
+                users.entry(target.to_owned()).or_default().push(position);
+            }
+        }
+        let mut outcomes = BTreeMap::new();
+        let mut open: Vec<usize> = (0..items.len()).collect();
+        loop {
+            let mut failed = self.try_together(items, &open, &users, &mut outcomes);
+            if failed.len() == open.len() {
+                // An item may be in the way of another one that it relates to.
+                let passed = self.try_without_promises(items, &open);
+                failed.retain(|position, _| !passed.contains_key(position));
+                outcomes.extend(passed);
+            }
+            if failed.is_empty() || failed.len() == open.len() {
+                outcomes.extend(failed.into_iter().map(|(position, error)| (position, ItemOutcome::Failed(error))));
+                return outcomes.into_values().collect();
+            }
+            open.retain(|position| failed.contains_key(position));
+        }
+    }
+
+    /// Decides the open items in order, with nothing promised. Returns those that pass.
+    fn try_without_promises(&mut self, items: &[Item], open: &[usize]) -> BTreeMap<usize, ItemOutcome> {
+        self.promised.clear();
+        let decided = open.iter().map(|position| (*position, self.decide_imported(&items[*position])));
+        decided.filter(|(_, outcome)| !matches!(outcome, ItemOutcome::Failed(_))).collect()
+    }
+
+    /// Decides the open items in order, with each promised to all the others. Adds those that pass to the outcomes and
+    /// returns the others, which left no trace.
+    fn try_together(
+        &mut self,
+        items: &[Item],
+        open: &[usize],
+        users: &Users,
+        outcomes: &mut BTreeMap<usize, ItemOutcome>,
+    ) -> HashMap<usize, Error> {
+        let before = self.overlay.savepoint();
+        let mut failed = HashMap::new();
+        loop {
+            self.promised.clear();
+            let hopeful: Vec<usize> = open.iter().copied().filter(|position| !failed.contains_key(position)).collect();
+            let promises: HashMap<usize, ResourceId> =
+                hopeful.iter().filter_map(|position| Some((*position, self.promise(&items[*position])?))).collect();
+            let (mut passed, mut refused) = (Vec::with_capacity(hopeful.len()), Vec::new());
+            for position in hopeful {
+                match self.decide_imported(&items[position]) {
+                    ItemOutcome::Failed(error) => refused.push((position, error)),
+                    outcome => passed.push((position, outcome)),
+                }
+            }
+            let broke_a_promise = refused.iter().any(|(position, _)| promises.contains_key(position));
+            if !broke_a_promise {
+                failed.extend(refused);
+                outcomes.extend(passed);
+                return failed;
+            }
+            self.overlay.roll_back_to(&before);
+            // The others may have failed only because of an item that is invalid on its own: they get another round.
+            let invalid_alone: Vec<(usize, Error)> = refused
+                .iter()
+                .filter_map(|(position, _)| Some((*position, self.error_alone(&items[*position], &before)?)))
+                .collect();
+            let mut gone = Vec::new();
+            for (position, error) in if invalid_alone.is_empty() { refused } else { invalid_alone } {
+                gone.extend(self.withdraw(&items[position], promises.get(&position)));
+                failed.insert(position, error);
+            }
+            self.fail_users(items, users, &promises, gone, &mut failed);
+        }
+    }
+
+    /// The error of an item if it were the only one. Leaves no trace.
+    fn error_alone(&mut self, item: &Item, before: &Savepoint) -> Option<Error> {
+        let outcome = self.decide_imported(item);
+        self.overlay.roll_back_to(before);
+        match outcome {
+            ItemOutcome::Failed(error) => Some(error),
+            ItemOutcome::Written(_) | ItemOutcome::Waiting => None,
+        }
+    }
+
+    /// Fails the items that relate to names that no item brings any more, and those that relate to them in turn.
+    fn fail_users(
+        &mut self,
+        items: &[Item],
+        users: &Users,
+        promises: &HashMap<usize, ResourceId>,
+        mut gone: Vec<String>,
+        failed: &mut HashMap<usize, Error>,
+    ) {
+        let before = self.overlay.savepoint();
+        while let Some(name) = gone.pop() {
+            for position in users.get(&name).into_iter().flatten() {
+                if failed.contains_key(position) || !promises.contains_key(position) {
+                    continue;
+                }
+                if let Some(error) = self.error_alone(&items[*position], &before) {
+                    failed.insert(*position, error);
+                    gone.extend(self.withdraw(&items[*position], promises.get(position)));
+                }
+            }
+        }
+    }
+
+    fn decide_imported(&mut self, item: &Item) -> ItemOutcome {
+        match item {
+            Item::Import(item) => self.import(item),
+            Item::Refused(error) => ItemOutcome::Failed(error.clone()),
+            _ => ItemOutcome::Failed(Error::internal("an import with an item of another kind")),
+        }
+    }
+
+    /// Gives an id to the resource that an item brings, so that others may relate to it.
+    fn promise(&mut self, item: &Item) -> Option<ResourceId> {
+        let Item::Import(item) = item else { return None };
+        let known = item.key.as_ref().and_then(|key| self.promised.get(key)).map(|promise| promise.id);
+        let found = self.find_imported(item).ok()?.map(|(id, _)| id);
+        let id = match found.or(known).or(item.id) {
+            Some(id) => id,
+            None => self.overlay.new_id().ok()?,
+        };
+        for name in names_of(item, id) {
+            self.promised.entry(name).or_insert(Promise { id, n_items: 0 }).n_items += 1;
+        }
+        Some(id)
+    }
+
+    /// Takes back the promise of an item that failed. Returns the names that no other item brings.
+    fn withdraw(&mut self, item: &Item, id: Option<&ResourceId>) -> Vec<String> {
+        let (Item::Import(item), Some(id)) = (item, id) else { return Vec::new() };
+        let mut gone = Vec::new();
+        for name in names_of(item, *id) {
+            let Some(promise) = self.promised.get_mut(&name) else { continue };
+            promise.n_items -= 1;
+            if promise.n_items == 0 {
+                self.promised.remove(&name);
+                gone.push(name);
+            }
+        }
+        gone
+    }
+
+    /// The existing resource that an item's key or id names; for a singular blueprint its only one.
+    fn find_imported(&self, item: &ImportItem) -> Result<Option<(ResourceId, Meta)>> {
+        let blueprint = self.blueprint.number;
+        let mut named = item.id;
+        if let Some(key) = &item.key
+            && let Some(bytes) = self.overlay.get(&Key::ImportKey { blueprint, key: key.as_str().into() })?
+        {
+            named = Some(decode_id(&bytes)?);
+        }
+        if self.blueprint.kind == Kind::Singular {
+            named = Some(self.singular_id()?);
+        }
+        let Some(id) = named else { return Ok(None) };
+        Ok(self.overlay.meta(blueprint, id)?.map(|meta| (id, meta)))
+    }
+
+    fn singular_id(&self) -> Result<ResourceId> {
+        let bytes = self.overlay.get(&Key::Singular(self.blueprint.number))?;
+        decode_id(&bytes.ok_or_else(|| Error::internal("a singular blueprint without its resource"))?)
+    }
+
+    pub(super) fn import(&mut self, item: &ImportItem) -> ItemOutcome {
+        let names = given_names(self.blueprint, item);
+        let may_wait = self.missing_targets == MissingTargets::Wait;
+        // The later of two lines about a resource wins, so it must not be applied before the earlier one.
+        if may_wait && names.iter().any(|name| self.waiting.contains(name)) {
+            self.waiting.extend(names);
+            return ItemOutcome::Waiting;
+        }
+        match self.edit_for_import(item) {
+            Ok((_, Relations::Unresolved)) if may_wait => {
+                self.waiting.extend(names);
+                ItemOutcome::Waiting
+            }
+            Ok((edit, _)) => ItemOutcome::Written(self.apply_edit(edit)),
+            Err(error) => ItemOutcome::Failed(error),
+        }
+    }
+
+    fn edit_for_import(&mut self, item: &ImportItem) -> Result<(Edit, Relations)> {
+        let blueprint = self.blueprint.number;
+        let (id, before) = match self.find_imported(item)? {
+            Some((id, meta)) => (id, Some(meta)),
+            None => (self.id_for_import(item)?, None),
+        };
+        let (number, now) = (self.overlay.number, self.overlay.now);
+        let mut after = before.clone().unwrap_or_else(|| Meta::new(number, now, None));
+        after.published = item.published.apply(after.published, now);
+        after.created = item.created.unwrap_or(after.created);
+        after.updated = item.updated.unwrap_or(after.updated);
+        let mut edit = Edit::new(id, before, after);
+        edit.missing_targets = self.missing_targets;
+        if item.updated.is_some() {
+            edit.updated = UpdatedAt::Given;
+        }
+        if let Some(key) = &item.key {
+            edit.set_import_key(blueprint, key);
+        }
+        let relations = self.write_copies(&mut edit, &item.copies, FieldErrors::new(), Requires::Nothing)?;
+        Ok((edit, relations))
+    }
+
+    fn id_for_import(&mut self, item: &ImportItem) -> Result<ResourceId> {
+        if let Some(id) = item.id {
+            return Ok(id);
+        }
+        if let Some(promise) = item.key.as_ref().and_then(|key| self.promised.get(key)) {
+            return Ok(promise.id);
+        }
+        self.overlay.new_id()
+    }
+}
+
+impl Edit {
+    fn set_import_key(&mut self, blueprint: u32, key: &str) {
+        if self.after.key.as_deref() == Some(key) {
+            return;
+        }
+        if let Some(old) = self.after.key.replace(key.to_owned()) {
+            self.removes.push(Key::ImportKey { blueprint, key: old.into() });
+        }
+        self.puts.push((Key::ImportKey { blueprint, key: key.into() }, encode_id(self.id)));
+    }
+}
+
+/// The names by which relations may refer to the resource of an item.
+fn names_of(item: &ImportItem, id: ResourceId) -> impl Iterator<Item = String> {
+    std::iter::once(id.to_string()).chain(item.key.clone())
+}

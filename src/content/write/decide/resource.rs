@@ -1,0 +1,193 @@
+//! Creating, changing and deleting one resource: existence, versions, merged copies, and what the write leaves.
+
+use serde_json::Value;
+
+use super::decider::{Decider, Edit, Relations, Requires, UpdatedAt, WrittenCopy};
+use crate::content::command::{CopyDraft, Effect, Extent, Update, Written};
+use crate::content::data::index_mapping::Columns;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
+use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, refused_by_change};
+use crate::content::data::version::IfMatch;
+use crate::model::blueprint::Kind;
+use crate::model::error::{Error, FieldErrors, Result, merged};
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+use crate::model::value;
+use crate::projection;
+use crate::store::Key;
+
+impl Decider<'_, '_> {
+    pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<Written> {
+        let after = Meta::new(self.overlay.number, self.overlay.now, published);
+        let id = self.overlay.new_id()?;
+        let mut edit = Edit::new(id, None, after);
+        self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), Requires::Values)?;
+        Ok(self.apply_edit(edit))
+    }
+
+    pub(super) fn update(&mut self, update: &Update) -> Result<Written> {
+        let before = self.load(update.id)?;
+        update.if_match.check(before.resource_version(self.blueprint))?;
+        if let Some(refusal) = &update.refusal {
+            return Err(refusal.clone());
+        }
+        let mut after = before.clone();
+        after.published = update.published.apply(before.published, self.overlay.now);
+        let changes_state = after.published.is_some() != before.published.is_some();
+        let mut edit = Edit::new(update.id, Some(before), after);
+        self.write_copies(&mut edit, update.copy.as_slice(), update.errors.clone(), Requires::Values)?;
+        if changes_state && !update.may_publish {
+            return Err(needs_publish());
+        }
+        Ok(self.apply_edit(edit))
+    }
+
+    pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<Written> {
+        let meta = self.load(id)?;
+        if_match.check(meta.resource_version(self.blueprint))?;
+        if self.blueprint.kind == Kind::Singular {
+            return Err(not_deletable(self.blueprint));
+        }
+        for claim in self.claims_of(id, &meta)? {
+            self.overlay.remove(claim);
+        }
+        let blueprint = self.blueprint.number;
+        if let Some(key) = &meta.key {
+            self.overlay.remove(Key::ImportKey { blueprint, key: key.as_str().into() });
+        }
+        for version in &meta.copies {
+            self.overlay.supersede(blueprint, id, *version);
+        }
+        self.overlay.remove(Key::Resource { blueprint, id });
+        Ok(Written { id, effect: Effect::Deleted, meta })
+    }
+
+    fn load(&self, id: ResourceId) -> Result<Meta> {
+        self.overlay.meta(self.blueprint.number, id)?.ok_or_else(|| no_resource(self.blueprint, &id.to_string()))
+    }
+
+    /// Merges what is written into the copies, and checks what depends on the state. All errors are reported together.
+    pub(super) fn write_copies(
+        &mut self,
+        edit: &mut Edit,
+        copies: &[CopyDraft],
+        mut errors: FieldErrors,
+        requires: Requires,
+    ) -> Result<Relations> {
+        let mut relations = Relations::Resolved;
+        let mut refused = FieldErrors::new();
+        for draft in copies {
+            let variant = draft.variant;
+            let current = match &edit.before {
+                Some(meta) => self.overlay.values_of(self.blueprint, edit.id, meta, variant)?,
+                None => None,
+            };
+            let (mut values, mut columns) = self.merge(current.as_deref(), draft);
+            let mut copy_errors = draft.errors.clone();
+            if requires == Requires::Values {
+                self.check_required(&values, &mut copy_errors);
+            }
+            if self.check_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)? == Relations::Unresolved {
+                relations = Relations::Unresolved;
+            }
+            self.check_unique(edit, variant, current.as_deref(), &values, &mut copy_errors)?;
+            errors.extend(copy_errors);
+            if relations == Relations::Resolved {
+                refused.extend(self.check_change(edit, draft, current.as_deref(), &values, requires)?);
+            }
+            let is_change = match &current {
+                Some(current) => *current != values,
+                // A copy that was never written holds nulls.
+                None => values.iter().any(|value| !value.is_null()),
+            };
+            if is_change {
+                let attributes = render_attributes(self.blueprint, &values);
+                columns.extend(self.retyped_columns(&values));
+                edit.copies.push(WrittenCopy { variant, attributes, columns });
+            }
+        }
+        if !errors.is_empty() {
+            return Err(Error::validation(merged(self.blueprint, errors)));
+        }
+        if !refused.is_empty() {
+            return Err(refused_by_change(self.blueprint, merged(self.blueprint, refused)));
+        }
+        Ok(relations)
+    }
+
+    /// The values of the copy that results, in the blueprint's order, and its index columns.
+    fn merge(&self, current: Option<&[Value]>, draft: &CopyDraft) -> (Vec<Value>, Columns) {
+        let kept = current.filter(|_| draft.extent == Extent::Partial);
+        let mut values = kept.map_or_else(|| vec![Value::Null; self.blueprint.fields.len()], <[Value]>::to_vec);
+        let mut columns = draft.columns.clone();
+        if kept.is_some() {
+            let is_written = |position: usize| draft.values.iter().any(|written| written.position == position);
+            let unwritten = values.iter().enumerate().filter(|(position, _)| !is_written(*position));
+            columns.extend(projection::project(self.blueprint, unwritten));
+        }
+        for written in &draft.values {
+            values[written.position] = written.value.clone();
+        }
+        (values, columns)
+    }
+
+    fn check_required(&self, values: &[Value], errors: &mut FieldErrors) {
+        let missing = value::required_faults(self.blueprint, values);
+        let is_new = |slug: &str| errors.iter().all(|(other, _)| other != slug);
+        let new: FieldErrors = missing.into_iter().filter(|(slug, _)| is_new(slug)).collect();
+        errors.extend(new);
+    }
+
+    /// Writes an edit to the overlay. An edit that changes nothing leaves no trace.
+    pub(super) fn apply_edit(&mut self, edit: Edit) -> Written {
+        if !edit.is_change() {
+            return Written { id: edit.id, effect: Effect::Updated, meta: edit.after };
+        }
+        let Edit { id, before, mut after, copies, removes, puts, missing_targets: _, updated } = edit;
+        let blueprint = self.blueprint.number;
+        let number = self.overlay.number;
+        after.version = number;
+        if let Some(before) = &before
+            && after.updated == before.updated
+            && updated == UpdatedAt::Server
+        {
+            after.updated = self.overlay.now.max(before.updated + 1);
+        }
+        for key in removes {
+            self.overlay.remove(key);
+        }
+        // Copies of variants that the blueprint no longer has go with the first write after the variant's removal.
+        let known = self.blueprint.variant_numbers();
+        for version in after.copies.extract_if(.., |version| !known.contains(&version.variant)) {
+            self.overlay.supersede(blueprint, id, version);
+        }
+        for (key, value) in puts {
+            self.overlay.put(key, value);
+        }
+        for WrittenCopy { variant, attributes, columns } in copies {
+            let version = CopyVersion { variant, number };
+            if let Some(old) = after.set_copy(version) {
+                self.overlay.supersede(blueprint, id, old);
+            }
+            let record = Copy { revision: self.blueprint.revision, attributes };
+            self.overlay.put(version.key(blueprint, id), record.encode());
+            self.overlay.prepare(id, variant, columns);
+        }
+        self.overlay.put(Key::Resource { blueprint, id }, after.encode());
+        let effect = if before.is_some() { Effect::Updated } else { Effect::Created };
+        Written { id, effect, meta: after }
+    }
+}
+
+impl Edit {
+    fn is_change(&self) -> bool {
+        let Some(before) = &self.before else { return true };
+        let after = &self.after;
+        !self.copies.is_empty()
+            || before.published != after.published
+            || before.key != after.key
+            || before.created != after.created
+            || before.updated != after.updated
+    }
+}

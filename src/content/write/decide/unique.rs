@@ -1,0 +1,91 @@
+//! Unique fields: each value is claimed by a key of the store that names its holder, per variant.
+
+use serde_json::Value;
+
+use super::decider::{Decider, Edit};
+use crate::content::data::claims::ClaimedField;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Meta, decode_id, encode_id};
+use crate::model::error::{FieldErrors, Result};
+use crate::model::id::ResourceId;
+use crate::model::value::unique_text;
+use crate::store::Key;
+
+/// A value of a claimed field before and after an item. Null and `""` are no values here.
+pub(super) struct ValueChange {
+    pub(super) old: Option<String>,
+    pub(super) new: Option<String>,
+}
+
+impl ValueChange {
+    /// How an item changes the value at a position; none if it stays the same.
+    pub(super) fn of(current: Option<&[Value]>, values: &[Value], position: usize) -> Option<ValueChange> {
+        let old = current.and_then(|values| unique_text(&values[position]));
+        let new = unique_text(&values[position]);
+        (old != new).then_some(ValueChange { old, new })
+    }
+}
+
+impl Decider<'_, '_> {
+    /// Claims the unique values of a copy that is written, and releases those that it held before.
+    pub(super) fn check_unique(
+        &self,
+        edit: &mut Edit,
+        variant: u16,
+        current: Option<&[Value]>,
+        values: &[Value],
+        errors: &mut FieldErrors,
+    ) -> Result<()> {
+        for field in ClaimedField::of(self.blueprint) {
+            let Some(ValueChange { old, new }) = ValueChange::of(current, values, field.position) else { continue };
+            let key = |text: String| field.key(self.blueprint.number, variant, text);
+            if let Some(text) = &new
+                && let Some(holder) = self.holder(&key(text.clone()))?
+                && holder != edit.id
+            {
+                let text = format!("must be unique: the resource `{holder}` holds this value already");
+                errors.push((self.blueprint.fields[field.position].slug.clone(), vec![text]));
+                continue;
+            }
+            self.move_claim(edit, old.map(key), new.map(key))?;
+        }
+        Ok(())
+    }
+
+    /// Releases the claim of an old value, if it is this resource's, and makes that of a new one, which is free.
+    pub(super) fn move_claim(&self, edit: &mut Edit, old: Option<Key>, new: Option<Key>) -> Result<()> {
+        if let Some(old) = old
+            && self.holder(&old)? == Some(edit.id)
+        {
+            edit.removes.push(old);
+        }
+        edit.puts.extend(new.map(|new| (new, encode_id(edit.id))));
+        Ok(())
+    }
+
+    /// The claims that a resource holds, also under fields that are becoming unique.
+    pub(super) fn claims_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
+        let mut claims = Vec::new();
+        let mut fields = ClaimedField::of(self.blueprint);
+        fields.extend(self.change.iter().flat_map(|change| change.becoming_unique()));
+        if fields.is_empty() {
+            return Ok(claims);
+        }
+        for version in &meta.copies {
+            let values = self.overlay.values(self.blueprint, id, *version)?;
+            for claim in
+                fields.iter().filter_map(|field| field.claim(self.blueprint.number, version.variant, &values))
+            {
+                if self.holder(&claim)? == Some(id) {
+                    claims.push(claim);
+                }
+            }
+        }
+        Ok(claims)
+    }
+
+    /// The resource that a claim names. While a field is becoming unique, stored values may not be claimed yet.
+    pub(super) fn holder(&self, claim: &Key) -> Result<Option<ResourceId>> {
+        self.overlay.get(claim)?.map(|holder| decode_id(&holder)).transpose()
+    }
+}

@@ -1,0 +1,214 @@
+//! What commands are decided against: the store, under the writes of the transactions of the group that are not
+//! applied yet.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::content::apply::{Prepared, PreparedColumns};
+use crate::content::data::index_mapping::Columns;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{CopyVersion, Meta, encode_id};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+use crate::store::{Counter, Key, Store, StoreWrite, WriteOp};
+
+/// A group of commands that are decided one after another and made durable together.
+pub(crate) struct Overlay<'a> {
+    store: &'a Store,
+    /// The values that the group has written, by key; `None` is removed.
+    values: HashMap<Key, Option<Vec<u8>>>,
+    /// The writes of the transaction that is being decided, in order.
+    writes: Vec<StoreWrite>,
+    /// What `values` held before each of `writes`.
+    undo: Vec<Undo>,
+    /// Stored versions that later snapshots do not need.
+    superseded: Vec<Key>,
+    prepared: Prepared,
+    /// The number of the log record that the transaction begins with.
+    pub(crate) number: u64,
+    /// The time of the group; never earlier than that of a transaction before it.
+    pub(crate) now: Millis,
+    last_id: Option<ResourceId>,
+}
+
+/// What the group had written under a key before.
+enum Undo {
+    Nothing,
+    Value(Option<Vec<u8>>),
+}
+
+/// A point of a transaction that can be returned to.
+pub(crate) struct Savepoint {
+    writes: usize,
+    superseded: usize,
+    prepared: usize,
+}
+
+/// A decided transaction.
+pub(crate) struct Decided {
+    /// What it writes. Superseded versions are deleted at its end.
+    pub(crate) writes: Vec<StoreWrite>,
+    /// What was computed from these writes already.
+    pub(crate) prepared: Prepared,
+}
+
+impl<'a> Overlay<'a> {
+    /// A group whose first transaction begins at log record `number`, after the id `last_id` was given.
+    pub(crate) fn new(store: &'a Store, number: u64, now: Millis, last_id: Option<ResourceId>) -> Self {
+        Overlay {
+            store,
+            values: HashMap::new(),
+            writes: Vec::new(),
+            undo: Vec::new(),
+            superseded: Vec::new(),
+            prepared: Prepared::default(),
+            number,
+            now,
+            last_id,
+        }
+    }
+
+    /// The current version of a variant's copy, if it was ever written.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn values_of(
+        &self,
+        blueprint: &Blueprint,
+        id: ResourceId,
+        meta: &Meta,
+        variant: u16,
+    ) -> Result<Option<Vec<Value>>> {
+        meta.copy(variant).map(|version| self.values(blueprint, id, version)).transpose()
+    }
+
+    /// Sets a key.
+    pub(crate) fn put(&mut self, key: Key, value: Vec<u8>) {
+        self.remember(&key, Some(value.clone()));
+        self.writes.push(StoreWrite::put(key, value));
+    }
+
+    /// Removes a key.
+    pub(crate) fn remove(&mut self, key: Key) {
+        self.remember(&key, None);
+        self.writes.push(StoreWrite::delete(key));
+    }
+
+    /// Has the index read a resource again once the transaction is applied. `index_op` is the operation for that.
+    pub(crate) fn reindex(&mut self, blueprint: u32, id: ResourceId, index_op: bindery_index::IndexOp) {
+        let key = Key::Resource { blueprint, id };
+        let value = self.values.get(&key).cloned();
+        self.undo.push(value.map_or(Undo::Nothing, Undo::Value));
+        self.writes.push(StoreWrite::reindex(key));
+        self.prepared.backfills.insert(id, index_op);
+    }
+
+    fn remember(&mut self, key: &Key, value: Option<Vec<u8>>) {
+        let before = self.values.insert(key.clone(), value);
+        self.undo.push(before.map_or(Undo::Nothing, Undo::Value));
+    }
+
+    /// Notes a stored version that no snapshot needs from this transaction on.
+    pub(crate) fn supersede(&mut self, blueprint: u32, id: ResourceId, version: CopyVersion) {
+        self.superseded.push(version.key(blueprint, id));
+    }
+
+    /// Notes the index columns of a copy that this transaction writes.
+    pub(crate) fn prepare(&mut self, id: ResourceId, variant: u16, columns: Columns) {
+        self.prepared.copies.push(PreparedColumns { id, variant, columns });
+    }
+
+    /// A new id, greater than every one before it.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the system's generator fails.
+    pub(crate) fn new_id(&mut self) -> Result<ResourceId> {
+        let mut random = [0; 10];
+        getrandom::fill(&mut random).map_err(Error::internal)?;
+        let id = ResourceId::next(self.last_id, self.now, random);
+        self.last_id = Some(id);
+        Ok(id)
+    }
+
+    /// Takes the next number of a counter. Counters begin at 1, and no number is used twice.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn next_of(&mut self, counter: Counter) -> Result<u64> {
+        let key = Key::Counter(counter);
+        let last = match self.get(&key)? {
+            Some(bytes) => {
+                u64::from_le_bytes(bytes.try_into().map_err(|_| Error::internal("a counter of the wrong length"))?)
+            }
+            None => 0,
+        };
+        self.put(key, (last + 1).to_le_bytes().to_vec());
+        Ok(last + 1)
+    }
+
+    /// Where the transaction stands.
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        let (writes, superseded) = (self.writes.len(), self.superseded.len());
+        Savepoint { writes, superseded, prepared: self.prepared.copies.len() }
+    }
+
+    /// Takes back what the transaction wrote since then. (Ids that it was given are not given again.)
+    pub(crate) fn roll_back_to(&mut self, savepoint: &Savepoint) {
+        let writes = self.writes.drain(savepoint.writes..);
+        for (write, before) in writes.zip(self.undo.drain(savepoint.writes..)).rev() {
+            match before {
+                Undo::Value(value) => self.values.insert(write.key, value),
+                Undo::Nothing => self.values.remove(&write.key),
+            };
+        }
+        self.superseded.truncate(savepoint.superseded);
+        self.prepared.copies.truncate(savepoint.prepared);
+    }
+
+    /// Takes back everything that the transaction wrote.
+    pub(crate) fn roll_back(&mut self) {
+        self.roll_back_to(&Savepoint { writes: 0, superseded: 0, prepared: 0 });
+        self.prepared = Prepared::default();
+    }
+
+    /// Ends the transaction; none if it wrote nothing. The id and the time that were given last are part of it, so that
+    /// neither ever goes back. The next transaction begins at [`Overlay::number`], which the caller moves on.
+    pub(crate) fn finish(&mut self) -> Option<Decided> {
+        let superseded = std::mem::take(&mut self.superseded);
+        let prepared = std::mem::take(&mut self.prepared);
+        if self.writes.is_empty() {
+            return None;
+        }
+        if let Some(id) = self.last_id {
+            self.put(Key::Counter(Counter::Resource), encode_id(id));
+        }
+        self.put(Key::Counter(Counter::Time), self.now.to_le_bytes().to_vec());
+        self.undo.clear();
+        let mut writes = last_of_each(std::mem::take(&mut self.writes));
+        writes.extend(superseded.into_iter().map(StoreWrite::delete));
+        Some(Decided { writes, prepared })
+    }
+}
+
+impl Lookup for Overlay<'_> {
+    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        match self.values.get(key) {
+            Some(value) => Ok(value.clone()),
+            None => self.store.get(key).map_err(Error::internal),
+        }
+    }
+}
+
+/// The last write of each key, in order: a reader of the store sees each value as it was or as it will be, never as it
+/// was for a moment within the transaction.
+fn last_of_each(writes: Vec<StoreWrite>) -> Vec<StoreWrite> {
+    let mut seen = HashSet::with_capacity(writes.len());
+    let is_value = |write: &StoreWrite| write.op != WriteOp::Reindex;
+    let mut is_last: Vec<bool> =
+        writes.iter().rev().map(|write| !is_value(write) || seen.insert(&write.key)).collect();
+    is_last.reverse();
+    writes.into_iter().zip(is_last).filter_map(|(write, is_last)| is_last.then_some(write)).collect()
+}

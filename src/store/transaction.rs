@@ -1,0 +1,177 @@
+//! A transaction as it stands in the log: the writes that take effect together, in one record or in several.
+//!
+//! ```text
+//! record  format version (1)  flags (1)  writer (8)  a piece of the list of writes (see `write.rs`)
+//! flags   1  the first record of its transaction
+//!         2  the last one, the commit mark: without it the transaction does not exist
+//! ```
+//!
+//! A record holds at most [`PIECE_BYTES`] of the list, so that no reader needs to hold or send more at once. The records
+//! of one transaction follow each other. A record that is marked first drops whatever was left incomplete before it:
+//! its writer crashed, or another process came between and the transaction was decided again.
+//!
+//! A record of format 1, as earlier versions wrote it, is the list itself and a whole transaction.
+
+use super::write::{StoreWrite, WritesError, decode_writes, encode_writes};
+
+/// The most bytes of a list of writes in one record.
+pub const PIECE_BYTES: usize = 1 << 20;
+
+const WHOLE_LIST: u8 = 1;
+const VERSION: u8 = 2;
+const FIRST: u8 = 1;
+const LAST: u8 = 2;
+const HEADER_BYTES: usize = 10;
+
+/// A committed transaction, read from the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transaction {
+    /// The number of its first record. Versions that it creates carry this number: it is known when the transaction is
+    /// decided, before its size is.
+    pub first: u64,
+    /// The number of its last record. Store, index and readers stand at this number once it is applied.
+    pub last: u64,
+    /// Which process wrote it.
+    pub writer: u64,
+    /// What it writes, in order.
+    pub writes: Vec<StoreWrite>,
+}
+
+/// The records of a transaction, in the order of the log.
+pub fn encode_transaction(writer: u64, writes: &[StoreWrite]) -> Vec<Vec<u8>> {
+    let list = encode_writes(writes);
+    let n_pieces = list.len().div_ceil(PIECE_BYTES).max(1);
+    let piece = |position: usize, bytes: &[u8]| {
+        let first = if position == 0 { FIRST } else { 0 };
+        let last = if position + 1 == n_pieces { LAST } else { 0 };
+        let mut record = Vec::with_capacity(HEADER_BYTES + bytes.len());
+        record.extend([VERSION, first | last]);
+        record.extend(writer.to_le_bytes());
+        record.extend(bytes);
+        record
+    };
+    list.chunks(PIECE_BYTES).enumerate().map(|(position, bytes)| piece(position, bytes)).collect()
+}
+
+/// Puts the records of a log together to transactions.
+#[derive(Debug, Default)]
+pub struct Assembler {
+    incomplete: Option<Incomplete>,
+}
+
+#[derive(Debug)]
+struct Incomplete {
+    first: u64,
+    next: u64,
+    writer: u64,
+    list: Vec<u8>,
+}
+
+impl Assembler {
+    /// Takes the next record. Returns the transaction that it completes, if it completes one.
+    ///
+    /// # Errors
+    /// [`WritesError`] if the record is malformed or from a newer server.
+    pub fn push(&mut self, number: u64, record: &[u8]) -> Result<Option<Transaction>, WritesError> {
+        let piece = match record.first() {
+            Some(&WHOLE_LIST) => Piece { flags: FIRST | LAST, writer: 0, bytes: record },
+            _ => Piece::read(record)?,
+        };
+        let before = self.incomplete.take();
+        if piece.flags == FIRST | LAST {
+            let writes = decode_writes(piece.bytes)?;
+            return Ok(Some(Transaction { first: number, last: number, writer: piece.writer, writes }));
+        }
+        let mut transaction = match before {
+            _ if piece.flags & FIRST != 0 => Incomplete { first: number, next: number, writer: piece.writer, list: Vec::new() },
+            Some(before) if before.next == number && before.writer == piece.writer => before,
+            // The rest of a transaction whose beginning is not known is as good as none of it.
+            _ => return Ok(None),
+        };
+        transaction.list.extend_from_slice(piece.bytes);
+        transaction.next += 1;
+        if piece.flags & LAST == 0 {
+            self.incomplete = Some(transaction);
+            return Ok(None);
+        }
+        let Incomplete { first, writer, list, .. } = transaction;
+        Ok(Some(Transaction { first, last: number, writer, writes: decode_writes(&list)? }))
+    }
+}
+
+struct Piece<'a> {
+    flags: u8,
+    writer: u64,
+    bytes: &'a [u8],
+}
+
+impl Piece<'_> {
+    fn read(record: &[u8]) -> Result<Piece<'_>, WritesError> {
+        let (header, bytes) = record.split_first_chunk::<HEADER_BYTES>().ok_or(WritesError::Malformed(record.len()))?;
+        let [version, flags, writer @ ..] = *header;
+        if version != VERSION {
+            return Err(WritesError::Version(version));
+        }
+        if flags > FIRST | LAST {
+            return Err(WritesError::Malformed(1));
+        }
+        Ok(Piece { flags, writer: u64::from_le_bytes(writer), bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::store::Key;
+
+    fn writes(bytes: usize) -> Vec<StoreWrite> {
+        vec![StoreWrite::put(Key::Blueprint(7), vec![5; bytes]), StoreWrite::delete(Key::Member(1))]
+    }
+
+    fn assemble(records: &[Vec<u8>]) -> Vec<Transaction> {
+        let mut assembler = Assembler::default();
+        (1..).zip(records).filter_map(|(number, record)| assembler.push(number, record).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_transaction_of_any_size_survives_a_round_trip_in_bounded_records() {
+        for (bytes, n_records) in [(0, 1), (1000, 1), (PIECE_BYTES, 2), (3 * PIECE_BYTES + 5, 4)] {
+            let records = encode_transaction(9, &writes(bytes));
+            assert_eq!(records.len(), n_records, "{bytes} bytes");
+            assert!(records.iter().all(|record| record.len() <= PIECE_BYTES + HEADER_BYTES));
+            let expected = Transaction { first: 1, last: n_records as u64, writer: 9, writes: writes(bytes) };
+            assert_eq!(assemble(&records), [expected], "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn a_transaction_without_its_commit_mark_does_not_exist() {
+        let large = encode_transaction(1, &writes(3 * PIECE_BYTES));
+        let small = encode_transaction(2, &writes(3));
+        for kept in 0..large.len() {
+            let records: Vec<_> = large[..kept].iter().chain(&small).cloned().collect();
+            let found: Vec<_> = assemble(&records).into_iter().map(|transaction| transaction.writer).collect();
+            assert_eq!(found, [2], "{kept} of {} records", large.len());
+        }
+        // The rest of a transaction that another one interrupted is no transaction either.
+        let records: Vec<_> = large[..2].iter().chain(&small).chain(&large[2..]).cloned().collect();
+        assert_eq!(assemble(&records).len(), 1);
+    }
+
+    #[test]
+    fn records_of_the_first_format_are_whole_transactions() {
+        let transactions = assemble(&[encode_writes(&writes(3)), encode_writes(&writes(4))]);
+        assert_eq!(transactions.iter().map(|transaction| transaction.last).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(transactions[1].writes, writes(4));
+    }
+
+    #[test]
+    fn damaged_records_are_errors() {
+        let mut assembler = Assembler::default();
+        for record in [&[][..], &[2], &[3; 20], &[2, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1], &[1, 1, 0, 0, 0]] {
+            assert!(assembler.push(1, record).is_err(), "{record:?}");
+        }
+    }
+}
