@@ -1,15 +1,18 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::files::list;
 use super::*;
 use crate::log::{Log, LogError, LogOptions};
 use crate::model::id::ResourceId;
-use crate::store::{Key, StoreOptions, StoreWrite, WriteOp, encode_writes};
+use crate::store::{Key, Prefix, Store, StoreOptions, StoreWrite, WriteOp, encode_writes};
 
 fn options() -> RecoverOptions {
     RecoverOptions {

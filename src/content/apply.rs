@@ -18,7 +18,7 @@ use crate::access::{Member, Token, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::index_mapping::{Columns, IndexMapping, put_op};
 use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Copy, CopyVersion, Meta};
+use crate::content::data::records::{Copy, CopyVersion};
 use crate::content::data::state::{Collection, State, StateCell};
 use crate::content::maintain::sweep::{Garbage, Obsolete, Sweeper};
 use crate::model::blueprint::{Blueprint, render};
@@ -182,13 +182,7 @@ impl Applier {
         Ok(())
     }
 
-    fn apply_resources(
-        &self,
-        next: &mut Next,
-        effects: &Effects<'_>,
-        prepared: Prepared,
-        version: u64,
-    ) -> Result<()> {
+    fn apply_resources(&self, next: &mut Next, effects: &Effects<'_>, prepared: Prepared, version: u64) -> Result<()> {
         let Prepared { copies, mut backfills } = prepared;
         let mut columns: HashMap<(ResourceId, u16), Columns> =
             copies.into_iter().map(|copy| ((copy.id, copy.variant), copy.columns)).collect();
@@ -203,7 +197,8 @@ impl Applier {
                     for (variant, copy_number, copy) in effects.copies_of(*number, *id) {
                         let columns = match columns.remove(&(*id, variant)) {
                             Some(columns) => columns,
-                            None => mapping.columns(&Copy::decode(copy).map_err(Error::internal)?.values(mapping.blueprint)?),
+                            None => mapping
+                                .columns(&Copy::decode(copy).map_err(Error::internal)?.values(mapping.blueprint)?),
                         };
                         written.push((CopyVersion { variant, number: copy_number }, columns));
                     }

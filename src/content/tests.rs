@@ -4,19 +4,13 @@ use serde_json::json;
 
 use super::*;
 use crate::model::ability::Ability;
+use crate::model::error::Code;
 
 #[tokio::test]
 async fn writes_are_refused_during_a_shutdown_and_reads_go_on() {
     let temp = tempfile::tempdir().unwrap();
-    let content = Content::open(&ContentOptions {
-        folder: temp.path().to_owned(),
-        admin_token: None,
-        video_hosts: Vec::new(),
-        store_cache_bytes: 1 << 20,
-        index: IndexOptions::default(),
-    })
-    .unwrap();
-    let access = Access::everything("test");
+    let content = fixture::open(temp.path());
+    let access = fixture::access();
     let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] }).to_string();
     content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
     let write = |title: &str| {
@@ -24,14 +18,14 @@ async fn writes_are_refused_during_a_shutdown_and_reads_go_on() {
         let writing = content.write(&access, Ability::Create, "notes", "").unwrap();
         async move { writing.create(body.as_bytes(), None).await }
     };
-    write("taken").await.unwrap();
+    write("accepted").await.unwrap();
     assert!(content.is_writable());
     content.close();
     assert!(!content.is_writable());
     let refused = write("refused").await.map(|_| ()).unwrap_err();
     assert_eq!(refused.code, Code::Overloaded);
     assert!(refused.message.contains("nothing was applied"), "{refused}");
-    let list = content.read(&access, "notes").unwrap().list("", "").unwrap().json;
-    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
-    assert_eq!((&list["meta"]["total"], &list["data"][0]["attributes"]["title"]), (&json!(1), &json!("taken")));
+    let list = content.view(&access, "notes").unwrap().list("").unwrap();
+    let resources: serde_json::Value = serde_json::from_str(&list.resources).unwrap();
+    assert_eq!((list.total, &resources[0]["attributes"]["title"]), (1, &json!("accepted")));
 }

@@ -3,7 +3,7 @@
 use super::error::StoreError;
 use super::key::{APPLIED, CHUNK, Key, Prefix};
 use super::record;
-use super::tree::Store;
+use super::tree::{Leftovers, Store};
 
 /// The values of a table, in the order of their keys.
 #[derive(Debug)]
@@ -45,13 +45,21 @@ impl Store {
         Scan(self.entries(prefix, Some(after)))
     }
 
+    /// Puts a value that is not of a log record of its own: what a base holds.
+    pub(crate) fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
+        let mut compressor = self.0.writer.lock();
+        self.put(&mut compressor, &entry.key, entry.number, &entry.value, Leftovers::OfTheValueInPlace)
+    }
+
     /// The raw entries of a part, for bases and scans.
     pub(crate) fn entries(&self, prefix: Prefix, after: Option<&Key>) -> Entries {
         let mut start = prefix.encode();
         let end = end_of(&start);
         if let Some(after) = after {
-            start = after.encode();
-            start.push(0);
+            let mut behind = after.encode();
+            behind.push(0);
+            // A key of another table bounds nothing, or everything.
+            start = start.max(behind).min(end.clone());
         }
         // Neither the number nor chunks.
         let start = start.max(vec![APPLIED[0] + 1]);

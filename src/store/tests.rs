@@ -4,10 +4,14 @@ mod keys;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use super::key::CHUNK;
+use super::tree::{CHUNK_BYTES, chunk_key};
 use super::*;
 use crate::model::id::ResourceId;
 
@@ -44,7 +48,8 @@ fn values_of_all_sizes_come_back() {
         expected.insert(resource(2 * at as u128), noise(length, at as u64));
         expected.insert(resource(2 * at as u128 + 1), b"compresses ".iter().copied().cycle().take(length).collect());
     }
-    let changes: Vec<StoreWrite> = expected.iter().map(|(key, value)| StoreWrite::put(key.clone(), value.clone())).collect();
+    let changes: Vec<StoreWrite> =
+        expected.iter().map(|(key, value)| StoreWrite::put(key.clone(), value.clone())).collect();
     store.apply(7, &changes).unwrap();
     for (key, value) in &expected {
         assert_eq!(store.get(key).unwrap().as_ref(), Some(value), "{key:?}");
@@ -143,23 +148,25 @@ fn a_scan_is_one_table_in_order() {
         Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
     ];
-    let changes: Vec<StoreWrite> = keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
+    let changes: Vec<StoreWrite> =
+        keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
     store.apply(1, &changes).unwrap();
     let cases = [
-        (Prefix::All, 0..21),
+        (Prefix::All, 0..23),
         (Prefix::Counters, 0..1),
         (Prefix::Blueprints, 1..3),
-        (Prefix::Changes, 3..4),
+        (Prefix::BlueprintChanges, 3..4),
         (Prefix::Resources(1), 4..6),
         (Prefix::Resources(u32::MAX), 7..8),
         (Prefix::Copies(1), 8..12),
         (Prefix::CopiesOf { blueprint: 1, id: id(3) }, 8..11),
         (Prefix::ImportKeys(1), 13..14),
-        (Prefix::Tokens, 15..16),
-        (Prefix::Members, 16..18),
-        (Prefix::Uniques(1), 18..20),
-        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 19..20),
-        (Prefix::Idempotency, 20..21),
+        (Prefix::FormerImportKeys { blueprint: 1, id: id(3) }, 15..16),
+        (Prefix::Tokens, 17..18),
+        (Prefix::Members, 18..20),
+        (Prefix::Uniques(1), 20..22),
+        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 21..22),
+        (Prefix::Idempotency, 22..23),
     ];
     for (prefix, range) in cases {
         let found: Vec<Key> = store.scan(prefix).map(|found| found.unwrap().0).collect();
@@ -173,7 +180,9 @@ fn a_scan_is_one_table_in_order() {
 fn a_damaged_value_is_an_error_and_condemns_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    store.apply(1, &[StoreWrite::put(resource(1), noise(100, 1)), StoreWrite::put(resource(2), noise(100, 2))]).unwrap();
+    store
+        .apply(1, &[StoreWrite::put(resource(1), noise(100, 1)), StoreWrite::put(resource(2), noise(100, 2))])
+        .unwrap();
     let key = resource(1).encode();
     let whole = store.0.db.get(&key).unwrap().unwrap().to_vec();
     for at in 0..whole.len() {

@@ -6,7 +6,7 @@
 //!         2  the last one, the commit mark: without it the transaction does not exist
 //! ```
 //!
-//! A record holds at most [`PIECE_BYTES`] of the list, so that no reader needs to hold or send more at once. The records
+//! A record holds at most `PIECE_BYTES` of the list, so that no reader needs to hold or send more at once. The records
 //! of one transaction follow each other. A record that is marked first drops whatever was left incomplete before it:
 //! its writer crashed, or another process came between and the transaction was decided again.
 //!
@@ -15,7 +15,7 @@
 use super::write::{StoreWrite, WritesError, decode_writes, encode_writes};
 
 /// The most bytes of a list of writes in one record.
-pub const PIECE_BYTES: usize = 1 << 20;
+const PIECE_BYTES: usize = 1 << 20;
 
 const WHOLE_LIST: u8 = 1;
 const VERSION: u8 = 2;
@@ -83,7 +83,9 @@ impl Assembler {
             return Ok(Some(Transaction { first: number, last: number, writer: piece.writer, writes }));
         }
         let mut transaction = match before {
-            _ if piece.flags & FIRST != 0 => Incomplete { first: number, next: number, writer: piece.writer, list: Vec::new() },
+            _ if piece.flags & FIRST != 0 => {
+                Incomplete { first: number, next: number, writer: piece.writer, list: Vec::new() }
+            }
             Some(before) if before.next == number && before.writer == piece.writer => before,
             // The rest of a transaction whose beginning is not known is as good as none of it.
             _ => return Ok(None),

@@ -16,7 +16,7 @@ use super::write::{StoreWrite, WriteOp};
 use super::{boot, checkpoint};
 
 /// Longer bodies are split: 24 entries of this size and their keys stay below a quarter of a segment.
-const CHUNK_BYTES: usize = 20 << 10;
+pub(super) const CHUNK_BYTES: usize = 20 << 10;
 
 /// An open store. Clones are the same store.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub(super) struct Inner {
     /// sled's data file, by a handle of our own: syncing it syncs what sled wrote.
     data: File,
     applied: AtomicU64,
-    writer: Mutex<zstd::bulk::Compressor<'static>>,
+    pub(super) writer: Mutex<zstd::bulk::Compressor<'static>>,
     /// One checkpoint at a time, so that the noted number never goes back.
     checkpointing: Mutex<()>,
 }
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Inner {
 
 /// What may be left of an earlier value's chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leftovers {
+pub(super) enum Leftovers {
     /// Those that the value in place names.
     OfTheValueInPlace,
     /// Any: a crash may have come between a new value and the removal of the old one's chunks.
@@ -116,12 +116,6 @@ impl Store {
         checkpoint::condemn(&self.0.folder, reason);
     }
 
-    /// Puts a value that is not of a log record of its own: what a base holds.
-    pub(crate) fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
-        let mut compressor = self.0.writer.lock();
-        self.put(&mut compressor, &entry.key, entry.number, &entry.value, Leftovers::OfTheValueInPlace)
-    }
-
     /// Notes that everything up to `number` is in.
     pub(crate) fn restored(&self, number: u64) -> Result<(), StoreError> {
         self.insert(APPLIED, record::encode(APPLIED, Form::Plain, number, &[]))?;
@@ -145,7 +139,7 @@ impl Store {
         self.restored(number)
     }
 
-    fn put(
+    pub(super) fn put(
         &self,
         compressor: &mut zstd::bulk::Compressor<'static>,
         key: &[u8],
@@ -251,7 +245,11 @@ impl Store {
 
     /// Calls sled, which panics on some damage. A failure has the store built again at the next start, unless it is one
     /// of the disk.
-    pub(super) fn guarded<T>(&self, action: &'static str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, StoreError> {
+    pub(super) fn guarded<T>(
+        &self,
+        action: &'static str,
+        call: impl FnOnce() -> sled::Result<T>,
+    ) -> Result<T, StoreError> {
         let result = match catch_unwind(AssertUnwindSafe(call)) {
             Ok(result) => result.map_err(sled_at(action)),
             Err(panic) => Err(StoreError::Panicked { action, what: boot::panic_text(panic.as_ref()) }),
@@ -273,7 +271,7 @@ fn chunk_prefix(key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn chunk_key(key: &[u8], number: u64, at: u32) -> Vec<u8> {
+pub(super) fn chunk_key(key: &[u8], number: u64, at: u32) -> Vec<u8> {
     let mut bytes = chunk_prefix(key);
     bytes.extend(number.to_be_bytes());
     bytes.extend(at.to_be_bytes());

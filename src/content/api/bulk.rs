@@ -53,7 +53,8 @@ impl Writing {
         let body = json::parse(body)?;
         let published = bulk::check_body(operation, &body)?;
         let terms = BulkTerms { operation, published, may_publish: self.may_publish() };
-        let prepare = move |preparation: Preparation<'_>, body: &serde_json::Value| bulk::items(preparation, terms, body);
+        let prepare =
+            move |preparation: Preparation<'_>, body: &serde_json::Value| bulk::items(preparation, terms, body);
         let keep = |_: &Writing| {
             let read = move |outcome: &Outcome, _: &dyn Lookup| Ok(BulkAnswer::of(operation, outcome.items()?));
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))

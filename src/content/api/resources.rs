@@ -133,8 +133,7 @@ impl Writing {
     /// # Errors
     /// `NOT_FOUND`, `PRECONDITION_FAILED`, `SINGULAR_RESOURCE`, `OVERLOADED`.
     pub async fn delete(mut self, id: ResourceId, if_match: IfMatch) -> Result<()> {
-        let prepare =
-            move |_: Preparation<'_>, _: &Value| vec![Item::Delete { id, if_match: if_match.clone() }];
+        let prepare = move |_: Preparation<'_>, _: &Value| vec![Item::Delete { id, if_match: if_match.clone() }];
         self.run_one(Value::Null, prepare).await.map(|_| ())
     }
 

@@ -1,11 +1,17 @@
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use super::*;
+use crate::content::data::lookup::resources;
 use crate::content::fixture::{access, copy_folder, open};
-use crate::content::{Content, Etags};
+use crate::content::{Content, IfMatch, Replaced};
 use crate::model::ability::Ability;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Result};
+use crate::model::id::ResourceId;
 
 fn field(slug: &str, kind: &str) -> Value {
     json!({ "name": slug, "slug": slug, "type": kind })
@@ -24,8 +30,8 @@ async fn create(content: &Content, attributes: Value) -> Result<String> {
     let body = json!({ "attributes": attributes }).to_string();
     let done = content.write(&access(), Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await?;
     match done {
-        crate::content::Done::Now((id, _)) => Ok(id.to_string()),
-        crate::content::Done::Kept(_) => unreachable!("nothing is kept without a key"),
+        crate::content::Answered::Now(created) => Ok(created.id.to_string()),
+        crate::content::Answered::Kept(_) => unreachable!("nothing is kept without a key"),
     }
 }
 
@@ -34,18 +40,21 @@ async fn write(content: &Content, id: &str, is_put: bool, attributes: Value) -> 
     let id = writing.target(id).unwrap();
     let body = json!({ "attributes": attributes }).to_string();
     match is_put {
-        true => writing.replace(id, Etags::Any, body.as_bytes()).await.map(|_| ()),
-        false => writing.change(id, Etags::Any, body.as_bytes()).await.map(|_| ()),
+        true => writing.replace(id, IfMatch::Any, body.as_bytes()).await.map(|_| ()),
+        false => writing.change(id, IfMatch::Any, body.as_bytes()).await.map(|_| ()),
     }
 }
 
-async fn put(content: &Content, fields: &[Value]) -> Result<Value> {
-    content.replace_blueprint(&access(), "notes", "").unwrap().run(&body(fields)).await
+async fn put(content: &Content, fields: &[Value]) -> Result<Arc<Blueprint>> {
+    match content.replace_blueprint(&access(), "notes", "").unwrap().run(&body(fields)).await? {
+        Replaced::Applied(blueprint) => Ok(blueprint),
+        Replaced::Planned(plan) => panic!("a plan that was not asked for: {plan:?}"),
+    }
 }
 
 fn total(content: &Content, query: &str) -> u64 {
-    let list = content.read(&access(), "notes").unwrap().list(query, "http://x/").unwrap();
-    serde_json::from_str::<Value>(&list.json).unwrap()["meta"]["total"].as_u64().unwrap()
+    let list = content.view(&access(), "notes").unwrap().list(query).unwrap();
+    list.total
 }
 
 /// The fields that a refusal names, by slug.
@@ -61,7 +70,7 @@ async fn settled(content: &Content) -> Arc<Blueprint> {
     loop {
         let state = content.state();
         let collection = state.collection("notes").unwrap();
-        if collection.pending.is_none() {
+        if collection.change.is_none() {
             return Arc::clone(&collection.blueprint);
         }
         assert!(started.elapsed() < Duration::from_secs(20), "the change does not end");
@@ -73,7 +82,7 @@ async fn settled(content: &Content) -> Arc<Blueprint> {
 async fn begin(content: &Content, fields: &[Value]) {
     content.shared.changes.stop();
     assert_eq!(put(content, fields).await.err().unwrap().code, Code::Overloaded);
-    assert!(content.state().collection("notes").unwrap().pending.is_some());
+    assert!(content.state().collection("notes").unwrap().change.is_some());
 }
 
 #[tokio::test]
@@ -142,7 +151,7 @@ async fn what_the_changed_blueprint_would_refuse_is_refused_while_all_else_goes_
     let double = create(&content, json!({ "code": "z", "bare": "1" })).await.err().unwrap();
     assert_eq!(double.code, Code::ValidationFailed);
     let findings = content.verify().unwrap();
-    assert_eq!(findings.fault_count, 0, "{:?}", findings.faults);
+    assert_eq!(findings.issue_count, 0, "{:?}", findings.issues);
 }
 
 #[tokio::test]
@@ -158,15 +167,15 @@ async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
     assert_eq!((error.code, error.conflict.unwrap().count), (Code::Conflict, 700));
     assert_eq!(total(&content, "filter[n][gte]=350"), 350);
     create(&content, json!({ "code": "c1", "n": 1 })).await.unwrap();
-    assert_eq!(content.verify().unwrap().fault_count, 0);
+    assert_eq!(content.verify().unwrap().issue_count, 0);
 
     // The half that is in the way goes; now it comes into force, and the claims of before are not in the way.
-    let ids: Vec<ResourceId> = read::resources(&content.shared.store, 1).map(|found| found.unwrap().0).collect();
+    let ids: Vec<ResourceId> = resources(&content.shared.store, 1).map(|found| found.unwrap().0).collect();
     for id in ids.iter().skip(1).step_by(2).chain(&ids[700..]) {
-        content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(*id, Etags::Any).await.unwrap();
+        content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(*id, IfMatch::Any).await.unwrap();
     }
     let changed = put(&content, &unique).await.unwrap();
-    assert_eq!(changed["fields"][0]["unique"], true);
+    assert!(changed.fields[0].claims.is_some());
     assert_eq!(total(&content, "filter[n][gte]=350"), 175);
     assert_eq!(create(&content, json!({ "code": "c7" })).await.err().unwrap().code, Code::ValidationFailed);
     // And back, and forth again: claims of another time do not count.
@@ -176,7 +185,7 @@ async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
     write(&content, &double, false, json!({ "code": "c-7" })).await.unwrap();
     put(&content, &unique).await.unwrap();
     assert_eq!(create(&content, json!({ "code": "c-7" })).await.err().unwrap().code, Code::ValidationFailed);
-    assert_eq!(content.verify().unwrap().fault_count, 0);
+    assert_eq!(content.verify().unwrap().issue_count, 0);
     content.close();
 }
 
@@ -207,7 +216,7 @@ async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then(
     assert_eq!(total(&content, "filter[a]=<p>7</p>&filter[n][starts_with]=X"), 1);
     assert_eq!(total(&content, "search=1999"), 1);
     let findings = content.verify().unwrap();
-    assert_eq!(findings.fault_count, 0, "{:?}", findings.faults);
+    assert_eq!(findings.issue_count, 0, "{:?}", findings.issues);
     content.close();
 }
 
@@ -228,7 +237,7 @@ async fn what_becomes_unique_is_found_in_any_form_before_it_is_claimed() {
     // The same instant in another form is another text.
     create(&content, json!({ "at": "2026-01-01T08:00:00Z" })).await.unwrap();
     let id = content.write(&access(), Ability::Delete, "notes", "").unwrap().target(&first).unwrap();
-    content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(id, Etags::Any).await.unwrap();
+    content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(id, IfMatch::Any).await.unwrap();
     create(&content, json!({ "n": 0.000002 })).await.unwrap();
     content.close();
 }

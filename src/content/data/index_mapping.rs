@@ -77,8 +77,8 @@ impl IndexMapping<'_> {
 
 /// The operation that puts a resource and these of its copies; the others stay as they are.
 pub(crate) fn put_op(id: ResourceId, meta: &Meta, copies: Vec<(CopyVersion, Columns)>) -> bindery_index::IndexOp {
-    let copies = copies.into_iter().map(|(version, values)| {
-        (version.variant, Some(bindery_index::Copy { number: version.number, values }))
-    });
+    let copies = copies
+        .into_iter()
+        .map(|(version, values)| (version.variant, Some(bindery_index::Copy { number: version.number, values })));
     bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies: copies.collect() }
 }

@@ -168,8 +168,8 @@ impl Copy {
     /// # Errors
     /// `INTERNAL` if the copy is damaged.
     pub(crate) fn values(&self, blueprint: &Blueprint) -> Result<Vec<Value>, Error> {
-        let mut stored: Map<String, Value> =
-            serde_json::from_str(&self.attributes).map_err(|error| Error::internal(format!("a stored copy: {error}")))?;
+        let mut stored: Map<String, Value> = serde_json::from_str(&self.attributes)
+            .map_err(|error| Error::internal(format!("a stored copy: {error}")))?;
         let values = blueprint.fields.iter().map(|field| {
             let existed = field.since <= self.revision;
             stored.get_mut(&field.slug).filter(|_| existed).map_or(Value::Null, Value::take)

@@ -27,8 +27,10 @@ const KEPT_PAUSE: Duration = Duration::from_secs(600);
 pub(crate) struct Sweeper {
     /// Every state that was replaced, in order.
     replaced: VecDeque<Replaced>,
-    /// What no state names, but the store may still hold.
+    /// What no state names, but the store may still hold. The first one is being removed.
     obsolete: VecDeque<Obsolete>,
+    /// How far the first one is removed: everything up to this key is.
+    removed_up_to: Option<Key>,
     /// The kept answer that was read last.
     kept: Option<Key>,
     next_kept: Instant,
@@ -68,7 +70,7 @@ impl Sweeper {
     pub(crate) fn new(obsolete: Vec<Obsolete>) -> Sweeper {
         let now = Instant::now();
         let (replaced, obsolete) = (VecDeque::new(), obsolete.into());
-        Sweeper { replaced, obsolete, kept: None, next_kept: now, next_step: now }
+        Sweeper { replaced, obsolete, removed_up_to: None, kept: None, next_kept: now, next_step: now }
     }
 
     /// Notes that a state was replaced. Every one is noted, even if it leaves no garbage: as long as it is held, it may
@@ -106,7 +108,8 @@ impl Sweeper {
         }
         self.next_step = clock + STEP_PAUSE;
         if let Some(obsolete) = self.obsolete.front().copied() {
-            let removals = removals_of(store, obsolete)?;
+            let removals = removals_of(store, obsolete, self.removed_up_to.as_ref())?;
+            self.removed_up_to = removals.last().map(|removal| removal.key.clone());
             if removals.is_empty() {
                 self.obsolete.pop_front();
                 tracing::debug!(?obsolete, "swept");
@@ -114,6 +117,11 @@ impl Sweeper {
             return Ok(removals);
         }
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
+    }
+
+    /// Begins the step of before again: its removals were not committed.
+    pub(crate) fn step_failed(&mut self) {
+        self.removed_up_to = None;
     }
 
     /// Reads some kept answers for expired ones. Starts over after a pause when all were read.
@@ -151,10 +159,18 @@ pub(crate) fn holds_any_of(store: &Store, obsolete: Obsolete) -> Result<bool> {
     Ok(false)
 }
 
-fn removals_of(store: &Store, obsolete: Obsolete) -> Result<Vec<StoreWrite>> {
+/// The next removals of a part behind a key. Copies that readers of other processes may still need stay in the store for a
+/// while after their removal is committed, so a step must not begin from the front again.
+fn removals_of(store: &Store, obsolete: Obsolete, after: Option<&Key>) -> Result<Vec<StoreWrite>> {
     let mut removals = Vec::with_capacity(STEP_KEYS);
-    for entry in prefixes_of(obsolete).into_iter().flat_map(|prefix| store.scan(prefix)).take(STEP_KEYS) {
-        removals.push(StoreWrite::delete(entry.map_err(Error::internal)?.0));
+    for prefix in prefixes_of(obsolete) {
+        let scan = match after {
+            Some(after) => store.scan_after(prefix, after),
+            None => store.scan(prefix),
+        };
+        for entry in scan.take(STEP_KEYS - removals.len()) {
+            removals.push(StoreWrite::delete(entry.map_err(Error::internal)?.0));
+        }
     }
     Ok(removals)
 }

@@ -133,7 +133,9 @@ fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: &Value) -
     let prepared = match terms.operation {
         Operation::Create => return body::create(preparation, entry),
         Operation::Update => prepare_update(preparation, terms, entry),
-        Operation::Delete => read_id(preparation.blueprint, entry).map(|id| Item::Delete { id, if_match: IfMatch::Any }),
+        Operation::Delete => {
+            read_id(preparation.blueprint, entry).map(|id| Item::Delete { id, if_match: IfMatch::Any })
+        }
         Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, entry).map(|id| {
             let (published, may_publish) = (terms.published, terms.may_publish);
             let (copy, refusal, errors) = (None, None, FieldErrors::new());

@@ -80,7 +80,12 @@ fn read_copies(preparation: Preparation<'_>, object: &Map<String, Value>, errors
     }
 }
 
-fn read_variant(preparation: Preparation<'_>, slug: &str, value: &Value, errors: &mut FieldErrors) -> Option<CopyDraft> {
+fn read_variant(
+    preparation: Preparation<'_>,
+    slug: &str,
+    value: &Value,
+    errors: &mut FieldErrors,
+) -> Option<CopyDraft> {
     let Some(variant) = preparation.blueprint.variant(slug) else {
         let slugs: Vec<&str> = preparation.blueprint.variants.iter().map(|variant| variant.slug.as_str()).collect();
         let text = format!("`{slug}` is not a variant of this blueprint; its variants are {}", body::quoted(&slugs));

@@ -47,7 +47,7 @@ pub fn verify_backup(file: &Path) -> Result<Header, StartError> {
 ///
 /// # Errors
 /// [`StartError`].
-pub fn restore_backup(file: &Path, folder: &Path, options: &base::RecoverOptions) -> Result<Header, StartError> {
+pub(crate) fn restore_backup(file: &Path, folder: &Path, options: &base::RecoverOptions) -> Result<Header, StartError> {
     let header = verify_backup(file)?;
     let _lock = lock(folder)?;
     if let Some(found) = first_entry(folder).map_err(|error| StartError::folder(folder, &error))? {

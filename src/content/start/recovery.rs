@@ -101,7 +101,11 @@ pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartE
 }
 
 /// What the store still holds of deleted blueprints, and of claims that nothing makes any more.
-pub(crate) fn obsolete(store: &Store, blueprints: &[Arc<Blueprint>], changes: &Changes) -> Result<Vec<Obsolete>, StartError> {
+pub(crate) fn obsolete(
+    store: &Store,
+    blueprints: &[Arc<Blueprint>],
+    changes: &Changes,
+) -> Result<Vec<Obsolete>, StartError> {
     let highest = store.get(&Key::Counter(Counter::Blueprint)).map_err(StartError::content)?;
     let highest = highest.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
     let highest = u32::try_from(highest).map_err(StartError::content)?;

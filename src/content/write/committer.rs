@@ -125,11 +125,12 @@ impl Committer {
     fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome>>> {
         self.check_writable()?;
         self.catch_up()?;
+        let now = self.now();
         let state = self.applier.cell.load();
         let store = self.applier.store.clone();
         let context = Context { state: &state, sanitizer: &self.sanitizer };
         let last_id = self.last_id.max(self.applier.clock.last_id);
-        let mut overlay = Overlay::new(&store, self.appender.next_number(), self.now(), last_id);
+        let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id);
         let mut group = Group::default();
         let mut results = Vec::with_capacity(jobs.len());
         for job in jobs {
@@ -182,6 +183,7 @@ impl Committer {
         let step = self.applier.sweeper.next_step(&self.applier.store, now).and_then(|writes| self.commit_own(writes));
         if let Err(error) = step {
             tracing::warn!(%error, "obsolete values could not be removed; this is tried again");
+            self.applier.sweeper.step_failed();
         }
     }
 
@@ -194,6 +196,9 @@ impl Committer {
         let mut group = Group::default();
         self.appender.add(&mut group, writes.into(), 0);
         let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
+        if committed.n_final.is_some() {
+            self.applier.sweeper.step_failed();
+        }
         self.applier.apply(committed.transactions).map_err(|error| self.stop(error))
     }
 

@@ -16,8 +16,8 @@ use crate::content::command::{Command, Item, ItemOutcome, MissingTargets, Outcom
 use crate::content::data::state::State;
 use crate::content::write::overlay::Overlay;
 use crate::model::error::{Error, Result};
-use decider::Decider;
 pub(crate) use decider::Context;
+use decider::Decider;
 
 /// Decides one command. An error leaves no trace in the overlay once the caller has rolled back.
 pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: &Command) -> Result<Outcome> {

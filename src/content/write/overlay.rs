@@ -85,6 +85,11 @@ impl<'a> Overlay<'a> {
         meta.copy(variant).map(|version| self.values(blueprint, id, version)).transpose()
     }
 
+    /// The id that was given last.
+    pub(crate) fn last_id(&self) -> Option<ResourceId> {
+        self.last_id
+    }
+
     /// Sets a key.
     pub(crate) fn put(&mut self, key: Key, value: Vec<u8>) {
         self.remember(&key, Some(value.clone()));
@@ -207,8 +212,7 @@ impl Lookup for Overlay<'_> {
 fn last_of_each(writes: Vec<StoreWrite>) -> Vec<StoreWrite> {
     let mut seen = HashSet::with_capacity(writes.len());
     let is_value = |write: &StoreWrite| write.op != WriteOp::Reindex;
-    let mut is_last: Vec<bool> =
-        writes.iter().rev().map(|write| !is_value(write) || seen.insert(&write.key)).collect();
+    let mut is_last: Vec<bool> = writes.iter().rev().map(|write| !is_value(write) || seen.insert(&write.key)).collect();
     is_last.reverse();
     writes.into_iter().zip(is_last).filter_map(|(write, is_last)| is_last.then_some(write)).collect()
 }

@@ -62,14 +62,13 @@ fn corrupt(content: &Content, id: ResourceId, change: impl FnOnce(&mut Vec<(u32,
     let stored = content.shared.store.get(&Key::Resource { blueprint: blueprint.number, id }).unwrap().unwrap();
     let meta = Meta::decode(&stored).unwrap();
     let variant = blueprint.default_variant();
-    let number = meta.copy(variant).unwrap();
-    let copy = content.shared.store.get(&Key::Copy { blueprint: blueprint.number, id, variant, number }).unwrap();
-    let values = Copy::decode(&copy.unwrap()).unwrap().values(blueprint).unwrap();
+    let version = meta.copy(variant).unwrap();
+    let values = content.shared.store.values(blueprint, id, version).unwrap();
     let mut values = projection::project(blueprint, values.iter().enumerate());
     change(&mut values);
-    let copies = vec![(variant, Some(IndexCopy { number, values }))];
+    let copies = vec![(variant, Some(IndexCopy { number: version.number, values }))];
     collection.index.apply(vec![IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies }]);
-    content.shared.cell.update(|state| state.refresh(blueprint.number, 1_000_000));
+    content.shared.cell.update(|state| state.refresh(blueprint.number));
     content.verify().unwrap()
 }
 
@@ -79,7 +78,7 @@ async fn a_wrong_value_of_the_index_is_found_in_every_column() {
     let content = open(temp.path(), IndexOptions::default());
     let id = fill(&content).await;
     let found = corrupt(&content, id, |_| {});
-    assert_eq!((found.fault_count, found.resources), (0, 3), "{:?}", found.faults);
+    assert_eq!((found.issue_count, found.resources), (0, 3), "{:?}", found.issues);
     let columns: Vec<u32> = {
         let state = content.state();
         let mut columns = Vec::new();
@@ -98,15 +97,15 @@ async fn a_wrong_value_of_the_index_is_found_in_every_column() {
                 values.push((column, Indexed::Text("not there".into())));
             }
         });
-        assert_eq!(found.fault_count, 1, "column {column}: {:?}", found.faults);
-        assert!(found.faults[0].contains("has other values in the index: `"), "{:?}", found.faults);
+        assert_eq!(found.issue_count, 1, "column {column}: {:?}", found.issues);
+        assert!(found.issues[0].contains("has other values in the index: `"), "{:?}", found.issues);
     }
     for wrong in [Indexed::Number(12.25), Indexed::Text("12.5".into())] {
         let found = corrupt(&content, id, |values| {
             let place = values.iter().position(|(_, value)| matches!(value, Indexed::Number(12.5))).unwrap();
             values[place].1 = wrong;
         });
-        assert_eq!(found.faults, [format!("`all` {id}: variant 0 has other values in the index: `number`")]);
+        assert_eq!(found.issues, [format!("`all` {id}: variant 0 has other values in the index: `number`")]);
     }
     content.close();
 }
@@ -120,20 +119,20 @@ async fn what_is_read_from_disk_is_what_was_projected() {
     drop(content);
     let content = open(temp.path(), IndexOptions::default());
     let found = content.verify().unwrap();
-    assert_eq!((found.fault_count, found.resources), (0, 3), "{:?}", found.faults);
+    assert_eq!((found.issue_count, found.resources), (0, 3), "{:?}", found.issues);
     let found = corrupt(&content, id, |values| values.truncate(1));
-    assert_eq!(found.fault_count, 1, "{:?}", found.faults);
+    assert_eq!(found.issue_count, 1, "{:?}", found.issues);
     // A write, so that there is something to be written out.
     create(&content, &json!({ "attributes": {} }).to_string()).await;
     content.close();
     drop(content);
     // It is wrong in the files now, and right after they were made anew.
     let content = open(temp.path(), IndexOptions::default());
-    assert_eq!(content.verify().unwrap().fault_count, 1);
+    assert_eq!(content.verify().unwrap().issue_count, 1);
     content.close();
     drop(content);
     std::fs::remove_dir_all(temp.path().join("index")).unwrap();
     let content = open(temp.path(), IndexOptions::default());
-    assert_eq!(content.verify().unwrap().fault_count, 0);
+    assert_eq!(content.verify().unwrap().issue_count, 0);
     content.close();
 }

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::*;
+use crate::content::data::kept_answer::tests::kept_until;
 use crate::content::fixture::{access, copy_folder, open, options};
-use crate::content::{Content, Etags};
+use crate::content::{Content, Export, IfMatch};
 use crate::model::ability::Ability;
 use crate::store::StoreOptions;
 
@@ -52,20 +53,20 @@ async fn a_deleted_blueprint_leaves_nothing_behind_once_nobody_reads_it() {
         blueprint(&content, slug).await;
         fill(&content, slug, 700).await;
     }
-    let mut export = content.read(&access(), "gone").unwrap().export("format=ndjson", None).unwrap();
+    let mut export = Export::begin(content.view(&access(), "gone").unwrap(), "format=ndjson", None).unwrap();
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     fill(&content, "stays", 10).await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert!(holds_any_of(&store, Lost::Blueprint(1)).unwrap(), "what is read stays");
+    assert!(holds_any_of(&store, Obsolete::Blueprint(1)).unwrap(), "what is read stays");
     assert_eq!(lines(&mut export), 700);
     drop(export);
-    until("the deleted blueprint is purged", || !holds_any_of(&store, Lost::Blueprint(1)).unwrap()).await;
+    until("the deleted blueprint is purged", || !holds_any_of(&store, Obsolete::Blueprint(1)).unwrap()).await;
     assert_eq!(store.scan(Prefix::Resources(2)).count(), 700);
     assert_eq!(store.scan(Prefix::Uniques(2)).count(), 700);
     // A blueprint of that slug is a new one.
     blueprint(&content, "gone").await;
     fill(&content, "gone", 3).await;
-    let mut export = content.read(&access(), "gone").unwrap().export("format=ndjson", None).unwrap();
+    let mut export = Export::begin(content.view(&access(), "gone").unwrap(), "format=ndjson", None).unwrap();
     assert_eq!(lines(&mut export), 3);
     content.close();
 }
@@ -79,13 +80,13 @@ async fn a_purge_goes_on_after_a_restart() {
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     content.close();
     assert!(
-        holds_any_of(&content.shared.store, Lost::Blueprint(1)).unwrap(),
+        holds_any_of(&content.shared.store, Obsolete::Blueprint(1)).unwrap(),
         "the purge takes longer than the shutdown"
     );
     drop(content);
     let content = open(temp.path());
     let store = content.shared.store.clone();
-    until("the purge goes on", || !holds_any_of(&store, Lost::Blueprint(1)).unwrap()).await;
+    until("the purge goes on", || !holds_any_of(&store, Obsolete::Blueprint(1)).unwrap()).await;
     content.close();
 }
 
@@ -96,7 +97,7 @@ async fn a_version_stays_as_long_as_any_state_names_it() {
     blueprint(&content, "notes").await;
     fill(&content, "notes", 1).await;
     let copies = || content.shared.store.scan(Prefix::Copies(1)).count();
-    let mut export = content.read(&access(), "notes").unwrap().export("format=ndjson", None).unwrap();
+    let mut export = Export::begin(content.view(&access(), "notes").unwrap(), "format=ndjson", None).unwrap();
     let create = |title: &str| {
         let body = json!({ "attributes": { "title": title } }).to_string();
         let writing = content.write(&access(), Ability::Create, "notes", "").unwrap();
@@ -104,13 +105,13 @@ async fn a_version_stays_as_long_as_any_state_names_it() {
     };
     // The state that the export holds is replaced by a write that supersedes nothing, the next one supersedes.
     create("new").await;
-    let list = content.read(&access(), "notes").unwrap().list("sort=created_at", "").unwrap().json;
+    let list = content.view(&access(), "notes").unwrap().list("sort=created_at").unwrap().resources;
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
-    let id = list["data"][0]["id"].as_str().unwrap().to_owned();
+    let id = list[0]["id"].as_str().unwrap().to_owned();
     let writing = content.write(&access(), Ability::Update, "notes", "").unwrap();
     let target = writing.target(&id).unwrap();
     let body = json!({ "attributes": { "title": "changed" } }).to_string();
-    writing.change(target, Etags::Any, body.as_bytes()).await.unwrap();
+    writing.change(target, IfMatch::Any, body.as_bytes()).await.unwrap();
     create("newer").await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert_eq!(copies(), 4);
@@ -128,7 +129,7 @@ fn answers_that_are_kept_no_longer_go_and_the_others_stay() {
     let entries = (0..count).map(|n| {
         let key = Key::Idempotency { token: "t".into(), key: format!("{n:05}").as_str().into() };
         let expires = if n % 3 == 0 { 1000 } else { 2000 };
-        Change::put(key, idempotency::tests::entry(expires))
+        StoreWrite::put(key, kept_until(expires))
     });
     store.apply(1, &entries.collect::<Vec<_>>()).unwrap();
     let mut sweeper = Sweeper::new(Vec::new());
@@ -152,7 +153,7 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
     blueprint(&content, "notes").await;
     fill(&content, "notes", 300).await;
     // As long as it is read, what is superseded stays.
-    let export = content.read(&access(), "notes").unwrap().export("format=ndjson", None).unwrap();
+    let export = Export::begin(content.view(&access(), "notes").unwrap(), "format=ndjson", None).unwrap();
     let mut import = content.import(&access(), "notes", "").unwrap();
     for n in 0..300 {
         let line = json!({ "key": format!("k{n}"), "attributes": { "title": format!("changed {n}") } }).to_string();
@@ -177,8 +178,8 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
         assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 300, "{folder:?}");
         assert_eq!(content.shared.store.scan(Prefix::Superseded).count(), 0, "{folder:?}");
         let found = content.verify().unwrap();
-        assert_eq!((found.fault_count, found.unnamed_copies, found.resources), (0, 0, 300), "{:?}", found.faults);
-        let mut export = content.read(&access(), "notes").unwrap().export("format=ndjson", None).unwrap();
+        assert_eq!((found.issue_count, found.unnamed_copies, found.resources), (0, 0, 300), "{:?}", found.issues);
+        let mut export = Export::begin(content.view(&access(), "notes").unwrap(), "format=ndjson", None).unwrap();
         assert_eq!(lines(&mut export), 300);
         content.close();
     }

@@ -39,12 +39,7 @@ pub(super) fn create_member(state: &State, overlay: &mut Overlay<'_>, draft: &Me
     Ok(put_member(overlay, Member { id, name, email, role }))
 }
 
-pub(super) fn change_member(
-    state: &State,
-    overlay: &mut Overlay<'_>,
-    id: u64,
-    patch: &MemberPatch,
-) -> Result<Outcome> {
+pub(super) fn change_member(state: &State, overlay: &mut Overlay<'_>, id: u64, patch: &MemberPatch) -> Result<Outcome> {
     let before = find(state, id)?;
     let mut member = before.clone();
     let MemberPatch { name, email, role } = patch.clone();

@@ -147,5 +147,8 @@ fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predic
 /// The values of a copy in the order of the changed blueprint's fields; new fields are null.
 fn values_under(current: &Blueprint, next: &Blueprint, values: &[Value]) -> Vec<Value> {
     let position = |slug: &str| current.fields.iter().position(|field| field.slug == slug);
-    next.fields.iter().map(|field| position(&field.slug).map_or(Value::Null, |position| values[position].clone())).collect()
+    next.fields
+        .iter()
+        .map(|field| position(&field.slug).map_or(Value::Null, |position| values[position].clone()))
+        .collect()
 }

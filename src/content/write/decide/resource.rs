@@ -88,7 +88,8 @@ impl Decider<'_, '_> {
             if requires == Requires::Values {
                 self.check_required(&values, &mut copy_errors);
             }
-            if self.check_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)? == Relations::Unresolved {
+            if self.check_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)? == Relations::Unresolved
+            {
                 relations = Relations::Unresolved;
             }
             self.check_unique(edit, variant, current.as_deref(), &values, &mut copy_errors)?;

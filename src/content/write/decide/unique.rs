@@ -73,8 +73,7 @@ impl Decider<'_, '_> {
         }
         for version in &meta.copies {
             let values = self.overlay.values(self.blueprint, id, *version)?;
-            for claim in
-                fields.iter().filter_map(|field| field.claim(self.blueprint.number, version.variant, &values))
+            for claim in fields.iter().filter_map(|field| field.claim(self.blueprint.number, version.variant, &values))
             {
                 if self.holder(&claim)? == Some(id) {
                     claims.push(claim);
