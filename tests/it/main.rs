@@ -22,6 +22,7 @@ mod model;
 mod oracle;
 mod order;
 mod reading;
+mod recipes;
 mod recovery;
 mod support;
 mod tidy;
