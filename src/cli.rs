@@ -1,5 +1,5 @@
-//! The commands of the command line. Each translates its arguments into calls of `Content` or `Analytics`, or into requests
-//! to a running server. Must not hold a rule of content.
+//! The commands of the command line. Each translates its arguments into calls of `Content` or `Analytics`, or into
+//! requests to a running server. Must not hold a rule of content.
 
 mod analytics;
 mod backup;

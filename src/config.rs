@@ -1,6 +1,6 @@
-//! The command line and the configuration, in two stages: [`Settings`] from each source (flags, environment, file), and one
-//! [`Config`] that is checked and complete. Every setting is a flag, an environment variable and a key of `bindery.toml`;
-//! the first one that is set wins. Must not know what a setting does.
+//! The command line and the configuration, in two stages: [`Settings`] from each source (flags, environment, file), and
+//! one [`Config`] that is checked and complete. Every setting is a flag, an environment variable and a key of
+//! `bindery.toml`; the first one that is set wins. Must not know what a setting does.
 
 mod analytics;
 mod arguments;
@@ -76,7 +76,8 @@ impl std::fmt::Debug for AdminToken {
 }
 
 impl Config {
-    /// The configuration from the flags, the environment of this process and the file. `file` is the value of `--config`.
+    /// The configuration from the flags, the environment of this process and the file. `file` is the value of
+    /// `--config`.
     ///
     /// # Errors
     /// A file that cannot be read, or the first setting that is invalid.
@@ -87,8 +88,8 @@ impl Config {
         Config::resolve(flags, env, text.as_deref())
     }
 
-    /// The configuration from given sources: `env` returns the value of a variable that is set and not empty, `file` is the
-    /// text of `bindery.toml`.
+    /// The configuration from given sources: `env` returns the value of a variable that is set and not empty, `file` is
+    /// the text of `bindery.toml`.
     ///
     /// # Errors
     /// The first setting that is invalid.

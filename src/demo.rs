@@ -1,5 +1,5 @@
-//! The demonstration: blueprints that show the field types, and real articles. The data is in `src/demo`, whose `README.md`
-//! names the sources. Must not know HTTP.
+//! The demonstration: blueprints that show the field types, and real articles. The data is in `src/demo`, whose
+//! `README.md` names the sources. Must not know HTTP.
 
 use crate::access::Access;
 use crate::content::Content;

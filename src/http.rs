@@ -39,8 +39,8 @@ pub use self::app::App;
 pub use self::error::error_object;
 pub use self::serve::{serve, stop_signal};
 
-/// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics, unknown
-/// routes and unsupported methods.
+/// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
+/// unknown routes and unsupported methods.
 pub fn router(app: App) -> Router {
     let routes = Router::new()
         .route("/v2/resources/{blueprint}", get(resources::list).post(resources::create))

@@ -1,7 +1,7 @@
 //! From query strings to typed queries: raw string → raw parameters → query (`API.md` 2.5 and 4.2 to 4.7).
 //!
-//! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller, who
-//! knows whether the token may see drafts, adds [`published_only`].
+//! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller,
+//! who knows whether the token may see drafts, adds [`published_only`].
 
 mod filter;
 mod format;

@@ -1,4 +1,5 @@
-//! `bindery analytics import` and `delete`, on a running server or a data folder. Must not know how pageviews are counted.
+//! `bindery analytics import` and `delete`, on a running server or a data folder. Must not know how pageviews are
+//! counted.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

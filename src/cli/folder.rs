@@ -1,4 +1,5 @@
-//! The data folder of a server that is not running: opening it for a command, and closing it again. Must not know commands.
+//! The data folder of a server that is not running: opening it for a command, and closing it again. Must not know
+//! commands.
 
 use super::error::{CliError, failed};
 use super::output::start_log;

@@ -1,5 +1,5 @@
-//! `bindery import BLUEPRINT FILE`: NDJSON, plain, gzip or zstd, into a running server or a data folder. Must not know what
-//! a line holds.
+//! `bindery import BLUEPRINT FILE`: NDJSON, plain, gzip or zstd, into a running server or a data folder. Must not know
+//! what a line holds.
 
 use std::time::Instant;
 

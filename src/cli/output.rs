@@ -9,8 +9,8 @@ pub(super) fn print(line: &str) {
 
 /// Starts logging with a `tracing_subscriber` filter.
 pub(super) fn start_log(filter: &str) {
-    // The HTML parser warns about markup that clients send, which is no concern of the operator. A filter that names the
-    // parser overrides this.
+    // The HTML parser warns about invalid markup in what clients send, which is no problem of the server. A filter that
+    // names the parser overrides this.
     let filter = tracing_subscriber::EnvFilter::new(format!("html5ever=error,{filter}"));
     // A second start in one process keeps the first subscriber.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -1,5 +1,5 @@
-//! What happened to the lines of an import: counts, the first messages, and a file with the lines that failed. Must not know
-//! where the results come from.
+//! What happened to the lines of an import: counts, the first messages, and a file with the lines that failed. Must not
+//! know where the results come from.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! The settings from one source: flags, environment or file. A setting that the source does not have is `None`. Must not
-//! know defaults.
+//! The settings from one source: flags, environment or file. A setting that the source does not have is `None`. Must
+//! not know defaults.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -81,7 +81,8 @@ pub struct AnalyticsSettings {
     #[arg(id = "analytics_forwarded_header", long = "analytics-forwarded-header", value_name = "HEADER")]
     pub forwarded_header: Option<String>,
 
-    /// The header in which those proxies send the client's country [default: none] [env: BINDERY_ANALYTICS_COUNTRY_HEADER]
+    /// The header in which those proxies send the client's country [default: none]
+    /// [env: BINDERY_ANALYTICS_COUNTRY_HEADER]
     #[arg(id = "analytics_country_header", long = "analytics-country-header", value_name = "HEADER")]
     pub country_header: Option<String>,
 

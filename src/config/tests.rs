@@ -7,7 +7,8 @@ use clap::{CommandFactory, Parser};
 use super::arguments::lifetime;
 use super::*;
 
-/// A flag, a variable and a line of the file for one setting, how to print the setting, and its value from each of them.
+/// A flag, a variable and a line of the file for one setting, how to print the setting, and its value from each of
+/// them.
 type Precedence = (&'static str, &'static str, &'static str, fn(&Config) -> String, [&'static str; 3]);
 /// Flags, variables, a file, and the message.
 type Invalid<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, &'a str);

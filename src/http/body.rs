@@ -55,8 +55,8 @@ impl JsonBody {
         self.read_as(max_bytes, &["application/json"]).await
     }
 
-    /// The bytes of a body of one of these types; the first is the one that messages recommend. The type of an empty body
-    /// does not matter: it is not valid JSON, which the parser reports.
+    /// The bytes of a body of one of these types; the first is the one that messages recommend. The type of an empty
+    /// body does not matter: it is not valid JSON, which the parser reports.
     ///
     /// # Errors
     /// As [`JsonBody::read`].

@@ -54,8 +54,8 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The error object: `code`, `message`, and `fields`, `count` and `ids` if the error has them. It is the value of `errors`
-/// in an error response, in each failed item of a bulk response and in each failed line of an import.
+/// The error object: `code`, `message`, and `fields`, `count` and `ids` if the error has them. It is the value of
+/// `errors` in an error response, in each failed item of a bulk response and in each failed line of an import.
 pub fn error_object(error: &Error) -> Value {
     let mut object = Map::new();
     object.insert("code".to_owned(), json!(wire(error.code).1));

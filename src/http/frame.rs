@@ -1,5 +1,5 @@
-//! The layers around the routes: they give every response, also to a panic or an unknown route, the shape and the headers
-//! of `API.md` 1. Must not know the routes.
+//! The layers around the routes: they give every response, also to a panic or an unknown route, the shape and the
+//! headers of `API.md` 1. Must not know the routes.
 
 use std::any::Any;
 use std::time::Duration;

@@ -73,7 +73,8 @@ impl FromRequestParts<App> for Bearer {
     }
 }
 
-/// What nearly every handler needs: the services, the token's access, the path's variable segments and the query string.
+/// What nearly every handler needs: the services, the token's access, the path's variable segments and the query
+/// string.
 ///
 /// An invalid token is reported before an invalid path.
 pub(super) struct Call<P = ()> {

@@ -1,7 +1,7 @@
 //! `POST` requests, which may carry an `Idempotency-Key` (`API.md` 4.13).
 //!
-//! Reads the header, looks for a kept response where the order of errors puts it, and renders responses so that they can
-//! be kept. Must not decide whether a request was made before: `content` does.
+//! Reads the header, looks for a kept response where the order of errors puts it, and renders responses so that they
+//! can be kept. Must not decide whether a request was made before: `content` does.
 
 use std::convert::Infallible;
 
@@ -60,14 +60,15 @@ impl Post {
         self.body
     }
 
-    /// Answers the request: with the kept response if it was made before, otherwise with what `run` returns. To be called
-    /// before anything else in the request is checked.
+    /// Answers the request: with the kept response if it was made before, otherwise with what `run` returns. To be
+    /// called before anything else in the request is checked.
     ///
-    /// `run` gets the body and, for a request with a key, what the committer needs to keep the response with the change.
-    /// `render` makes the response; the committer calls it if the response is to be kept.
+    /// `run` gets the body and, for a request with a key, what the committer needs to keep the response with the
+    /// change. `render` makes the response; the committer calls it if the response is to be kept.
     ///
     /// # Errors
-    /// `FORBIDDEN` without the ability, `INVALID_PARAMETER` for an invalid key, `IDEMPOTENCY_KEY_REUSED`, those of `run`.
+    /// `FORBIDDEN` without the ability, `INVALID_PARAMETER` for an invalid key, `IDEMPOTENCY_KEY_REUSED`, those of
+    /// `run`.
     pub(super) async fn answer<P, T: 'static>(
         self,
         call: &Call<P>,
@@ -102,8 +103,8 @@ pub(super) fn respond_to<T>(done: Done<T>, render: impl Fn(&T) -> Rendered) -> A
     })
 }
 
-/// The bytes of a response that is to be kept: a success or a conflict. Other errors changed nothing, so the request may
-/// be made again with the same key.
+/// The bytes of a response that is to be kept: a success or a conflict. Other errors changed nothing, so the request
+/// may be made again with the same key.
 fn render_to_keep<T>(result: &Result<T>, render: impl Fn(&T) -> Rendered) -> Option<Vec<u8>> {
     match result {
         Ok(value) => Some(render(value).encode()),

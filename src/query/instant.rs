@@ -1,5 +1,5 @@
-//! Times in filters (`API.md` 1.2): as in bodies, but also with a space where an offset had its `+`, which query strings
-//! decode to a space. Must not know fields.
+//! Times in filters (`API.md` 1.2): as in bodies, but also with a space where an offset had its `+`, which query
+//! strings decode to a space. Must not know fields.
 
 use crate::model::time::{self, Millis};
 
@@ -11,8 +11,8 @@ pub(super) fn micros(sent: &str) -> Option<i64> {
     time::parse_instant(&with_plus(&cut_fraction(sent))).map(|instant| instant.micros)
 }
 
-/// Milliseconds since 1970 of a date or timestamp; further digits are cut. `None` if it is neither. With an offset it may
-/// be a few hours outside the years 0001 to 9999, which can be compared but not written out.
+/// Milliseconds since 1970 of a date or timestamp; further digits are cut. `None` if it is neither. With an offset it
+/// may be a few hours outside the years 0001 to 9999, which can be compared but not written out.
 pub(super) fn millis(sent: &str) -> Option<Millis> {
     micros(sent).map(|micros| micros.div_euclid(1000))
 }

@@ -1,5 +1,5 @@
-//! Raw parameters: the decoded names and values of a query string. Owns the rules of encoding and repetition; must not know
-//! what a parameter means.
+//! Raw parameters: the decoded names and values of a query string. Owns the rules of encoding and repetition; must not
+//! know what a parameter means.
 
 use std::str::Utf8Error;
 

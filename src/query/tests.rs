@@ -13,7 +13,8 @@ use crate::model::blueprint::{DurationUnit, Field, FieldType, Kind, Variant};
 /// 2026-11-20T20:42:31.123Z.
 const NOW: Millis = 1_795_207_351_123;
 
-/// A blueprint with a field of every type, named after its type, and the variants `en` (1, the default) and `zh-CN` (2).
+/// A blueprint with a field of every type, named after its type, and the variants `en` (1, the default) and `zh-CN`
+/// (2).
 fn everything() -> Blueprint {
     let types = [
         ("title", FieldType::Text),

@@ -1,5 +1,5 @@
-//! One condition of a query string, and the messages about its value. Must not know what a field or an operator means to
-//! the index.
+//! One condition of a query string, and the messages about its value. Must not know what a field or an operator means
+//! to the index.
 
 use bindery_index::Filter;
 

@@ -1,5 +1,5 @@
-//! Filters on the three system dates and on `published`. Every operator except `between` compares UTC days. Must not know
-//! blueprints.
+//! Filters on the three system dates and on `published`. Every operator except `between` compares UTC days. Must not
+//! know blueprints.
 
 use bindery_index::{Bound, DateColumn, Filter, Range};
 

@@ -4,7 +4,8 @@ use bindery_index::{Bound, Range};
 
 use super::operator::Operator;
 
-/// The entries of a comma-separated list. A backslash makes the next character literal; at the end it stands for itself.
+/// The entries of a comma-separated list. A backslash makes the next character literal; at the end it stands for
+/// itself.
 pub(super) fn split_list(value: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut chars = value.chars();
