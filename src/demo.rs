@@ -1,11 +1,11 @@
-//! The demonstration: blueprints that show what there is, and real articles. What is shown is in `src/demo`, whose
-//! `README.md` says where it comes from.
+//! The demonstration: blueprints that show the field types, and real articles. The data is in `src/demo`, whose
+//! `README.md` names the sources. Must not know HTTP.
 
 use crate::access::Access;
 use crate::content::Content;
 use crate::model::error::{Error, Result};
 
-/// The blueprints in the order in which they can be made: what is related to first.
+/// The blueprints. Each comes after those that its fields relate to.
 const BLUEPRINTS: [&str; 4] = [
     include_str!("demo/blueprints/authors.json"),
     include_str!("demo/blueprints/articles.json"),
@@ -18,10 +18,10 @@ const AUTHORS: &[u8] = include_bytes!("demo/authors.ndjson");
 const SITE_SETTINGS: &[u8] = include_bytes!("demo/site-settings.ndjson");
 const CONTACT_MESSAGES: &[u8] = include_bytes!("demo/contact-messages.ndjson");
 
-/// Fills an empty content, as an import over the API would.
+/// Fills empty content with the demonstration, the way an import over the API would. Durable on return.
 ///
 /// # Errors
-/// `INTERNAL` if the demonstration does not fit this version of the server; those of any write.
+/// `INTERNAL` if the demonstration is invalid for this version of the server; those of any write.
 pub async fn fill(content: &Content, access: &Access) -> Result<()> {
     for blueprint in BLUEPRINTS {
         content.create_blueprint(access, blueprint.as_bytes(), None).await?;
@@ -34,21 +34,21 @@ pub async fn fill(content: &Content, access: &Access) -> Result<()> {
         ("contact-messages", CONTACT_MESSAGES),
     ] {
         let mut import = content.import(access, slug, "")?;
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for line in lines.split(|byte| *byte == b'\n') {
-            answers.extend(import.push(line).await?);
+            results.extend(import.push(line).await?);
         }
-        answers.extend(import.finish().await?);
-        for answer in answers {
-            answer.result.map_err(|error| Error::internal(format!("{slug} {}: {error}", answer.index)))?;
+        results.extend(import.finish().await?);
+        for line in results {
+            line.result.map_err(|error| Error::internal(format!("{slug} {}: {error}", line.index)))?;
         }
     }
     Ok(())
 }
 
-/// Commands to try on the demonstration; each expects the token in `$TOKEN`.
-pub fn commands(address: &str) -> Vec<String> {
-    let get = |query: &str| format!("curl -sg -H \"Authorization: Bearer $TOKEN\" '{address}/v2/{query}'");
+/// Commands to try on the demonstration of the server at this URL. Each expects the token in `$TOKEN`.
+pub fn commands(url: &str) -> Vec<String> {
+    let get = |query: &str| format!("curl -sg -H \"Authorization: Bearer $TOKEN\" '{url}/v2/{query}'");
     vec![
         get("resources/articles?per_page=3&fields=id,attributes.title,attributes.tags"),
         get("resources/articles?search=compiler%20error&sort=-reading_minutes&fields=attributes.title"),
@@ -57,7 +57,7 @@ pub fn commands(address: &str) -> Vec<String> {
         format!(
             "curl -s -X POST -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \
              -d '{{\"attributes\":{{\"subject\":\"Hello\",\"email\":\"ada@example.org\",\"message\":\"It works.\"}}}}' \
-             '{address}/v2/resources/contact-messages'"
+             '{url}/v2/resources/contact-messages'"
         ),
     ]
 }

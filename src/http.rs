@@ -1,25 +1,29 @@
-//! HTTP: the router on one screen, and the frame that every request goes through.
+//! HTTP: the router on one screen, and the probes.
 //!
-//! Handlers are a translation table: extract, one call, respond. Only this module names axum, statuses and headers.
+//! Handlers are a translation table: extract, one call, respond. Must not hold a rule of content. No other module names
+//! axum, statuses or headers.
 
 mod administration;
 mod analytics;
+mod app;
 mod backup;
+mod body;
 mod bulk;
 mod drain;
-pub mod error;
-pub mod extract;
+mod error;
 mod frame;
+mod head;
 mod idempotency;
-pub mod request_id;
+mod import;
+mod lines;
+mod request_id;
 mod resources;
-pub mod respond;
+mod respond;
 mod serve;
+mod stream;
 
 #[cfg(test)]
 mod tests;
-
-use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
@@ -29,25 +33,14 @@ use axum::routing::{delete, get, post};
 
 use self::administration as admin;
 use self::error::Answer;
-use crate::analytics::Analytics;
-use crate::config::Config;
-use crate::content::Content;
 use crate::model::error::{Code, Error};
 
-pub use serve::{serve, stop_signal};
+pub use self::app::App;
+pub use self::error::error_object;
+pub use self::serve::{serve, stop_signal};
 
-/// What handlers can reach.
-#[derive(Clone)]
-pub struct App {
-    /// The settings of the server.
-    pub config: Arc<Config>,
-    /// What it serves.
-    pub content: Content,
-    /// What it counts.
-    pub analytics: Analytics,
-}
-
-/// Every route of the server, framed: ids and log lines of requests, CORS, panics, unknown routes and methods.
+/// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
+/// unknown routes and unsupported methods.
 pub fn router(app: App) -> Router {
     let routes = Router::new()
         .route("/v2/resources/{blueprint}", get(resources::list).post(resources::create))
@@ -55,7 +48,7 @@ pub fn router(app: App) -> Router {
         .route("/v2/resources/{blueprint}/bulk-publish", post(bulk::publish))
         .route("/v2/resources/{blueprint}/bulk-unpublish", post(bulk::unpublish))
         .route("/v2/resources/{blueprint}/export", get(resources::export))
-        .route("/v2/resources/{blueprint}/import", post(resources::import))
+        .route("/v2/resources/{blueprint}/import", post(import::import))
         .route(
             "/v2/resources/{blueprint}/{id}",
             get(resources::find).put(resources::update).patch(resources::update).delete(resources::delete),
@@ -76,15 +69,15 @@ pub fn router(app: App) -> Router {
     frame::frame(routes, analytics::intake(&app.config), &app.config.cors_origins).with_state(app)
 }
 
-/// The process answers.
+/// Succeeds as long as the process responds.
 async fn is_alive() -> StatusCode {
     StatusCode::OK
 }
 
-/// Store and index are caught up (the server does not listen before they are), and writes are taken.
+/// Succeeds if writes are accepted. Store and index are up to date then: the server does not listen before they are.
 async fn is_ready(State(app): State<App>) -> Answer {
     if app.content.is_writable() {
         return Ok(StatusCode::OK.into_response());
     }
-    Err(Error::new(Code::Overloaded, "the server does not take writes; its log says why").into())
+    Err(Error::new(Code::Overloaded, "the server accepts no writes; its log has the reason").into())
 }

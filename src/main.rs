@@ -1,4 +1,4 @@
-//! The `bindery` binary: the command line is read, and `bindery::cli` does the rest.
+//! The `bindery` binary: parses the command line; `bindery::cli` does the rest.
 
 use std::process::ExitCode;
 

@@ -1,12 +1,13 @@
-//! What a query string asks for: raw string → raw parameters → typed query (`API.md` 2.5 and 4.2 to 4.7).
+//! From query strings to typed queries: raw string → raw parameters → query (`API.md` 2.5 and 4.2 to 4.7).
 //!
-//! Owns every rule of reading parameters and every message about them. It must not know HTTP, tokens or stored data:
-//! who may see drafts is the caller's to add, with [`published_only`].
+//! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller,
+//! who knows whether the token may see drafts, adds [`published_only`].
 
 mod filter;
 mod format;
 mod instant;
 mod links;
+mod message;
 mod name;
 mod page;
 mod raw;
@@ -29,56 +30,57 @@ pub use page::Page;
 pub use raw::RawParams;
 pub use select::{Key, Selection};
 
-/// What a list is asked for.
+/// The parameters of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListParams {
-    /// Which resources, in which order, by the values of which variant.
+    /// Filter, order, and the variant whose values both compare.
     pub query: Query,
-    /// The variant that fills what is null in the answer.
+    /// The variant whose values replace nulls in the response; filter and order ignore it.
     pub fallback: Option<u16>,
-    /// Which page.
+    /// The requested page.
     pub page: Page,
-    /// What of each resource is answered.
+    /// The parts of each resource that are returned.
     pub selection: Selection,
 }
 
-/// What a single resource is asked for.
+/// The parameters of a read of one resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GetParams {
-    /// The variant whose attributes are answered.
+    /// The variant whose attributes are returned.
     pub variant: u16,
-    /// The variant that fills what is null in the answer.
+    /// The variant whose values replace nulls in the response; filter and order ignore it.
     pub fallback: Option<u16>,
-    /// What of the resource is answered.
+    /// The parts of the resource that are returned.
     pub selection: Selection,
 }
 
-/// What every write takes in its query string.
+/// The parameters of a write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteParams {
-    /// The variant whose copy is written and answered.
+    /// The variant whose copy is written and returned.
     pub variant: u16,
 }
 
-/// What an export is asked for.
+/// The parameters of an export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportParams {
-    /// Which resources, in which order, by the values of which variant.
+    /// Filter, order, and the variant whose values both compare.
     pub query: Query,
-    /// The variant that fills what is null in the answer.
+    /// The variant whose values replace nulls in the response; filter and order ignore it.
     pub fallback: Option<u16>,
-    /// What of each resource is answered.
+    /// The parts of each resource that are returned.
     pub selection: Selection,
-    /// In which form.
+    /// The format.
     pub format: Format,
-    /// Whether each resource is answered with the copies of all variants.
+    /// Whether each resource is returned with the copies of all variants.
     pub all_variants: bool,
 }
 
 impl ListParams {
-    /// Reads the query string of a list. `now` says which day `filter[published]` compares with.
+    /// Reads the query string of a list. `filter[published]` compares with the UTC day of `now`.
     ///
-    /// Errors: `INVALID_PARAMETER`, `INVALID_VARIANT`, `INVALID_FILTER`, `INVALID_SORT`.
+    /// # Errors
+    /// `INVALID_PARAMETER`, `INVALID_VARIANT`, `INVALID_FILTER`, `INVALID_SORT`.
     pub fn parse(raw: &str, blueprint: &Blueprint, now: Millis) -> Result<ListParams, Error> {
         let params = RawParams::parse(raw);
         Ok(ListParams {
@@ -93,7 +95,8 @@ impl ListParams {
 impl GetParams {
     /// Reads the query string of a read of one resource.
     ///
-    /// Errors: `INVALID_PARAMETER`, `INVALID_VARIANT`.
+    /// # Errors
+    /// `INVALID_PARAMETER`, `INVALID_VARIANT`.
     pub fn parse(raw: &str, blueprint: &Blueprint) -> Result<GetParams, Error> {
         let params = RawParams::parse(raw);
         Ok(GetParams {
@@ -107,7 +110,8 @@ impl GetParams {
 impl WriteParams {
     /// Reads the query string of a write.
     ///
-    /// Errors: `INVALID_PARAMETER`, `INVALID_VARIANT`.
+    /// # Errors
+    /// `INVALID_PARAMETER`, `INVALID_VARIANT`.
     pub fn parse(raw: &str, blueprint: &Blueprint) -> Result<WriteParams, Error> {
         let params = RawParams::parse(raw);
         Ok(WriteParams { variant: variant::requested(&params, blueprint)? })
@@ -115,9 +119,10 @@ impl WriteParams {
 }
 
 impl ExportParams {
-    /// Reads the query string of an export. `accept` is the `Accept` header, which decides where no `format` is given.
+    /// Reads the query string of an export. `accept` is the `Accept` header, which counts if there is no `format`.
     ///
-    /// Errors: `INVALID_PARAMETER`, `INVALID_VARIANT`, `INVALID_FILTER`, `INVALID_SORT`.
+    /// # Errors
+    /// `INVALID_PARAMETER`, `INVALID_VARIANT`, `INVALID_FILTER`, `INVALID_SORT`.
     pub fn parse(raw: &str, accept: Option<&str>, blueprint: &Blueprint, now: Millis) -> Result<ExportParams, Error> {
         let params = RawParams::parse(raw);
         let all_variants = params.flag("all_variants")?;
@@ -131,19 +136,13 @@ impl ExportParams {
     }
 }
 
-/// The filter, less the drafts: what a token without `preview` may see of a blueprint that is not singular.
+/// The filter without drafts: what a token that lacks `preview` may see of a blueprint that is not singular.
 pub fn published_only(filter: Filter) -> Filter {
     let published = Filter::Not(Box::new(Filter::Draft));
     match filter {
         Filter::All => published,
         filter => Filter::And(vec![published, filter]),
     }
-}
-
-/// Names in backticks with commas between.
-fn list<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
-    let names: Vec<String> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
-    names.join(", ")
 }
 
 fn query(params: &RawParams, blueprint: &Blueprint, now: Millis) -> Result<Query, Error> {

@@ -1,16 +1,19 @@
-//! `bindery export BLUEPRINT [FILE]`, from a running server or a data folder.
+//! `bindery export BLUEPRINT [FILE]`, from a running server or a data folder. Must not know the formats.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use super::error::{CliError, failed};
+use super::folder::{blocking, configure_existing, with_content};
 use super::remote::Remote;
-use super::{CliError, blocking, close, failed, open_existing};
 use crate::access::Access;
 use crate::config::ExportArgs;
 use crate::content::Content;
 
+type Out = Box<dyn Write + Send>;
+
 pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
-    let out: Box<dyn Write + Send> = match &args.file {
+    let out: Out = match &args.file {
         Some(path) => {
             let file = File::create(path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
             Box::new(BufWriter::new(file))
@@ -24,16 +27,16 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
             export_from_server(&remote, &path, out).await
         }
         None => {
-            let content = open_existing(&args.server).await?;
-            let (reading, blueprint) = (content.clone(), args.blueprint);
-            let result = blocking("exporting", move || export_from_folder(&reading, &blueprint, &query, out)).await;
-            close(content).await?;
-            result?
+            let config = configure_existing(&args.server.folder)?;
+            let export = async |content: Content| {
+                blocking("exporting", move || export_from_folder(&content, &args.blueprint, &query, out)).await
+            };
+            with_content(&config, export).await
         }
     }
 }
 
-/// The query string: whole resources, with all their variants where the format has room for them.
+/// The query string: whole resources, with all variants if the format can hold them.
 fn query(args: &ExportArgs) -> String {
     let mut query = format!("format={}", args.format);
     if args.format != "csv" {
@@ -46,20 +49,15 @@ fn query(args: &ExportArgs) -> String {
     query
 }
 
-async fn export_from_server(remote: &Remote, path: &str, mut out: Box<dyn Write + Send>) -> Result<(), CliError> {
+async fn export_from_server(remote: &Remote, path: &str, mut out: Out) -> Result<(), CliError> {
     let mut response = remote.get_stream(path).await?;
-    while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the answer", &error))? {
+    while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
         out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;
     }
     out.flush().map_err(|error| failed("writing the export", &error))
 }
 
-fn export_from_folder(
-    content: &Content,
-    blueprint: &str,
-    query: &str,
-    mut out: Box<dyn Write + Send>,
-) -> Result<(), CliError> {
+fn export_from_folder(content: &Content, blueprint: &str, query: &str, mut out: Out) -> Result<(), CliError> {
     let mut export = content.read(&Access::everything("cli"), blueprint)?.export(query, None)?;
     while let Some(piece) = export.next_chunk()? {
         out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;

@@ -1,16 +1,18 @@
-//! `bindery token create | list | revoke`.
+//! `bindery token create | list | revoke`. Must not know what makes a token valid.
 
 use serde_json::{Value, json};
 
+use super::error::CliError;
+use super::folder::{configure, with_content};
+use super::output::print;
 use super::remote::Remote;
-use super::{CliError, close, open_folder, print};
 use crate::access::Access;
-use crate::config::{ServerArgs, TokenCommand};
-use crate::content::now;
-use crate::model::error::Error;
+use crate::config::TokenCommand;
+use crate::content::{Content, now};
 use crate::model::time::format_millis;
 
 pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
+    let access = Access::everything("cli");
     match command {
         TokenCommand::Create { name, abilities, blueprints, expires, server } => {
             let expires_at = expires.map(|lifetime| format_millis(now() + lifetime.as_millis() as i64));
@@ -18,45 +20,36 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
                 json!({ "name": name, "abilities": abilities, "blueprints": blueprints, "expires_at": expires_at });
             let token = match Remote::of(&server)? {
                 Some(remote) => remote.post("/v2/tokens", &body).await?,
-                None => create_in_folder(&server, &body).await?,
+                None => {
+                    let body = body.to_string();
+                    let create = async |content: Content| Ok(content.create_token(&access, body.as_bytes()).await?);
+                    with_content(&configure(&server.folder)?, create).await?
+                }
             };
             print(token["secret"].as_str().unwrap_or_default());
-            Ok(())
         }
         TokenCommand::List { server } => {
             let tokens = match Remote::of(&server)? {
                 Some(remote) => remote.get("/v2/tokens").await?,
                 None => {
-                    let content = open_folder(&server).await?;
-                    let tokens = content.list_tokens(&Access::everything("cli"));
-                    close(content).await?;
-                    Value::Array(tokens?)
+                    let list = async |content: Content| Ok(Value::Array(content.list_tokens(&access)?));
+                    with_content(&configure(&server.folder)?, list).await?
                 }
             };
-            print_tokens(&tokens);
-            Ok(())
+            print_table(&tokens);
         }
         TokenCommand::Revoke { id, server } => match Remote::of(&server)? {
-            Some(remote) => remote.delete(&format!("/v2/tokens/{id}")).await,
+            Some(remote) => remote.delete(&format!("/v2/tokens/{id}")).await?,
             None => {
-                let content = open_folder(&server).await?;
-                let revoked = content.revoke_token(&Access::everything("cli"), &id).await;
-                close(content).await?;
-                Ok(revoked?)
+                let revoke = async |content: Content| Ok(content.revoke_token(&access, &id).await?);
+                with_content(&configure(&server.folder)?, revoke).await?;
             }
         },
     }
+    Ok(())
 }
 
-async fn create_in_folder(server: &ServerArgs, body: &Value) -> Result<Value, CliError> {
-    let content = open_folder(server).await?;
-    let bytes = serde_json::to_vec(body).map_err(Error::internal)?;
-    let token = content.create_token(&Access::everything("cli"), &bytes).await;
-    close(content).await?;
-    Ok(token?)
-}
-
-fn print_tokens(tokens: &Value) {
+fn print_table(tokens: &Value) {
     let text = |value: &Value| match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => text.clone(),

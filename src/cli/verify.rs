@@ -1,39 +1,35 @@
-//! `bindery verify` and `bindery reindex`.
+//! `bindery verify` and `bindery reindex`. Must not know what is checked.
 
-use super::{CliError, blocking, close, failed, folder_options, print};
+use super::error::CliError;
+use super::folder::{blocking, close_content, configure, configure_existing, content_options, with_content};
+use super::output::print;
 use crate::config::FolderArgs;
 use crate::content::{self, Content, Findings};
 
 pub(super) async fn verify(args: FolderArgs) -> Result<(), CliError> {
-    let options = folder_options(&args)?;
-    if !options.folder.is_dir() {
-        return Err(failed(options.folder.display().to_string(), &"there is no data folder"));
-    }
-    let content = blocking("opening the data folder", move || Content::open(&options)).await??;
-    let reading = content.clone();
-    let findings = blocking("verifying", move || reading.verify()).await;
-    close(content).await?;
-    tell(&findings??)
+    let config = configure_existing(&args)?;
+    let verify = async |content: Content| blocking("verifying", move || content.verify()).await;
+    report(&with_content(&config, verify).await?)
 }
 
-fn tell(findings: &Findings) -> Result<(), CliError> {
+fn report(findings: &Findings) -> Result<(), CliError> {
     let Findings { log_records, bases, values, resources, unnamed_copies, fault_count, faults } = findings;
-    print(&format!("log: {log_records} records; bases: {bases}; store: {values} values"));
-    print(&format!("{resources} resources compared with the index; {unnamed_copies} copies that nothing names"));
-    for fault in faults {
-        print(fault);
+    print(&format!("checked {log_records} log records, {bases} bases and {values} values of the store"));
+    print(&format!("compared {resources} resources with the index; {unnamed_copies} copies are unreferenced"));
+    for issue in faults {
+        print(issue);
     }
     if *fault_count == 0 {
-        print("everything is as it should be");
+        print("no problems found");
         return Ok(());
     }
-    Err(CliError::Incomplete(format!("{fault_count} faults were found")))
+    Err(CliError::Incomplete(format!("{fault_count} issues found")))
 }
 
 pub(super) async fn reindex(args: FolderArgs) -> Result<(), CliError> {
-    let options = folder_options(&args)?;
-    let content = blocking("making the index", move || content::reindex(&options)).await??;
-    close(content).await?;
-    print("the index is made again");
+    let options = content_options(&configure(&args)?);
+    let content = blocking("rebuilding the index", move || content::reindex(&options)).await?;
+    close_content(content).await?;
+    print("the index is rebuilt");
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! The settings of the analytics, checked and complete.
+//! The settings of the analytics, checked and complete. Must not know what they do.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::ConfigError;
+use super::error::ConfigError;
 use super::settings::AnalyticsSettings;
 use crate::model::site::site_host;
 
@@ -12,23 +12,23 @@ use crate::model::site::site_host;
 pub struct AnalyticsConfig {
     /// The hosts whose pageviews are counted.
     pub sites: Vec<String>,
-    /// The proxies whose headers are believed.
+    /// The proxies whose headers are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// The header in which they name the client's address.
+    /// The header in which those proxies send the client's address.
     pub forwarded_header: String,
-    /// The header in which they name the client's country.
+    /// The header in which those proxies send the client's country.
     pub country_header: Option<String>,
-    /// A file in MaxMind's format.
+    /// A file in MaxMind's format that maps addresses to countries.
     pub country_file: Option<PathBuf>,
-    /// For how many days figures are kept.
+    /// How many days figures are kept; `None` for ever.
     pub retention_days: Option<u32>,
-    /// How many pageviews a minute are taken from one address; 0 is no limit.
+    /// How many pageviews a minute are accepted from one address; 0 for no limit.
     pub events_per_minute: u32,
-    /// Whether visitors whose browser asks not to be tracked are left out.
+    /// Whether pageviews are ignored if the browser asks not to be tracked.
     pub do_not_track: bool,
 }
 
-/// Addresses that begin with the same bits.
+/// An address, or all addresses with the same prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -36,30 +36,30 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads `192.0.2.1`, `10.0.0.0/8`, `2001:db8::/32`.
+    /// Parses `192.0.2.1`, `10.0.0.0/8` or `2001:db8::/32`; `None` if the text is no such network.
     pub fn parse(text: &str) -> Option<Network> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Some(most), |bits| bits.parse().ok().filter(|bits| *bits <= most))?;
+        let max_bits = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Some(max_bits), |bits| bits.parse().ok().filter(|bits| *bits <= max_bits))?;
         Some(Network { address, bits })
     }
 
-    /// Whether the address is one of it.
+    /// Whether the network contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
-        let differing = match (self.address, address.to_canonical()) {
+        let common_bits = match (self.address, address.to_canonical()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
             (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
             _ => return false,
         };
-        differing >= u32::from(self.bits)
+        common_bits >= u32::from(self.bits)
     }
 }
 
 impl AnalyticsConfig {
-    pub(super) fn resolve(said: AnalyticsSettings) -> Result<AnalyticsConfig, ConfigError> {
-        let sites = said.sites.unwrap_or_default();
-        let proxies = said.trusted_proxies.unwrap_or_default();
+    pub(super) fn resolve(settings: AnalyticsSettings) -> Result<AnalyticsConfig, ConfigError> {
+        let sites = settings.sites.unwrap_or_default();
+        let proxies = settings.trusted_proxies.unwrap_or_default();
         Ok(AnalyticsConfig {
             sites: sites
                 .iter()
@@ -69,18 +69,18 @@ impl AnalyticsConfig {
             trusted_proxies: proxies.iter().map(|proxy| network(proxy.trim())).collect::<Result<_, _>>()?,
             forwarded_header: header(
                 "forwarded_header",
-                said.forwarded_header.unwrap_or_else(|| "X-Forwarded-For".to_owned()),
+                settings.forwarded_header.unwrap_or_else(|| "X-Forwarded-For".to_owned()),
             )?,
-            country_header: said.country_header.map(|name| header("country_header", name)).transpose()?,
-            country_file: said.country_file,
-            retention_days: match said.retention_days {
+            country_header: settings.country_header.map(|name| header("country_header", name)).transpose()?,
+            country_file: settings.country_file,
+            retention_days: match settings.retention_days {
                 Some(0) => {
-                    return Err(ConfigError("`analytics.retention_days` is 0; it takes a number from 1".to_owned()));
+                    return Err(ConfigError("`analytics.retention_days` is 0; it must be 1 or more".to_owned()));
                 }
                 days => days,
             },
-            events_per_minute: said.events_per_minute.unwrap_or(3_000),
-            do_not_track: said.do_not_track.unwrap_or(false),
+            events_per_minute: settings.events_per_minute.unwrap_or(3_000),
+            do_not_track: settings.do_not_track.unwrap_or(false),
         })
     }
 }
@@ -88,7 +88,7 @@ impl AnalyticsConfig {
 fn host(sent: &str) -> Result<String, ConfigError> {
     site_host(sent).ok_or_else(|| {
         ConfigError(format!(
-            "`analytics.sites` has `{sent}`; it takes hosts such as `www.example.com`, without `https://`"
+            "`analytics.sites` has `{sent}`; it must be hosts such as `www.example.com`, without `https://`"
         ))
     })
 }
@@ -96,7 +96,7 @@ fn host(sent: &str) -> Result<String, ConfigError> {
 fn network(sent: &str) -> Result<Network, ConfigError> {
     Network::parse(sent).ok_or_else(|| {
         ConfigError(format!(
-            "`analytics.trusted_proxies` has `{sent}`; it takes addresses and networks such as `10.0.0.0/8`"
+            "`analytics.trusted_proxies` has `{sent}`; it must be addresses or networks such as `10.0.0.0/8`"
         ))
     })
 }
@@ -107,6 +107,6 @@ fn header(name: &str, sent: String) -> Result<String, ConfigError> {
         return Ok(sent.to_ascii_lowercase());
     }
     Err(ConfigError(format!(
-        "`analytics.{name}` is `{sent}`; it takes the name of a header, such as `X-Forwarded-For`"
+        "`analytics.{name}` is `{sent}`; it must be the name of a header, such as `X-Forwarded-For`"
     )))
 }

@@ -1,4 +1,5 @@
-//! The settings as one source says them: flags, environment or file. What a source does not say is `None`.
+//! The settings from one source: flags, environment or file. A setting that the source does not have is `None`. Must
+//! not know defaults.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,9 +8,9 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Command, FromArgMatches};
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
-/// What one source says. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
+/// The settings from one source. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
 #[derive(Debug, Clone, PartialEq, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -26,7 +27,7 @@ pub struct Settings {
         value_parser = BoolishValueParser::new())]
     pub demo: Option<bool>,
 
-    /// The public address, which links begin with [default: from the Host header] [env: BINDERY_PUBLIC_URL]
+    /// The public URL of the server, which links begin with [default: from the Host header] [env: BINDERY_PUBLIC_URL]
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 
@@ -34,11 +35,11 @@ pub struct Settings {
     #[arg(long, value_name = "ORIGIN,…", value_delimiter = ',')]
     pub cors_origins: Option<Vec<String>>,
 
-    /// The largest body that is taken, in bytes [default: 10485760] [env: BINDERY_MAX_BODY_BYTES]
+    /// The largest request body, and line of an import, in bytes [default: 10485760] [env: BINDERY_MAX_BODY_BYTES]
     #[arg(long, value_name = "BYTES")]
     pub max_body_bytes: Option<usize>,
 
-    /// What is logged, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
+    /// What to log, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
 
@@ -46,7 +47,7 @@ pub struct Settings {
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub video_hosts: Option<Vec<String>>,
 
-    /// Memory for the store's cache, in MiB [default: 256] [env: BINDERY_STORE_CACHE_MIB]
+    /// The size of the store's cache, in MiB [default: 256] [env: BINDERY_STORE_CACHE_MIB]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub store_cache_mib: Option<u64>,
 
@@ -56,17 +57,17 @@ pub struct Settings {
     pub analytics: AnalyticsSettings,
 }
 
-/// What one source says about the analytics. Each field is the flag `--analytics-name`, the variable
+/// The settings of the analytics from one source. Each field is the flag `--analytics-name`, the variable
 /// `BINDERY_ANALYTICS_NAME` and the key `name` of the table `analytics`.
 #[derive(Debug, Clone, PartialEq, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Analytics")]
 pub struct AnalyticsSettings {
-    /// Hosts whose pageviews are counted [default: none] [env: BINDERY_ANALYTICS_SITES]
+    /// Hosts whose pageviews to count [default: none] [env: BINDERY_ANALYTICS_SITES]
     #[arg(id = "analytics_sites", long = "analytics-sites", value_name = "HOST,…", value_delimiter = ',')]
     pub sites: Option<Vec<String>>,
 
-    /// Proxies whose headers are believed: addresses or networks [default: none] [env: BINDERY_ANALYTICS_TRUSTED_PROXIES]
+    /// Proxies whose headers to trust: addresses or networks [default: none] [env: BINDERY_ANALYTICS_TRUSTED_PROXIES]
     #[arg(
         id = "analytics_trusted_proxies",
         long = "analytics-trusted-proxies",
@@ -75,42 +76,49 @@ pub struct AnalyticsSettings {
     )]
     pub trusted_proxies: Option<Vec<String>>,
 
-    /// The header in which they name the client's address [default: X-Forwarded-For]
+    /// The header in which those proxies send the client's address [default: X-Forwarded-For]
     /// [env: BINDERY_ANALYTICS_FORWARDED_HEADER]
     #[arg(id = "analytics_forwarded_header", long = "analytics-forwarded-header", value_name = "HEADER")]
     pub forwarded_header: Option<String>,
 
-    /// The header in which they name the client's country [default: none] [env: BINDERY_ANALYTICS_COUNTRY_HEADER]
+    /// The header in which those proxies send the client's country [default: none]
+    /// [env: BINDERY_ANALYTICS_COUNTRY_HEADER]
     #[arg(id = "analytics_country_header", long = "analytics-country-header", value_name = "HEADER")]
     pub country_header: Option<String>,
 
-    /// A file in MaxMind's format that tells the countries of addresses [default: none]
+    /// A file in MaxMind's format that maps addresses to countries [default: none]
     /// [env: BINDERY_ANALYTICS_COUNTRY_FILE]
     #[arg(id = "analytics_country_file", long = "analytics-country-file", value_name = "FILE")]
     pub country_file: Option<PathBuf>,
 
-    /// For how many days figures are kept [default: all] [env: BINDERY_ANALYTICS_RETENTION_DAYS]
+    /// How many days to keep figures [default: for ever] [env: BINDERY_ANALYTICS_RETENTION_DAYS]
     #[arg(id = "analytics_retention_days", long = "analytics-retention-days", value_name = "DAYS")]
     pub retention_days: Option<u32>,
 
-    /// How many pageviews a minute are taken from one address; 0 is no limit [default: 3000]
+    /// How many pageviews a minute to accept from one address; 0 for no limit [default: 3000]
     /// [env: BINDERY_ANALYTICS_EVENTS_PER_MINUTE]
     #[arg(id = "analytics_events_per_minute", long = "analytics-events-per-minute", value_name = "NUMBER")]
     pub events_per_minute: Option<u32>,
 
-    /// Leave out visitors whose browser asks not to be tracked [env: BINDERY_ANALYTICS_DO_NOT_TRACK]
+    /// Ignore pageviews if the browser asks not to be tracked [env: BINDERY_ANALYTICS_DO_NOT_TRACK]
     #[arg(id = "analytics_do_not_track", long = "analytics-do-not-track", value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub do_not_track: Option<bool>,
 }
 
 impl Settings {
-    /// What `bindery.toml` says. An unknown key is an error that names the known ones.
+    /// The settings in the text of `bindery.toml`.
+    ///
+    /// # Errors
+    /// An invalid value, or an unknown key; the message lists the known ones.
     pub(super) fn from_toml(text: &str) -> Result<Settings, ConfigError> {
         toml::from_str(text).map_err(|error| ConfigError(format!("bindery.toml: {}", error.to_string().trim_end())))
     }
 
-    /// What the environment says: each variable is read as the flag of its name is.
+    /// The settings in the environment. Each variable is parsed like the flag of the same name.
+    ///
+    /// # Errors
+    /// A value that the flag does not accept.
     pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigError> {
         let command = Settings::augment_args(Command::new("environment").no_binary_name(true));
         let mut settings = Settings::default();
@@ -118,17 +126,17 @@ impl Settings {
             let variable = format!("BINDERY_{}", flag.replace('-', "_").to_uppercase());
             let Some(value) = env(&variable) else { continue };
             let matches = command.clone().try_get_matches_from([format!("--{flag}={value}")]);
-            let said = matches.and_then(|matches| Settings::from_arg_matches(&matches)).map_err(|_| {
+            let set = matches.and_then(|matches| Settings::from_arg_matches(&matches)).map_err(|_| {
                 ConfigError(format!(
-                    "`{variable}` is `{value}`, which `--{flag}` does not take; see `bindery serve --help`"
+                    "`{variable}` is `{value}`, which `--{flag}` does not accept; see `bindery serve --help`"
                 ))
             })?;
-            settings = settings.or(said);
+            settings = settings.or(set);
         }
         Ok(settings)
     }
 
-    /// What this source says, else what the weaker one does.
+    /// The settings of this source, and those of the weaker source where this one has none.
     pub(super) fn or(self, weaker: Settings) -> Settings {
         Settings {
             data: self.data.or(weaker.data),

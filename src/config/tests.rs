@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 
-use super::cli::lifetime;
+use super::arguments::lifetime;
 use super::*;
 
-/// A flag, a variable and a line of the file for one setting, how it is shown, and what each of them makes of it.
+/// A flag, a variable and a line of the file for one setting, how to print the setting, and its value from each of
+/// them.
 type Precedence = (&'static str, &'static str, &'static str, fn(&Config) -> String, [&'static str; 3]);
 /// Flags, variables, a file, and the message.
-type Faulty<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, &'a str);
+type Invalid<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, &'a str);
 
 fn flags(arguments: &[&str]) -> Settings {
     let cli = Cli::try_parse_from(["bindery", "serve"].iter().chain(arguments)).unwrap();
@@ -26,12 +27,12 @@ fn resolve(arguments: &[&str], env: &[(&str, &str)], file: &str) -> Result<Confi
 }
 
 #[test]
-fn the_command_line_is_sound() {
+fn the_command_line_passes_claps_own_checks() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn nothing_said_is_the_defaults() {
+fn without_settings_the_defaults_apply() {
     let config = resolve(&[], &[], "").unwrap();
     assert_eq!(config.data, PathBuf::from("bindery-data"));
     assert_eq!(config.listen.to_string(), "127.0.0.1:7700");
@@ -43,7 +44,7 @@ fn nothing_said_is_the_defaults() {
 }
 
 #[test]
-fn flags_beat_the_environment_and_that_beats_the_file() {
+fn a_flag_overrides_the_environment_which_overrides_the_file() {
     let table: [Precedence; 9] = [
         ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
         (
@@ -100,43 +101,43 @@ fn flags_beat_the_environment_and_that_beats_the_file() {
 }
 
 #[test]
-fn a_switch_may_stand_alone() {
+fn a_boolean_flag_needs_no_value() {
     assert!(resolve(&["--demo"], &[("BINDERY_DEMO", "no")], "").unwrap().demo);
     assert!(!resolve(&["--demo=off"], &[], "demo=true").unwrap().demo);
 }
 
 #[test]
-fn the_admin_token_comes_from_the_environment_alone() {
+fn the_admin_token_comes_only_from_the_environment() {
     let long = "x".repeat(32);
     let config = resolve(&[], &[("BINDERY_ADMIN_TOKEN", &long)], "").unwrap();
     assert_eq!(config.admin_token.as_ref().unwrap().secret(), long);
     assert!(!format!("{config:?}").contains(&long));
     assert!(Cli::try_parse_from(["bindery", "serve", "--admin-token", &long]).is_err());
     let error = resolve(&[], &[("BINDERY_ADMIN_TOKEN", "é")], "").unwrap_err();
-    assert_eq!(error.to_string(), "`BINDERY_ADMIN_TOKEN` has 1 characters; it takes at least 32");
+    assert_eq!(error.to_string(), "`BINDERY_ADMIN_TOKEN` has 1 characters; it must have at least 32");
 }
 
 #[test]
-fn faults_name_the_setting_and_what_is_right() {
-    let origin = "it takes `*` and origins such as `https://www.example.com` (no path, no slash at the end)";
-    let table: [Faulty; 7] = [
+fn an_invalid_setting_is_reported_with_what_is_valid() {
+    let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
+    let table: [Invalid; 7] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],
             "",
-            "`BINDERY_LISTEN` is `7700`, which `--listen` does not take; see `bindery serve --help`",
+            "`BINDERY_LISTEN` is `7700`, which `--listen` does not accept; see `bindery serve --help`",
         ),
         (
             &["--public-url=cms.example"],
             &[],
             "",
-            "`public_url` is `cms.example`; it takes an address such as `https://cms.example.com`",
+            "`public_url` is `cms.example`; it must be a URL such as `https://cms.example.com`",
         ),
         (
             &["--public-url=http://a/?x"],
             &[],
             "",
-            "`public_url` is `http://a/?x`; it takes an address such as `https://cms.example.com`",
+            "`public_url` is `http://a/?x`; it must be a URL such as `https://cms.example.com`",
         ),
         (
             &["--cors-origins=https://a.example/"],
@@ -145,8 +146,8 @@ fn faults_name_the_setting_and_what_is_right() {
             &format!("`cors_origins` has `https://a.example/`; {origin}"),
         ),
         (&[], &[("BINDERY_CORS_ORIGINS", "a.example")], "", &format!("`cors_origins` has `a.example`; {origin}")),
-        (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it takes a number from 1"),
-        (&[], &[], "store_cache_mib=0", "`store_cache_mib` is 0; it takes a number from 1"),
+        (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it must be 1 or more"),
+        (&[], &[], "store_cache_mib=0", "`store_cache_mib` is 0; it must be 1 or more"),
     ];
     for (arguments, env, file, expected) in table {
         assert_eq!(resolve(arguments, env, file).unwrap_err().to_string(), expected);
@@ -159,7 +160,7 @@ fn faults_name_the_setting_and_what_is_right() {
 }
 
 #[test]
-fn a_named_file_must_be_there() {
+fn a_file_that_is_named_must_exist() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own.toml");
     let error = Config::load(Settings::default(), Some(&path)).unwrap_err().to_string();
@@ -169,7 +170,7 @@ fn a_named_file_must_be_there() {
 }
 
 #[test]
-fn tokens_and_imports_are_read() {
+fn token_and_import_commands_are_parsed() {
     let cli = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
     let create = "bindery token create --name N --abilities view,preview --blueprints a,b --expires 30d --data D";
     let Command::Token(TokenArgs { command: TokenCommand::Create { name, abilities, blueprints, expires, server } }) =
@@ -180,7 +181,7 @@ fn tokens_and_imports_are_read() {
     assert_eq!((name.as_str(), abilities.join(" ").as_str()), ("N", "view preview"));
     assert_eq!(blueprints.unwrap(), ["a", "b"]);
     assert_eq!(expires, Some(Duration::from_secs(30 * 86_400)));
-    assert_eq!(server.settings().data, Some(PathBuf::from("D")));
+    assert_eq!(server.folder.settings().data, Some(PathBuf::from("D")));
 
     assert!(matches!(cli("bindery token list"), Ok(Command::Token(_))));
     assert!(matches!(cli("bindery token revoke 3 --url http://a --token t"), Ok(Command::Token(_))));
@@ -196,7 +197,7 @@ fn tokens_and_imports_are_read() {
 }
 
 #[test]
-fn lifetimes_have_a_unit() {
+fn a_lifetime_needs_a_number_and_a_unit() {
     let table = [("90m", Some(5_400)), ("12h", Some(43_200)), ("1d", Some(86_400)), ("2w", Some(1_209_600))];
     for (text, seconds) in table {
         assert_eq!(lifetime(text).ok(), seconds.map(Duration::from_secs), "{text}");

@@ -14,10 +14,12 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::app::App;
+use super::body::JsonBody;
 use super::error::Answer;
-use super::extract::{Bearer, JsonBody};
+use super::frame;
+use super::head::Bearer;
 use super::respond::{is_unmodified, json};
-use super::{App, frame};
 use crate::analytics::{Event, Hit, Report};
 use crate::config::{AnalyticsConfig, Config};
 use crate::model::ability::Ability;

@@ -1,48 +1,37 @@
-//! `GET /v2/backup`: everything as one file, while the server goes on.
+//! `GET /v2/backup`: the whole content as one file. Writes go on meanwhile.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 
-use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
-use axum::response::IntoResponse;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use axum::response::{IntoResponse, Response};
 
-use super::App;
 use super::error::Answer;
-use super::extract::Bearer;
+use super::head::Call;
+use super::stream;
 use crate::model::ability::Ability;
 use crate::model::error::Error;
 
-const PIECE_BYTES: usize = 256 << 10;
-const PIECES_IN_FLIGHT: usize = 4;
+const PIECE_BYTES: u64 = 256 << 10;
 
-pub(super) async fn backup(State(app): State<App>, Bearer(access): Bearer) -> Answer {
-    access.require(&[Ability::Manage])?;
-    let content = app.content.clone();
+pub(super) async fn backup(call: Call) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    let content = call.app.content;
     let written = tokio::task::spawn_blocking(move || content.backup_to_send()).await;
-    let (file, head) = written.map_err(Error::internal)??;
-    let (pieces, body) = mpsc::channel(PIECES_IN_FLIGHT);
-    tokio::task::spawn_blocking(move || send(file, &pieces));
+    let (mut file, head) = written.map_err(Error::internal)??;
+    let body = stream::produced(move || next_piece(&mut file));
     let name = format!("attachment; filename=\"bindery-{}.backup\"", head.number);
-    let mut response = Body::from_stream(ReceiverStream::new(body)).into_response();
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(head.bytes));
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(Error::internal)?);
-    Ok(response)
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::CONTENT_LENGTH, HeaderValue::from(head.bytes)),
+        (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(Error::internal)?),
+    ];
+    Ok((headers, Response::new(body)).into_response())
 }
 
-/// Sends a file piece by piece; a client that goes away ends it, a fault cuts the answer off.
-fn send(mut file: File, pieces: &mpsc::Sender<std::io::Result<Bytes>>) {
-    loop {
-        let mut piece = Vec::with_capacity(PIECE_BYTES);
-        let read = (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut piece);
-        let is_last = !matches!(read, Ok(1..));
-        if matches!(read, Ok(0)) || pieces.blocking_send(read.map(|_| Bytes::from(piece))).is_err() || is_last {
-            return;
-        }
-    }
+fn next_piece(file: &mut File) -> io::Result<Option<Bytes>> {
+    let mut piece = Vec::new();
+    let count = file.take(PIECE_BYTES).read_to_end(&mut piece)?;
+    Ok((count > 0).then(|| Bytes::from(piece)))
 }

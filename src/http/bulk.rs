@@ -1,101 +1,52 @@
-//! Bulk requests (`API.md` 4.5).
+//! Bulk requests (`API.md` 4.5). Must not know what an item holds.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::App;
-use super::error::{Answer, error_object};
-use super::extract::{Bearer, JsonBody, Path};
-use super::idempotency::{Begun, Plain, Post, Wording, answer, keep};
-use crate::access::Access;
-use crate::content::{BulkAnswer, Done, Once, Operation};
+use super::body::JsonBody;
+use super::error::{Answer, Failure, error_object};
+use super::head::Call;
+use super::idempotency::{Post, Rendered, respond_to};
+use crate::content::{BulkAnswer, Done, Keep, Operation};
 
-pub(super) async fn create(
-    app: State<App>,
-    bearer: Bearer,
-    blueprint: Path<String>,
-    query: RawQuery,
-    request: Post,
-) -> Answer {
-    post(app, bearer, blueprint, query, request, Operation::Create).await
+pub(super) async fn create(call: Call<String>, request: Post) -> Answer {
+    post(call, Operation::Create, request).await
 }
 
-pub(super) async fn publish(
-    app: State<App>,
-    bearer: Bearer,
-    blueprint: Path<String>,
-    query: RawQuery,
-    request: Post,
-) -> Answer {
-    post(app, bearer, blueprint, query, request, Operation::Publish).await
+pub(super) async fn publish(call: Call<String>, request: Post) -> Answer {
+    post(call, Operation::Publish, request).await
 }
 
-pub(super) async fn unpublish(
-    app: State<App>,
-    bearer: Bearer,
-    blueprint: Path<String>,
-    query: RawQuery,
-    request: Post,
-) -> Answer {
-    post(app, bearer, blueprint, query, request, Operation::Unpublish).await
+pub(super) async fn unpublish(call: Call<String>, request: Post) -> Answer {
+    post(call, Operation::Unpublish, request).await
 }
 
-pub(super) async fn update(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path(blueprint): Path<String>,
-    RawQuery(raw): RawQuery,
-    body: JsonBody,
-) -> Answer {
-    run(&app, &access, &blueprint, &raw.unwrap_or_default(), Operation::Update, body, None).await
+pub(super) async fn update(call: Call<String>, body: JsonBody) -> Answer {
+    respond_to(run(&call, Operation::Update, body, None).await?, render)
 }
 
-pub(super) async fn delete(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path(blueprint): Path<String>,
-    RawQuery(raw): RawQuery,
-    body: JsonBody,
-) -> Answer {
-    run(&app, &access, &blueprint, &raw.unwrap_or_default(), Operation::Delete, body, None).await
+pub(super) async fn delete(call: Call<String>, body: JsonBody) -> Answer {
+    respond_to(run(&call, Operation::Delete, body, None).await?, render)
 }
 
-async fn post(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    Path(blueprint): Path<String>,
-    RawQuery(raw): RawQuery,
-    request: Post,
-    operation: Operation,
-) -> Answer {
-    match request.begin(&app, &access, operation.ability()).await? {
-        Begun::Kept(kept) => Ok(kept),
-        Begun::New { body, once } => {
-            run(&app, &access, &blueprint, &raw.unwrap_or_default(), operation, body, once).await
-        }
-    }
+async fn post(call: Call<String>, operation: Operation, request: Post) -> Answer {
+    let run = async |body, keep| run(&call, operation, body, keep).await;
+    request.answer(&call, operation.ability(), render, run).await
 }
 
+/// `keep` is for requests with an `Idempotency-Key`.
 async fn run(
-    app: &App,
-    access: &Access,
-    blueprint: &str,
-    raw_query: &str,
+    call: &Call<String>,
     operation: Operation,
     body: JsonBody,
-    once: Option<Once>,
-) -> Answer {
-    let writing = app.content.write(access, operation.ability(), blueprint, raw_query)?;
-    let body = body.read(app.config.max_body_bytes).await?;
-    let wording: Wording<BulkAnswer> = Arc::new(word);
-    let done: Done<BulkAnswer> = writing.bulk(operation, &body, keep(once, &wording)).await?;
-    answer(done, &wording)
+    keep: Option<Keep<BulkAnswer>>,
+) -> Result<Done<BulkAnswer>, Failure> {
+    let writing = call.app.content.write(&call.access, operation.ability(), &call.path, &call.query)?;
+    let body = body.read(call.max_body_bytes()).await?;
+    Ok(writing.bulk(operation, &body, keep).await?)
 }
 
-fn word(bulk: &BulkAnswer) -> Plain {
+fn render(bulk: &BulkAnswer) -> Rendered {
     let BulkAnswer { operation, done, failed } = bulk;
     let status = match (failed.is_empty(), operation) {
         (false, _) => StatusCode::MULTI_STATUS,
@@ -114,5 +65,5 @@ fn word(bulk: &BulkAnswer) -> Plain {
     meta.insert("total".to_owned(), (done.len() + failed.len()).into());
     meta.insert(name.to_owned(), done.len().into());
     meta.insert("failed".to_owned(), failed.len().into());
-    Plain::new(status, json!({ "data": data, "meta": meta }).to_string())
+    Rendered::new(status, json!({ "data": data, "meta": meta }).to_string())
 }

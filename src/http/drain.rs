@@ -1,7 +1,8 @@
-//! Bodies that an answer did not wait for are read to their end before it is sent.
+//! Reads the rest of a request body that a handler left unread, before the response is sent.
 //!
-//! A connection that is closed on unread bytes may take the answer with it, and one that is kept would be closed under
-//! a client that sends its next request. Bodies that are still being read, as an import's are, are left alone.
+//! A client may never see the response if its connection is closed while it still sends. A kept-alive connection would
+//! be closed just as the client sends its next request. Owns the limits of this reading; must not know why the handler
+//! stopped. A body that a task still reads, as a streamed import does, is left to that task.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,49 +17,49 @@ use axum::response::Response;
 use parking_lot::Mutex;
 use tokio_stream::{Stream, StreamExt};
 
-/// How much is read on, and how long, for the sake of the answer.
-const DRAIN_BYTES: usize = 1 << 20;
-const DRAIN_TIME: Duration = Duration::from_secs(2);
+/// How much of a body is drained: enough for any body near the usual limits, bounded so that a client cannot send
+/// forever.
+const MAX_BYTES: usize = 64 << 20;
+const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// The middleware.
+/// The middleware. Every body that a handler may refuse unread passes through it.
 pub(super) async fn drain(request: Request, next: Next) -> Response {
-    // A sender that waits for leave to send has sent nothing yet.
+    // A client that sent `Expect: 100-continue` has not sent its body yet.
     if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let rest = Rest { stream: Arc::new(Mutex::new(Some(body.into_data_stream()))) };
-    let mut unread = Rest { stream: Arc::clone(&rest.stream) };
-    let response = next.run(Request::from_parts(parts, Body::from_stream(rest))).await;
-    if Arc::strong_count(&unread.stream) == 1 {
-        // Whatever comes of it, the answer is sent.
-        let _ = tokio::time::timeout(DRAIN_TIME, unread.read_on()).await;
+    let for_handler = SharedBody(Arc::new(Mutex::new(Some(body.into_data_stream()))));
+    let mut unread = for_handler.clone();
+    let response = next.run(Request::from_parts(parts, Body::from_stream(for_handler))).await;
+    if Arc::strong_count(&unread.0) == 1 {
+        // The response is sent whether or not the rest arrives.
+        let _ = tokio::time::timeout(MAX_TIME, unread.drain()).await;
     }
     response
 }
 
-/// A body that two may hold: who answers, and who drains what was not read. Nothing once it is at its end.
-struct Rest {
-    stream: Arc<Mutex<Option<BodyDataStream>>>,
-}
+/// A body that the handler reads and the middleware drains afterwards. `None` after its end or an error.
+#[derive(Clone)]
+struct SharedBody(Arc<Mutex<Option<BodyDataStream>>>);
 
-impl Rest {
-    async fn read_on(&mut self) {
+impl SharedBody {
+    async fn drain(&mut self) {
         let mut drained = 0;
         while let Some(Ok(bytes)) = self.next().await {
             drained += bytes.len();
-            if drained > DRAIN_BYTES {
+            if drained > MAX_BYTES {
                 return;
             }
         }
     }
 }
 
-impl Stream for Rest {
+impl Stream for SharedBody {
     type Item = Result<Bytes, axum::Error>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut guard = self.stream.lock();
+        let mut guard = self.0.lock();
         let Some(stream) = guard.as_mut() else { return Poll::Ready(None) };
         let polled = Pin::new(stream).poll_next(context);
         if !matches!(polled, Poll::Pending | Poll::Ready(Some(Ok(_)))) {

@@ -1,4 +1,5 @@
-//! Faults as answers: one table from code to status and name, and the one error object (`API.md` 1.5).
+//! Errors as responses: the table from code to status and name, and the error object (`API.md` 1.5). Must not word an
+//! error.
 
 use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -8,22 +9,22 @@ use serde_json::{Map, Value, json};
 use super::respond;
 use crate::model::error::{Code, Error};
 
-/// When to come back where nothing else is known, in seconds.
+/// `Retry-After` in seconds, unless the handler knows better.
 const DEFAULT_RETRY_SECONDS: u64 = 1;
 
-/// A fault on its way out of a handler: `?` turns an [`Error`] into it.
+/// An error that a handler returns; `?` converts an [`Error`] into it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
+pub(super) struct Failure {
     error: Error,
     retry_after_seconds: u64,
 }
 
 /// What a handler returns.
-pub type Answer = Result<Response, Failure>;
+pub(super) type Answer = Result<Response, Failure>;
 
 impl Failure {
-    /// The same fault with another `Retry-After`; of use with `RATE_LIMITED` and `OVERLOADED`.
-    pub fn retry_after(self, seconds: u64) -> Failure {
+    /// The same error with another `Retry-After`, which `RATE_LIMITED` and `OVERLOADED` have.
+    pub(super) fn retry_after(self, seconds: u64) -> Failure {
         Failure { retry_after_seconds: seconds, ..self }
     }
 }
@@ -53,14 +54,14 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The error object: `code`, `message`, and what else is known. It stands under `errors`, and in each failed item of a
-/// bulk answer.
+/// The error object: `code`, `message`, and `fields`, `count` and `ids` if the error has them. It is the value of
+/// `errors` in an error response, in each failed item of a bulk response and in each failed line of an import.
 pub fn error_object(error: &Error) -> Value {
     let mut object = Map::new();
     object.insert("code".to_owned(), json!(wire(error.code).1));
     object.insert("message".to_owned(), json!(error.message));
     if !error.fields.is_empty() {
-        let fields = error.fields.iter().map(|(field, faults)| (field.clone(), json!(faults)));
+        let fields = error.fields.iter().map(|(field, messages)| (field.clone(), json!(messages)));
         object.insert("fields".to_owned(), Value::Object(fields.collect()));
     }
     if let Some(conflict) = &error.conflict {
@@ -71,7 +72,7 @@ pub fn error_object(error: &Error) -> Value {
 }
 
 /// The status and the name of each code.
-pub fn wire(code: Code) -> (StatusCode, &'static str) {
+pub(super) fn wire(code: Code) -> (StatusCode, &'static str) {
     match code {
         Code::MalformedJson => (StatusCode::BAD_REQUEST, "MALFORMED_JSON"),
         Code::Unauthenticated => (StatusCode::UNAUTHORIZED, "UNAUTHENTICATED"),

@@ -1,4 +1,5 @@
-//! What surrounds the routes: every answer, whoever makes it, has the shape and the headers of `API.md` 1.
+//! The layers around the routes: they give every response, also to a panic or an unknown route, the shape and the
+//! headers of `API.md` 1. Must not know the routes.
 
 use std::any::Any;
 use std::time::Duration;
@@ -20,11 +21,11 @@ use super::request_id::{self, X_REQUEST_ID};
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
-/// How long a browser may keep what it was told about an origin.
+/// How long a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
 
-/// Puts the frame around the routes. `public` routes say themselves which pages may call them. Routes that are added
-/// afterwards stand outside of the frame.
+/// Puts the frame around the routes. `public` routes have their own CORS layer. Routes that are added later are outside
+/// the frame.
 pub(super) fn frame<S: Clone + Send + Sync + 'static>(
     routes: Router<S>,
     public: Router<S>,
@@ -41,28 +42,31 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(
 
 async fn no_route(method: Method, uri: Uri) -> Failure {
     let route = quote(&format!("{} {}", answered_as(&method), uri.path()));
-    Failure::from(Error::new(Code::NotFound, format!("there is no route {route}; API.md lists the routes")))
+    Failure::from(Error::new(Code::NotFound, format!("there is no route {route}; API.md lists all routes")))
 }
 
-/// The router adds `Allow` to the answer.
+/// The response to a method that the route does not support. The router adds `Allow`.
 pub(super) async fn no_method(method: Method, uri: Uri) -> Failure {
-    let message =
-        format!("{} does not take {}; the header `Allow` lists what it takes", quote(uri.path()), answered_as(&method));
+    let message = format!(
+        "{} does not support {}; the header `Allow` lists the methods",
+        quote(uri.path()),
+        answered_as(&method)
+    );
     Failure::from(Error::new(Code::MethodNotAllowed, message))
 }
 
-/// `HEAD` is answered as `GET`, to the length of the body.
+/// `HEAD` is answered like `GET`, including `Content-Length`.
 fn answered_as(method: &Method) -> &Method {
     if method == Method::HEAD { &Method::GET } else { method }
 }
 
 fn panicked(cause: Box<dyn Any + Send>) -> Response {
     let text = cause.downcast_ref::<&str>().copied().or_else(|| cause.downcast_ref::<String>().map(String::as_str));
-    let error = Error::internal(format_args!("a handler panicked: {}", text.unwrap_or("it gave no text")));
+    let error = Error::internal(format_args!("a handler panicked: {}", text.unwrap_or("without a message")));
     Failure::from(error).into_response()
 }
 
-/// Without configured origins there is no layer: it would answer `OPTIONS` for every route.
+/// The CORS layer; `None` without configured origins, since it would answer `OPTIONS` on every route.
 fn cors(origins: &[String]) -> Option<CorsLayer> {
     let allowed = if origins.iter().any(|origin| origin == "*") {
         AllowOrigin::from(AnyOrigin)

@@ -1,10 +1,9 @@
 //! `POST` requests, which may carry an `Idempotency-Key` (`API.md` 4.13).
 //!
-//! Reads the header, asks for a kept answer at the place that the order of faults gives it, and words answers so that
-//! they can be kept. Whether a request was done before is decided in `content`.
+//! Reads the header, looks for a kept response where the order of errors puts it, and renders responses so that they
+//! can be kept. Must not decide whether a request was made before: `content` does.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
@@ -12,27 +11,26 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::App;
+use super::body::JsonBody;
 use super::error::{Answer, Failure, error_object, wire};
-use super::extract::JsonBody;
+use super::head::Call;
 use super::respond;
-use crate::access::Access;
 use crate::content::{Done, Fingerprint, Keep, Once, OnceKey};
 use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
 
-/// The header that a client's key comes in.
+/// The header that holds a client's key.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The headers that are kept with an answer; its type, where it is not JSON.
+/// The headers that a kept response may have; its type only if it is not JSON.
 const KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
 
-/// A `POST` of JSON whose body is still to be read.
+/// A `POST` whose body is still to be read.
 #[derive(Debug)]
 pub(super) struct Post {
     method: Method,
     uri: Uri,
-    headers: HeaderMap,
+    key: Option<Vec<u8>>,
     body: JsonBody,
 }
 
@@ -40,113 +38,107 @@ impl<S: Send + Sync> FromRequest<S> for Post {
     type Rejection = Infallible;
 
     async fn from_request(request: Request, state: &S) -> std::result::Result<Post, Infallible> {
-        let (method, uri, headers) = (request.method().clone(), request.uri().clone(), request.headers().clone());
-        Ok(Post { method, uri, headers, body: JsonBody::from_request(request, state).await? })
+        let (method, uri, key) = (request.method().clone(), request.uri().clone(), sent_key(request.headers()));
+        Ok(Post { method, uri, key, body: JsonBody::from_request(request, state).await? })
     }
 }
 
-/// What is to be done about a `POST`.
-pub(super) enum Begun {
-    /// It is new.
-    New {
-        /// Its body.
-        body: JsonBody,
-        /// Set if it has a key.
-        once: Option<Once>,
-    },
-    /// It was done before.
-    Kept(Response),
-}
-
-impl Post {
-    /// Begins the request: the ability first, then its key. To be called before anything else is looked at.
-    ///
-    /// # Errors
-    /// `FORBIDDEN`, `INVALID_PARAMETER` for a key that is none, `IDEMPOTENCY_KEY_REUSED`.
-    pub(super) async fn begin(
-        self,
-        app: &App,
-        access: &Access,
-        ability: Ability,
-    ) -> std::result::Result<Begun, Failure> {
-        access.require(&[ability])?;
-        let Some(key) = sent_key(&self.headers) else { return Ok(Begun::New { body: self.body, once: None }) };
-        let key = OnceKey::parse(access, &key)?;
-        let body = self.body.hold(app.config.max_body_bytes).await;
-        let request = body.held().map(|bytes| {
-            let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
-            Fingerprint::of(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
-        });
-        Ok(match app.content.kept(&key, request).await? {
-            Some(answer) => Begun::Kept(Plain::decode(&answer)?.into_response()),
-            None => Begun::New { body, once: request.map(|request| Once { key, request }) },
-        })
-    }
-}
-
-/// The key, if one was sent. Two of them are one that is malformed.
+/// The key, if one was sent. Several keys are joined, which makes an invalid one.
 fn sent_key(headers: &HeaderMap) -> Option<Vec<u8>> {
     let keys: Vec<&[u8]> = headers.get_all(IDEMPOTENCY_KEY).iter().map(HeaderValue::as_bytes).collect();
     (!keys.is_empty()).then(|| keys.join(&b", "[..]))
 }
 
-/// How an endpoint answers.
-pub(super) type Wording<T> = Arc<dyn Fn(&T) -> Plain + Send + Sync>;
+impl Post {
+    /// Whether the request has a key, valid or not.
+    pub(super) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
 
-/// What the committer needs to keep the answer to a request that has a key.
-pub(super) fn keep<T: 'static>(once: Option<Once>, wording: &Wording<T>) -> Option<Keep<T>> {
-    once.map(|once| keeping(once, wording))
+    /// The body, for a handler that ignores the key.
+    pub(super) fn into_body(self) -> JsonBody {
+        self.body
+    }
+
+    /// Answers the request: with the kept response if it was made before, otherwise with what `run` returns. To be
+    /// called before anything else in the request is checked.
+    ///
+    /// `run` gets the body and, for a request with a key, what the committer needs to keep the response with the
+    /// change. `render` makes the response; the committer calls it if the response is to be kept.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without the ability, `INVALID_PARAMETER` for an invalid key, `IDEMPOTENCY_KEY_REUSED`, those of
+    /// `run`.
+    pub(super) async fn answer<P, T: 'static>(
+        self,
+        call: &Call<P>,
+        ability: Ability,
+        render: impl Fn(&T) -> Rendered + Clone + Send + Sync + 'static,
+        run: impl AsyncFnOnce(JsonBody, Option<Keep<T>>) -> std::result::Result<Done<T>, Failure>,
+    ) -> Answer {
+        call.access.require(&[ability])?;
+        let Some(key) = self.key else { return respond_to(run(self.body, None).await?, render) };
+        let key = OnceKey::parse(&call.access, &key)?;
+        let body = self.body.read_ahead(call.max_body_bytes()).await;
+        let request = body.bytes().map(|bytes| {
+            let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
+            Fingerprint::of(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
+        });
+        if let Some(kept) = call.app.content.kept(&key, request).await? {
+            return Ok(Rendered::decode(&kept)?.into_response());
+        }
+        let keep = request.map(|request| {
+            let render = render.clone();
+            Keep::new(Once { key, request }, move |result| render_to_keep(result, &render))
+        });
+        respond_to(run(body, keep).await?, render)
+    }
 }
 
-/// The same for a request that has one.
-pub(super) fn keeping<T: 'static>(once: Once, wording: &Wording<T>) -> Keep<T> {
-    let wording = Arc::clone(wording);
-    Keep::new(once, move |result| word(result, &wording))
-}
-
-/// The answer to a request that is done.
-pub(super) fn answer<T>(done: Done<T>, wording: &Wording<T>) -> Answer {
+/// The response to a request that is done.
+pub(super) fn respond_to<T>(done: Done<T>, render: impl Fn(&T) -> Rendered) -> Answer {
     Ok(match done {
-        Done::Now(value) => wording(&value).into_response(),
-        Done::Kept(answer) => Plain::decode(&answer)?.into_response(),
+        Done::Now(value) => render(&value).into_response(),
+        Done::Kept(kept) => Rendered::decode(&kept)?.into_response(),
     })
 }
 
-/// Kept are successes and conflicts: of other faults nothing came.
-fn word<T>(result: &Result<T>, wording: &Wording<T>) -> Option<Vec<u8>> {
+/// The bytes of a response that is to be kept: a success or a conflict. Other errors changed nothing, so the request
+/// may be made again with the same key.
+fn render_to_keep<T>(result: &Result<T>, render: impl Fn(&T) -> Rendered) -> Option<Vec<u8>> {
     match result {
-        Ok(value) => Some(wording(value).encode()),
+        Ok(value) => Some(render(value).encode()),
         Err(error) => {
             let (status, _) = wire(error.code);
             let body = json!({ "errors": error_object(error) }).to_string();
-            (status == StatusCode::CONFLICT).then(|| Plain::new(status, body).encode())
+            (status == StatusCode::CONFLICT).then(|| Rendered::new(status, body).encode())
         }
     }
 }
 
-/// An answer that can be kept: status, some headers, and a JSON text.
+/// A response that can be kept: a status, some headers, and a text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Plain {
+pub(super) struct Rendered {
     status: StatusCode,
     headers: Vec<(HeaderName, HeaderValue)>,
     body: String,
 }
 
-impl Plain {
-    /// An answer with this JSON text.
-    pub(super) fn new(status: StatusCode, body: String) -> Plain {
-        Plain { status, headers: Vec::new(), body }
+impl Rendered {
+    /// A response with this text, which is JSON unless a header says otherwise.
+    pub(super) fn new(status: StatusCode, body: String) -> Rendered {
+        Rendered { status, headers: Vec::new(), body }
     }
 
-    /// The same with a header; one that is no header value is left out.
-    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Plain {
+    /// The same with a header of [`KEPT_HEADERS`]. A value that HTTP does not allow is left out.
+    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Rendered {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));
         }
         self
     }
 
-    /// The kept form: a line with the status, one a header, an empty one, the body.
+    /// The kept form: a line with the status, a line for each header, an empty line, the body.
     fn encode(&self) -> Vec<u8> {
         let mut out = format!("{}\n", self.status.as_u16()).into_bytes();
         for (name, value) in &self.headers {
@@ -160,25 +152,26 @@ impl Plain {
         out
     }
 
-    fn decode(bytes: &[u8]) -> Result<Plain> {
-        read_plain(bytes).ok_or_else(|| Error::internal("a kept answer that cannot be read"))
+    fn decode(bytes: &[u8]) -> Result<Rendered> {
+        Rendered::read(bytes)
+            .ok_or_else(|| Error::internal("a kept response is not in a format that this version reads"))
+    }
+
+    fn read(bytes: &[u8]) -> Option<Rendered> {
+        let (head, body) = std::str::from_utf8(bytes).ok()?.split_once("\n\n")?;
+        let mut lines = head.split('\n');
+        let status = StatusCode::from_bytes(lines.next()?.as_bytes()).ok()?;
+        let mut rendered = Rendered::new(status, body.to_owned());
+        for line in lines {
+            let (name, value) = line.split_once(':')?;
+            let name = KEPT_HEADERS.into_iter().find(|known| known.as_str() == name)?;
+            rendered = rendered.with(name, value);
+        }
+        Some(rendered)
     }
 }
 
-fn read_plain(bytes: &[u8]) -> Option<Plain> {
-    let (head, body) = std::str::from_utf8(bytes).ok()?.split_once("\n\n")?;
-    let mut lines = head.split('\n');
-    let status = StatusCode::from_bytes(lines.next()?.as_bytes()).ok()?;
-    let mut plain = Plain::new(status, body.to_owned());
-    for line in lines {
-        let (name, value) = line.split_once(':')?;
-        let name = KEPT_HEADERS.into_iter().find(|known| known.as_str() == name)?;
-        plain = plain.with(name, value);
-    }
-    Some(plain)
-}
-
-impl IntoResponse for Plain {
+impl IntoResponse for Rendered {
     fn into_response(self) -> Response {
         let mut response = respond::json(self.status, self.body);
         for (name, value) in self.headers {
@@ -195,13 +188,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_survives_being_kept() {
-        let plain = Plain::new(StatusCode::CREATED, "{\"data\":\"a\\n\\nb\"}\n\n".to_owned());
-        for plain in [plain.clone(), plain.with(ETAG, "\"1-2\"").with(LOCATION, "http://localhost:7700/v2/x")] {
-            assert_eq!(Plain::decode(&plain.encode()).unwrap(), plain);
+    fn a_response_is_the_same_after_it_was_kept() {
+        let plain = Rendered::new(StatusCode::CREATED, "{\"data\":\"a\\n\\nb\"}\n\n".to_owned());
+        for rendered in [plain.clone(), plain.with(ETAG, "\"1-2\"").with(LOCATION, "http://localhost:7700/v2/x")] {
+            assert_eq!(Rendered::decode(&rendered.encode()).unwrap(), rendered);
         }
         for damaged in ["", "201", "201\n", "x\n\n", "201\nfoo:bar\n\n"] {
-            assert!(Plain::decode(damaged.as_bytes()).is_err(), "{damaged:?}");
+            assert!(Rendered::decode(damaged.as_bytes()).is_err(), "{damaged:?}");
         }
     }
 }

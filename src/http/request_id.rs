@@ -1,4 +1,4 @@
-//! The id of a request (`API.md` 1.8): on its answer, and on the one log line that it leaves.
+//! The id of a request (`API.md` 1.8), in its response and in its log line. Must not know what the request asks for.
 
 use std::time::Instant;
 
@@ -9,15 +9,16 @@ use axum::response::Response;
 use tracing::Instrument;
 use uuid::Builder;
 
-/// The header that carries the id, both ways.
-pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header that carries the id, in requests and in responses.
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const MAX_CHARS: usize = 128;
 
-/// Gives the request an id, puts it on the answer and logs both. Everything that is logged meanwhile carries it.
+/// The middleware: gives the request an id, adds it to the response and logs one line. Everything that is logged while
+/// the request runs carries the id.
 pub(super) async fn carry(request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let id = request.headers().get(X_REQUEST_ID).and_then(sent).unwrap_or_else(fresh);
+    let id = request.headers().get(X_REQUEST_ID).and_then(usable).unwrap_or_else(random);
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
@@ -29,16 +30,16 @@ pub(super) async fn carry(request: Request, next: Next) -> Response {
     response
 }
 
-/// The client's own id, if it is one that can stand in any log.
-fn sent(value: &HeaderValue) -> Option<HeaderValue> {
+/// The client's own id, if it is safe to write to any log.
+fn usable(value: &HeaderValue) -> Option<HeaderValue> {
     let bytes = value.as_bytes();
     let plain = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte));
     (plain && (1..=MAX_CHARS).contains(&bytes.len())).then(|| value.clone())
 }
 
-fn fresh() -> HeaderValue {
+fn random() -> HeaderValue {
     let mut random = [0; 16];
-    // Ids need not be secret, only distinct: without randomness the clock has to do.
+    // Ids need not be secret, only distinct: without a random generator the clock is good enough.
     if getrandom::fill(&mut random).is_err() {
         let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         random = since.as_nanos().to_be_bytes();

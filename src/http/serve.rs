@@ -1,4 +1,4 @@
-//! Serving until told to stop.
+//! The listener: serving connections and stopping gracefully. Must not know what is served.
 
 use std::future::Future;
 use std::io;
@@ -10,9 +10,10 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// Serves until `stop` is done; then no connection is taken any more, and what runs has `grace` to finish.
+/// Serves until `stop` completes. Then it accepts no more connections and gives running requests `grace` to finish.
 ///
-/// Errors: those of the listener.
+/// # Errors
+/// Those of the listener.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -20,31 +21,32 @@ pub async fn serve(
     grace: Duration,
 ) -> io::Result<()> {
     let (stopping, stopped) = oneshot::channel();
-    let announced = async move {
+    let signaled = async move {
         stop.await;
-        tracing::info!("stopping: what runs is finished first");
+        tracing::info!("stopping: waiting for running requests");
         let _ = stopping.send(());
     };
-    // Answers are small and waited for: none is held back to be sent together with the next.
+    // Responses are small and clients wait for them: none may be held back to be sent with the next one.
     let listener = listener.tap_io(|connection| {
         if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "a connection without TCP_NODELAY");
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
     });
     let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(announced);
+        .with_graceful_shutdown(signaled);
     tokio::select! {
         result = server.into_future() => result,
         () = overdue(stopped, grace) => {
-            tracing::warn!(?grace, "requests that still run are dropped");
+            tracing::warn!(?grace, "dropping requests that are still running");
             Ok(())
         }
     }
 }
 
-/// Done at `SIGTERM` or `SIGINT`.
+/// Completes at `SIGTERM` or `SIGINT`.
 ///
-/// Errors: where the signals cannot be listened for.
+/// # Errors
+/// If the signal handlers cannot be installed.
 pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -56,9 +58,10 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
+/// Completes when `grace` has passed since the stop.
 async fn overdue(stopped: oneshot::Receiver<()>, grace: Duration) {
     if stopped.await.is_err() {
-        // The server ended without being told to stop, and says so itself.
+        // The server ended without a stop; its own result says why.
         std::future::pending::<()>().await;
     }
     tokio::time::sleep(grace).await;

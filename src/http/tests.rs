@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -11,13 +12,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt;
 
-use super::error::{Answer, Failure, error_object, wire};
-use super::extract::{BaseUrl, JsonBody, Path};
+use super::body::JsonBody;
+use super::error::{Failure, wire};
+use super::head::{BaseUrl, Path};
 use super::*;
-use crate::analytics::AnalyticsOptions;
-use crate::config::Settings;
-use crate::content::ContentOptions;
-use crate::model::error::{Code, Conflict, Error};
+use crate::analytics::{Analytics, AnalyticsOptions};
+use crate::config::{Config, Settings};
+use crate::content::{Content, ContentOptions};
+use crate::model::error::Conflict;
 
 /// A code, its status, its name, and the header that comes with it.
 type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);
@@ -28,7 +30,7 @@ fn config(settings: Settings) -> Arc<Config> {
     Arc::new(Config::resolve(settings, |_| None, None).unwrap())
 }
 
-/// A server on a data folder that goes with the process.
+/// A server on a temporary data folder, which is left behind.
 fn app(settings: Settings) -> App {
     let options = ContentOptions {
         folder: tempfile::tempdir().unwrap().keep(),
@@ -41,7 +43,7 @@ fn app(settings: Settings) -> App {
     App { config: config(settings), content: Content::open(&options).unwrap(), analytics }
 }
 
-/// Routes that use every part of the frame.
+/// Routes that use every layer of the frame.
 fn routes(settings: Settings) -> Router {
     let app = app(settings);
     let routes = Router::new()
@@ -86,7 +88,7 @@ fn code_of(body: &str) -> String {
 }
 
 #[test]
-fn the_error_object_holds_what_is_known() {
+fn the_error_object_has_the_keys_that_the_error_has() {
     let plain = Error::new(Code::NotFound, "no");
     assert_eq!(error_object(&plain).to_string(), r#"{"code":"NOT_FOUND","message":"no"}"#);
 
@@ -101,7 +103,7 @@ fn the_error_object_holds_what_is_known() {
 }
 
 #[tokio::test]
-async fn faults_have_the_status_and_the_headers_of_their_code() {
+async fn each_code_has_its_status_and_headers() {
     let table: [Wire; 20] = [
         (Code::MalformedJson, 400, "MALFORMED_JSON", None),
         (Code::Unauthenticated, 401, "UNAUTHENTICATED", Some(("www-authenticate", "Bearer"))),
@@ -139,7 +141,7 @@ async fn faults_have_the_status_and_the_headers_of_their_code() {
 }
 
 #[tokio::test]
-async fn unknown_routes_and_methods_are_answered_in_our_shape() {
+async fn an_unknown_route_or_method_returns_the_error_object() {
     for (method, uri, route) in [
         (Method::GET, "/", "`GET /`"),
         (Method::POST, "/items", "`POST /items`"),
@@ -166,14 +168,14 @@ async fn unknown_routes_and_methods_are_answered_in_our_shape() {
 }
 
 #[tokio::test]
-async fn head_is_answered_as_get_without_body() {
+async fn head_returns_what_get_returns_without_the_body() {
     let (status, headers, body) = send(request(Method::HEAD, "/items/abc")).await;
     assert_eq!((status.as_u16(), body.as_str()), (200, ""));
     assert_eq!(headers["content-length"], "3");
 }
 
 #[tokio::test]
-async fn a_panic_is_an_internal_error_that_shows_nothing() {
+async fn a_panic_becomes_an_internal_error_without_details() {
     let (status, headers, body) = send(request(Method::GET, "/panic")).await;
     assert_eq!((status.as_u16(), code_of(&body).as_str()), (500, "INTERNAL"));
     assert!(!body.contains("secret"), "{body}");
@@ -181,7 +183,7 @@ async fn a_panic_is_an_internal_error_that_shows_nothing() {
 }
 
 #[tokio::test]
-async fn request_ids_are_kept_where_they_are_plain() {
+async fn a_request_id_that_is_safe_to_log_is_kept() {
     let long = "x".repeat(128);
     let too_long = "x".repeat(129);
     for (sent, kept) in [
@@ -204,17 +206,17 @@ async fn request_ids_are_kept_where_they_are_plain() {
 }
 
 #[tokio::test]
-async fn a_request_leaves_one_line_in_the_log() {
+async fn a_request_logs_one_line() {
     let router = routes(Settings::default());
-    let lines = Lines::default();
-    let sink = lines.clone();
+    let log = Logged::default();
+    let sink = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || sink.clone()).finish();
     let guard = tracing::subscriber::set_default(subscriber);
     let mut request = request(Method::GET, "/items/a?secret=b");
     request.headers_mut().insert("x-request-id", "id-7".parse().unwrap());
     send_to(router, request).await;
     drop(guard);
-    let logged = String::from_utf8(lines.0.lock().clone()).unwrap();
+    let logged = String::from_utf8(log.0.lock().clone()).unwrap();
     assert_eq!(logged.lines().count(), 1, "{logged}");
     for part in ["id=\"id-7\"", "method=GET", "path=\"/items/a\"", "status=200", "duration_us="] {
         assert!(logged.contains(part), "{part} in {logged}");
@@ -222,11 +224,11 @@ async fn a_request_leaves_one_line_in_the_log() {
     assert!(!logged.contains("secret"));
 }
 
-/// What is written, kept.
+/// A writer that keeps what is written to it.
 #[derive(Clone, Default)]
-struct Lines(Arc<parking_lot::Mutex<Vec<u8>>>);
+struct Logged(Arc<parking_lot::Mutex<Vec<u8>>>);
 
-impl std::io::Write for Lines {
+impl std::io::Write for Logged {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -238,7 +240,7 @@ impl std::io::Write for Lines {
 }
 
 #[tokio::test]
-async fn bodies_are_checked_in_order() {
+async fn the_size_of_a_body_is_checked_before_its_type() {
     let json = Some("application/json");
     let table: [(&str, Option<&str>, u16, &str); 12] = [
         ("{}", json, 200, "{}"),
@@ -255,12 +257,12 @@ async fn bodies_are_checked_in_order() {
         ("{}", Some("application/json5"), 415, "UNSUPPORTED_MEDIA_TYPE"),
     ];
     for (body, content_type, status, expected) in table {
-        let halves = |body: &str| {
+        let in_two_chunks = |body: &str| {
             let (a, b) = body.split_at(body.len() / 2);
             let chunks = [a.to_owned(), b.to_owned()].map(|half| Ok::<_, std::io::Error>(Bytes::from(half)));
             Body::from_stream(tokio_stream::iter(chunks))
         };
-        for sent in [Body::from(body.to_owned()), halves(body)] {
+        for sent in [Body::from(body.to_owned()), in_two_chunks(body)] {
             let mut request = Request::post("/body").body(sent).unwrap();
             if let Some(content_type) = content_type {
                 request.headers_mut().insert("content-type", content_type.parse().unwrap());
@@ -273,14 +275,14 @@ async fn bodies_are_checked_in_order() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_is_malformed() {
+async fn a_body_that_is_cut_off_is_malformed() {
     let broken = tokio_stream::iter([Ok(Bytes::from("{")), Err(std::io::Error::other("gone"))]);
     let (status, _, body) = send(Request::post("/body").body(Body::from_stream(broken)).unwrap()).await;
     assert_eq!((status.as_u16(), code_of(&body).as_str()), (400, "MALFORMED_JSON"));
 }
 
 #[tokio::test]
-async fn base_addresses_come_from_the_configuration_or_the_host() {
+async fn the_base_url_comes_from_the_configuration_or_the_host_header() {
     let public = Settings { public_url: Some("https://cms.example/".into()), ..Settings::default() };
     for (settings, host, expected) in [
         (Settings::default(), Some("a.example:81"), "http://a.example:81"),
@@ -299,7 +301,7 @@ async fn base_addresses_come_from_the_configuration_or_the_host() {
 }
 
 #[tokio::test]
-async fn other_origins_are_let_in_where_they_are_configured() {
+async fn only_configured_origins_get_cors_headers() {
     let with = |origins: &[&str]| Settings {
         cors_origins: Some(origins.iter().map(|origin| origin.to_string()).collect()),
         ..Settings::default()
@@ -337,24 +339,24 @@ async fn the_server_is_alive() {
 }
 
 #[tokio::test]
-async fn stopping_lets_requests_finish_but_not_for_ever() {
+async fn stopping_gives_running_requests_a_limited_time_to_finish() {
     for (path, grace, answered) in
         [("/slow", Duration::from_secs(30), true), ("/stuck", Duration::from_millis(50), false)]
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let stop_when_told = async {
-            let _ = stopped.await;
+        let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
+        let stopped = async {
+            let _ = stopping.await;
         };
-        let server = tokio::spawn(serve(listener, routes(Settings::default()), stop_when_told, grace));
+        let server = tokio::spawn(serve(listener, routes(Settings::default()), stopped, grace));
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).await.unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
         stop.send(()).unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(10), server).await;
-        ended.expect("the server ends within its grace").unwrap().unwrap();
-        assert!(TcpStream::connect(address).await.is_err(), "no connection is taken any more");
+        ended.expect("the server ends within its grace period").unwrap().unwrap();
+        assert!(TcpStream::connect(address).await.is_err(), "no more connections are accepted");
         let mut answer = String::new();
         let got = tokio::time::timeout(Duration::from_millis(500), client.read_to_string(&mut answer)).await;
         assert_eq!(got.is_ok(), answered, "{path}");
@@ -363,7 +365,7 @@ async fn stopping_lets_requests_finish_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn the_sender_of_a_large_body_sees_the_answer() {
+async fn the_sender_of_a_body_that_is_too_large_receives_the_response() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = serve(listener, routes(Settings::default()), std::future::pending(), Duration::ZERO);

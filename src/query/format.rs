@@ -1,17 +1,17 @@
-//! The form of an export (`API.md` 4.5.7).
+//! The format of an export (`API.md` 4.5.7). Must not know how it is written.
 
 use super::raw::RawParams;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
-/// The form of an export.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `{"data": […]}`.
+    /// One object, `{"data": […]}`.
     Json,
-    /// One resource a line.
+    /// One resource per line.
     Ndjson,
-    /// A header line, then one resource a line.
+    /// A header line, then one resource per line.
     Csv,
 }
 
@@ -25,29 +25,30 @@ impl Format {
         }
     }
 
-    /// What `format` names, else what the `Accept` header likes best, else JSON.
+    /// The format that `format` names, otherwise the one that the `Accept` header prefers, otherwise JSON.
     ///
-    /// Errors: `INVALID_PARAMETER` for another format, and for CSV of all variants.
+    /// # Errors
+    /// `INVALID_PARAMETER` for another format, and for CSV of all variants.
     pub(super) fn parse(params: &RawParams, accept: Option<&str>, all_variants: bool) -> Result<Format, Error> {
         let format = match params.single("format")? {
             Some("json") => Format::Json,
             Some("ndjson") => Format::Ndjson,
             Some("csv") => Format::Csv,
             Some(other) => {
-                let message = format!("`format` is {}; it takes `json`, `ndjson` or `csv`", quote(other));
+                let message = format!("`format` is {}; it must be `json`, `ndjson` or `csv`", quote(other));
                 return Err(Error::new(Code::InvalidParameter, message));
             }
             None => accept.map_or(Format::Json, accepted),
         };
         if format == Format::Csv && all_variants {
-            let message = "CSV has room for one variant; take `all_variants` with `format=json` or `format=ndjson`";
+            let message = "a CSV export holds one variant; use `all_variants` with `format=json` or `format=ndjson`";
             return Err(Error::new(Code::InvalidParameter, message));
         }
         Ok(format)
     }
 }
 
-/// The form that an `Accept` header likes best; the first of those it likes alike.
+/// The format that an `Accept` header prefers; of equal preferences, the first.
 fn accepted(header: &str) -> Format {
     let mut best = (Format::Json, 0.0);
     for entry in header.split(',') {

@@ -1,11 +1,11 @@
-//! What a name in `filter` and `sort` stands for: a system field or a column of the blueprint.
+//! What a name in `filter` and `sort` refers to: a system field or a column of the blueprint. Must not know operators.
 
 use bindery_index::DateColumn;
 
 use crate::model::blueprint::Blueprint;
 use crate::projection::{self, ColumnRef};
 
-/// What a name stands for.
+/// What a name refers to.
 #[derive(Debug)]
 pub(super) enum Target<'a> {
     Id,
@@ -14,7 +14,7 @@ pub(super) enum Target<'a> {
     Column(ColumnRef<'a>),
 }
 
-/// The target of that name.
+/// The target of this name.
 pub(super) fn resolve<'a>(blueprint: &'a Blueprint, name: &str) -> Option<Target<'a>> {
     match name {
         "id" => Some(Target::Id),
@@ -26,14 +26,14 @@ pub(super) fn resolve<'a>(blueprint: &'a Blueprint, name: &str) -> Option<Target
     }
 }
 
-/// Everything that can be filtered, as messages list it.
+/// The names of all filterable fields, in the order in which messages list them.
 pub(super) fn filterable(blueprint: &Blueprint) -> Vec<String> {
     let mut names = projection::column_names(blueprint);
     names.extend(["published", "published_at", "created_at", "updated_at", "id"].map(String::from));
     names
 }
 
-/// Everything that can be sorted by, as messages list it.
+/// The names of all sortable fields, in the order in which messages list them.
 pub(super) fn sortable(blueprint: &Blueprint) -> Vec<String> {
     let mut names = filterable(blueprint);
     names.retain(|name| name != "published");

@@ -1,4 +1,4 @@
-//! `page` and `per_page` (`API.md` 4.2.1).
+//! `page` and `per_page` (`API.md` 4.2.1). Must not know how many items there are.
 
 use super::raw::RawParams;
 use crate::model::error::{Code, Error};
@@ -10,45 +10,46 @@ const MAX_PER_PAGE: u64 = 100;
 /// One page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// Which page; the first is 1. It may lie past the last.
+    /// The number of the page, from 1. It may be past the last page.
     pub number: u64,
-    /// How many items a page has, 1 to 100.
+    /// The number of items on a page, 1 to 100.
     pub per_page: u64,
 }
 
 impl Page {
     /// Reads the two parameters.
     ///
-    /// Errors: `INVALID_PARAMETER`.
+    /// # Errors
+    /// `INVALID_PARAMETER`.
     pub(super) fn parse(params: &RawParams) -> Result<Page, Error> {
         let page = params.single("page")?.map_or(Some(1), natural);
         let per_page = params.single("per_page")?.map_or(Some(DEFAULT_PER_PAGE), natural);
         Ok(Page {
-            number: page.ok_or_else(|| fault(params, "page", "a whole number from 1"))?,
+            number: page.ok_or_else(|| invalid(params, "page", "a whole number, 1 or more"))?,
             per_page: per_page
                 .filter(|count| *count <= MAX_PER_PAGE)
-                .ok_or_else(|| fault(params, "per_page", "a whole number from 1 to 100"))?,
+                .ok_or_else(|| invalid(params, "per_page", "a whole number from 1 to 100"))?,
         })
     }
 
-    /// How many items come before this page.
+    /// The number of items before this page.
     pub fn offset(&self) -> u64 {
         (self.number - 1).saturating_mul(self.per_page)
     }
 
-    /// The number of the last page of so many items; 1 when there are none.
+    /// The number of the last page of `total` items; 1 if there are none.
     pub fn last(&self, total: u64) -> u64 {
         total.div_ceil(self.per_page).max(1)
     }
 }
 
-/// A number from 1, in digits only. One beyond `u64` is as far past any last page as the largest.
+/// A number of 1 or more, in digits only. A number beyond `u64` becomes the largest: both are past the last page.
 fn natural(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX)).filter(|number| *number >= 1)
 }
 
-fn fault(params: &RawParams, name: &str, right: &str) -> Error {
+fn invalid(params: &RawParams, name: &str, expected: &str) -> Error {
     let sent = params.single(name).ok().flatten().unwrap_or_default();
-    Error::new(Code::InvalidParameter, format!("`{name}` is {}; it takes {right}", quote(sent)))
+    Error::new(Code::InvalidParameter, format!("`{name}` is {}; it must be {expected}", quote(sent)))
 }

@@ -1,5 +1,5 @@
-//! Raw parameters: names and values of a query string, decoded. Knows the rules of encoding and repetition, and no
-//! parameter by name.
+//! Raw parameters: the decoded names and values of a query string. Owns the rules of encoding and repetition; must not
+//! know what a parameter means.
 
 use std::str::Utf8Error;
 
@@ -8,13 +8,13 @@ use percent_encoding::percent_decode_str;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
-/// The parameters of a query string in the order in which they were sent.
+/// The parameters of a query string, in the order in which they were sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawParams {
     pairs: Vec<Pair>,
 }
 
-/// One parameter. A value that is no UTF-8 is a fault only where somebody asks for it: unknown parameters are ignored.
+/// One parameter. A value that is not valid UTF-8 is an error only if it is asked for: unknown parameters are ignored.
 #[derive(Debug, Clone, PartialEq)]
 struct Pair {
     name: String,
@@ -32,42 +32,45 @@ impl RawParams {
         RawParams { pairs: pairs.collect() }
     }
 
-    /// The value of a parameter that may be given once.
+    /// The value of a parameter that may be given at most once; `None` if it is missing.
     ///
-    /// Errors: `INVALID_PARAMETER` where it is given twice or is not valid UTF-8.
+    /// # Errors
+    /// `INVALID_PARAMETER` if it is given twice or is not valid UTF-8.
     pub fn single(&self, name: &str) -> Result<Option<&str>, Error> {
         let mut given = self.pairs.iter().filter(|pair| pair.name == name);
         let Some(pair) = given.next() else { return Ok(None) };
         if given.next().is_some() {
-            return Err(Error::new(Code::InvalidParameter, format!("`{name}` is given twice; it may be given once")));
+            return Err(Error::new(Code::InvalidParameter, format!("`{name}` is given more than once; send it once")));
         }
         pair.value(Code::InvalidParameter).map(Some)
     }
 
-    /// The value of a switch: `true` or `1`, `false` or `0`; off when it is not given.
+    /// The value of a boolean parameter: `true` or `1`, `false` or `0`; false if it is missing.
     ///
-    /// Errors: `INVALID_PARAMETER` for any other value.
+    /// # Errors
+    /// `INVALID_PARAMETER` for any other value.
     pub fn flag(&self, name: &str) -> Result<bool, Error> {
         match self.single(name)? {
             None => Ok(false),
-            Some(value) => switch(value).ok_or_else(|| {
-                let message = format!("`{name}` is {}; it takes `true`, `1`, `false` or `0`", quote(value));
+            Some(value) => boolean(value).ok_or_else(|| {
+                let message = format!("`{name}` is {}; it must be `true`, `1`, `false` or `0`", quote(value));
                 Error::new(Code::InvalidParameter, message)
             }),
         }
     }
 
-    /// Names and values of the parameters that mean to be filters, well-formed or not.
+    /// The names and values of all parameters that look like filters, well-formed or not.
     ///
-    /// Errors: `INVALID_FILTER` where a value is not valid UTF-8.
+    /// # Errors
+    /// `INVALID_FILTER` if a value is not valid UTF-8.
     pub(super) fn filters(&self) -> Result<Vec<(&str, &str)>, Error> {
         let named = self.pairs.iter().filter(|pair| pair.name == "filter" || pair.name.starts_with("filter["));
         named.map(|pair| Ok((pair.name.as_str(), pair.value(Code::InvalidFilter)?))).collect()
     }
 }
 
-/// What `true`, `1`, `false`, `0` mean.
-pub(super) fn switch(value: &str) -> Option<bool> {
+/// The boolean that `true`, `1`, `false` or `0` stands for.
+pub(super) fn boolean(value: &str) -> Option<bool> {
     match value {
         "true" | "1" => Some(true),
         "false" | "0" => Some(false),
@@ -75,7 +78,7 @@ pub(super) fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// A parameter's name, decoded. What is no UTF-8 in it is replaced: such a name is that of no parameter.
+/// A parameter's name, decoded. Invalid UTF-8 in it is replaced, since no parameter has such a name.
 pub(super) fn decode_name(encoded: &str) -> String {
     percent_decode_str(&encoded.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
@@ -84,8 +87,9 @@ impl Pair {
     fn value(&self, code: Code) -> Result<&str, Error> {
         self.value.as_deref().map_err(|_| {
             let name = quote(&self.name);
-            let message =
-                format!("the value of {name} is not valid UTF-8 once its `%` escapes are decoded; encode it as UTF-8");
+            let message = format!(
+                "the `%` escapes in the value of {name} do not decode to valid UTF-8; encode the value as UTF-8"
+            );
             Error::new(code, message)
         })
     }

@@ -1,12 +1,12 @@
-//! `fields` and `exclude`: what of a resource is answered (`API.md` 4.2.3).
+//! `fields` and `exclude`: which parts of a resource are returned (`API.md` 4.2.3). Must not know resources.
 
-use super::list;
+use super::message::quoted_list;
 use super::raw::RawParams;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
-/// The keys of a resource object, in the order in which they are answered.
+/// The keys of a resource object, in the order in which they are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // They are the keys of API.md 2.1.
 pub enum Key {
@@ -19,21 +19,28 @@ pub enum Key {
     Relationships,
 }
 
-/// What of a resource is answered.
+/// Which parts of a resource are returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     /// In the order of [`Key::ALL`].
     keys: Vec<Key>,
-    /// The numbers of the fields that `attributes` lists; all where there is none.
-    attributes: Option<Vec<u32>>,
+    attributes: Attributes,
+}
+
+/// Which attributes the key `attributes` lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Attributes {
+    All,
+    /// Those of the fields with these numbers.
+    Only(Vec<u32>),
 }
 
 impl Key {
-    /// All keys, in the order in which they are answered.
+    /// All keys, in the order in which they are returned.
     pub const ALL: [Key; 7] =
         [Key::Id, Key::Type, Key::PublishedAt, Key::CreatedAt, Key::UpdatedAt, Key::Attributes, Key::Relationships];
 
-    /// The name on the wire.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Key::Id => "id",
@@ -50,37 +57,42 @@ impl Key {
 impl Selection {
     /// The whole resource.
     pub fn all() -> Selection {
-        Selection { keys: Key::ALL.to_vec(), attributes: None }
+        Selection { keys: Key::ALL.to_vec(), attributes: Attributes::All }
     }
 
     /// Whether it is the whole resource.
     pub fn is_all(&self) -> bool {
-        self.keys.len() == Key::ALL.len() && self.attributes.is_none()
+        self.keys.len() == Key::ALL.len() && self.attributes == Attributes::All
     }
 
-    /// The keys that are answered, in order.
+    /// The keys that are returned, in order.
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// Whether the key is answered.
+    /// Whether the key is returned.
     pub fn has(&self, key: Key) -> bool {
         self.keys.contains(&key)
     }
 
-    /// Whether every attribute is answered.
+    /// Whether every attribute is returned.
     pub fn has_all_attributes(&self) -> bool {
-        self.has(Key::Attributes) && self.attributes.is_none()
+        self.has(Key::Attributes) && self.attributes == Attributes::All
     }
 
-    /// Whether the attribute of the field with this number is answered.
+    /// Whether the attribute of the field with this number is returned.
     pub fn has_attribute(&self, field: u32) -> bool {
-        self.has(Key::Attributes) && self.attributes.as_ref().is_none_or(|fields| fields.contains(&field))
+        let is_listed = match &self.attributes {
+            Attributes::All => true,
+            Attributes::Only(fields) => fields.contains(&field),
+        };
+        is_listed && self.has(Key::Attributes)
     }
 
-    /// Reads the two parameters: `fields`, then less `exclude`.
+    /// Reads the two parameters: `fields` selects, then `exclude` removes.
     ///
-    /// Errors: `INVALID_PARAMETER`.
+    /// # Errors
+    /// `INVALID_PARAMETER`.
     pub(super) fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<Selection, Error> {
         let mut selection = match names(params, "fields", blueprint)? {
             None => Selection::all(),
@@ -94,24 +106,28 @@ impl Selection {
 
     fn of(named: &[Named]) -> Selection {
         let keys = Key::ALL.into_iter().filter(|key| named.iter().any(|name| name.key() == *key));
-        let whole = named.contains(&Named::Key(Key::Attributes));
-        let single = named.iter().filter_map(|name| name.field()).collect();
-        let partial = !whole && named.iter().any(|name| name.field().is_some());
-        Selection { keys: keys.collect(), attributes: partial.then_some(single) }
+        let fields: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
+        let is_whole = fields.is_empty() || named.contains(&Named::Key(Key::Attributes));
+        let attributes = if is_whole { Attributes::All } else { Attributes::Only(fields) };
+        Selection { keys: keys.collect(), attributes }
     }
 
     fn remove(&mut self, named: &[Named], blueprint: &Blueprint) {
         self.keys.retain(|key| !named.contains(&Named::Key(*key)));
         let removed: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
-        if !removed.is_empty() {
-            let fields =
-                self.attributes.get_or_insert_with(|| blueprint.fields.iter().map(|field| field.number).collect());
-            fields.retain(|field| !removed.contains(field));
+        if removed.is_empty() {
+            return;
         }
+        let mut left = match std::mem::replace(&mut self.attributes, Attributes::All) {
+            Attributes::All => blueprint.fields.iter().map(|field| field.number).collect(),
+            Attributes::Only(fields) => fields,
+        };
+        left.retain(|field| !removed.contains(field));
+        self.attributes = Attributes::Only(left);
     }
 }
 
-/// What one entry of a list names.
+/// What one entry of `fields` or `exclude` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Key(Key),
@@ -139,7 +155,7 @@ fn names(params: &RawParams, parameter: &str, blueprint: &Blueprint) -> Result<O
     let Some(sent) = params.single(parameter)? else { return Ok(None) };
     let entries = sent.split(',').map(|entry| {
         named(entry, blueprint)
-            .ok_or_else(|| Error::new(Code::InvalidParameter, fault(parameter, entry, sent, blueprint)))
+            .ok_or_else(|| Error::new(Code::InvalidParameter, message(parameter, entry, sent, blueprint)))
     });
     entries.collect::<Result<Vec<Named>, Error>>().map(Some)
 }
@@ -151,21 +167,24 @@ fn named(entry: &str, blueprint: &Blueprint) -> Option<Named> {
     }
 }
 
-fn fault(parameter: &str, entry: &str, sent: &str, blueprint: &Blueprint) -> String {
-    let keys = list(Key::ALL.iter().map(|key| key.as_str()));
+fn message(parameter: &str, entry: &str, sent: &str, blueprint: &Blueprint) -> String {
+    let keys = quoted_list(Key::ALL.iter().map(|key| key.as_str()));
     if entry.is_empty() {
         return format!(
-            "`{parameter}` is {}, which has an empty entry; it takes a comma-separated list of {keys} and `attributes.<field>`",
+            "`{parameter}` is {}, which has an empty entry; it must be a comma-separated list of {keys} and `attributes.<field>`",
             quote(sent)
         );
     }
     match entry.strip_prefix("attributes.") {
         Some(slug) => format!(
-            "`{parameter}` names the attribute {}, which does not exist; `{}` has {}",
+            "`{parameter}` names the attribute {}, which does not exist; the attributes of `{}` are {}",
             quote(slug),
             blueprint.slug,
-            list(blueprint.fields.iter().map(|field| &field.slug))
+            quoted_list(blueprint.fields.iter().map(|field| &field.slug))
         ),
-        None => format!("`{parameter}` names {}; it takes {keys} and `attributes.<field>`", quote(entry)),
+        None => format!(
+            "`{parameter}` names {}, which does not exist; the names are {keys} and `attributes.<field>`",
+            quote(entry)
+        ),
     }
 }

@@ -1,8 +1,8 @@
-//! `sort` (`API.md` 4.7).
+//! `sort` (`API.md` 4.7). Must not know how values are compared.
 
 use bindery_index::{DateColumn, SortBy, SortKey};
 
-use super::list;
+use super::message::quoted_list;
 use super::name::{self, Target};
 use super::raw::RawParams;
 use crate::model::blueprint::Blueprint;
@@ -11,9 +11,10 @@ use crate::model::sent::quote;
 
 const DEFAULT: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
 
-/// The order that is asked for; the newest first when none is.
+/// The requested order; newest first by default.
 ///
-/// Errors: `INVALID_SORT`; `INVALID_PARAMETER` for a second `sort`.
+/// # Errors
+/// `INVALID_SORT`; `INVALID_PARAMETER` if `sort` is given twice.
 pub(super) fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error> {
     match params.single("sort")? {
         None => Ok(vec![DEFAULT]),
@@ -33,11 +34,11 @@ fn key(entry: &str, sort: &str, blueprint: &Blueprint) -> Result<SortKey, Error>
 }
 
 fn unknown(name: &str, sort: &str, blueprint: &Blueprint) -> Error {
-    let fault = match name {
+    let problem = match name {
         "" => format!("`sort` is {}, which has an empty entry", quote(sort)),
-        _ => format!("there is no field {} to sort by", quote(name)),
+        _ => format!("there is no sortable field {}", quote(name)),
     };
-    let names = list(name::sortable(blueprint));
-    let message = format!("{fault}. Fields that can be sorted by, with `-` before them for descending: {names}");
+    let names = quoted_list(name::sortable(blueprint));
+    let message = format!("{problem}. Sortable fields, with `-` in front for descending order: {names}");
     Error::new(Code::InvalidSort, message)
 }

@@ -13,7 +13,8 @@ use crate::model::blueprint::{DurationUnit, Field, FieldType, Kind, Variant};
 /// 2026-11-20T20:42:31.123Z.
 const NOW: Millis = 1_795_207_351_123;
 
-/// A blueprint with a field of every type, named after its type, and the variants `en` (1, the default) and `zh-CN` (2).
+/// A blueprint with a field of every type, named after its type, and the variants `en` (1, the default) and `zh-CN`
+/// (2).
 fn everything() -> Blueprint {
     let types = [
         ("title", FieldType::Text),
@@ -42,7 +43,7 @@ fn everything() -> Blueprint {
     Blueprint { variants: vec![variant(1, "en", true), variant(2, "zh-CN", false)], ..blueprint(&types) }
 }
 
-/// A blueprint without variants, whose one field is not looked at by `search`.
+/// A blueprint without variants, whose only field `search` ignores.
 fn plain() -> Blueprint {
     blueprint(&[("stock", FieldType::Number)])
 }
@@ -105,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_encoded_arrives_as_it_was(value in "\\PC{0,12}") {
+    fn a_percent_encoded_value_is_decoded_to_the_original(value in "\\PC{0,12}") {
         let encoded = percent_encoding::utf8_percent_encode(&value, percent_encoding::NON_ALPHANUMERIC);
         let params = list_of(&format!("filter%5Btitle%5D={encoded}")).unwrap();
         prop_assert_eq!(show::filter(&params.query.filter, &everything()), format!("title = {value:?}"));

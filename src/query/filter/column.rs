@@ -1,19 +1,18 @@
-//! Filters on the columns of a copy.
+//! Filters on the columns of a copy: how an operator and a column's kind become a predicate. Must not know fields.
 
 use bindery_index::{Anchor, Filter, Kind, Predicate, Range};
 
 use super::super::instant;
+use super::condition::{Condition, not};
 use super::operator::Operator;
-use super::value::{closed, decimal, half_open, list};
-use super::{Condition, asks_for_null, invalid, not, not_a_time};
+use super::value::{closed, decimal, half_open, split_list};
 use crate::model::error::Error;
-use crate::model::sent::quote;
 use crate::projection::ColumnRef;
 
 /// A filter on a column.
 pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     let value = condition.value;
-    let substring = |place| Filter::Column(column.id, Predicate::Substring(place, value.to_owned()));
+    let substring = |anchor| Filter::Column(column.id, Predicate::Substring(anchor, value.to_owned()));
     Ok(match condition.operator {
         Operator::Eq => equals(condition, column, value)?,
         Operator::Ne => not(equals(condition, column, value)?),
@@ -30,7 +29,7 @@ pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter
         Operator::Has => Filter::Column(column.id, Predicate::Has(value.to_owned())),
         Operator::Null => {
             let null = Filter::Column(column.id, Predicate::Null);
-            if asks_for_null(condition)? { null } else { not(null) }
+            if condition.asks_for_null()? { null } else { not(null) }
         }
     })
 }
@@ -45,13 +44,13 @@ fn equals(condition: &Condition, column: &ColumnRef, value: &str) -> Result<Filt
     Ok(Filter::Column(column.id, predicate))
 }
 
-/// `in`: it looks at values that are no lists.
+/// `in`, which never matches a list.
 fn one_of(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     if column.kind == Kind::List {
         return Ok(Filter::Nothing);
     }
     let mut any = Vec::new();
-    for value in list(condition.value) {
+    for value in split_list(condition.value) {
         any.push(equals(condition, column, &value)?);
     }
     Ok(if any.len() == 1 { any.remove(0) } else { Filter::Or(any) })
@@ -69,7 +68,7 @@ fn compare(condition: &Condition, column: &ColumnRef) -> Result<Predicate, Error
 }
 
 fn between(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
-    let [from, to] = pair(condition)?;
+    let [from, to] = condition.pair()?;
     let predicate = if column.kind == Kind::Instant {
         closed(micros(condition, &from)?, micros(condition, &to)?).map(Predicate::Instant)
     } else if let (Some(from), Some(to)) = (decimal(&from), decimal(&to)) {
@@ -80,22 +79,8 @@ fn between(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     Ok(predicate.map_or(Filter::Nothing, |predicate| Filter::Column(column.id, predicate)))
 }
 
-/// The two values of a `between`.
-pub(super) fn pair(condition: &Condition) -> Result<[String; 2], Error> {
-    let Condition { name, value, .. } = condition;
-    <[String; 2]>::try_from(list(value)).map_err(|values| {
-        invalid(format!(
-            "`filter[{name}][between]` is {}, which holds {} value{}; \
-             it takes two with a comma between (`\\,` is a comma inside a value)",
-            quote(value),
-            values.len(),
-            if values.len() == 1 { "" } else { "s" }
-        ))
-    })
-}
-
 fn micros(condition: &Condition, value: &str) -> Result<i64, Error> {
-    instant::micros(value).ok_or_else(|| not_a_time(condition, value))
+    instant::micros(value).ok_or_else(|| condition.not_a_time(value))
 }
 
 fn exactly(micros: i64) -> Range<i64> {

@@ -1,18 +1,18 @@
-//! Filters on the three system dates and `published`: by UTC day, but for `between`.
+//! Filters on the three system dates and on `published`. Every operator except `between` compares UTC days. Must not
+//! know blueprints.
 
 use bindery_index::{Bound, DateColumn, Filter, Range};
 
 use super::super::{instant, raw};
-use super::column::pair;
+use super::condition::{Condition, not};
 use super::operator::Operator;
 use super::value::closed;
-use super::{Condition, asks_for_null, not, not_a_time};
 use crate::model::error::Error;
 use crate::model::time::{Millis, day_start, next_day_start};
 
-/// `filter[published]`: published today or before. A value that is no boolean filters nothing.
+/// `filter[published]`: published today or earlier. A value that is not a boolean filters nothing.
 pub(super) fn published(condition: &Condition, now: Millis) -> Filter {
-    let Some(wanted) = raw::switch(condition.value) else { return Filter::All };
+    let Some(wanted) = raw::boolean(condition.value) else { return Filter::All };
     let published = before(DateColumn::Published, next_day_start(now));
     if wanted == (condition.operator == Operator::Eq) { published } else { not(published) }
 }
@@ -40,17 +40,17 @@ fn by_day(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     })
 }
 
-/// By instant: a bare date is its midnight.
+/// Compares instants; a bare date is its midnight UTC.
 fn between(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
-    let [from, to] = pair(condition)?;
+    let [from, to] = condition.pair()?;
     let range = closed(millis(condition, &from)?, millis(condition, &to)?);
     Ok(range.map_or(Filter::Nothing, |range| Filter::Date(date, range)))
 }
 
-/// Of the three dates only that of publication can be null, and then the resource is a draft.
+/// Only the publication date can be null; then the resource is a draft.
 fn null(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     let null = if date == DateColumn::Published { Filter::Draft } else { Filter::Nothing };
-    Ok(if asks_for_null(condition)? { null } else { not(null) })
+    Ok(if condition.asks_for_null()? { null } else { not(null) })
 }
 
 fn since(date: DateColumn, start: Millis) -> Filter {
@@ -62,5 +62,5 @@ fn before(date: DateColumn, end: Millis) -> Filter {
 }
 
 fn millis(condition: &Condition, value: &str) -> Result<Millis, Error> {
-    instant::millis(value).ok_or_else(|| not_a_time(condition, value))
+    instant::millis(value).ok_or_else(|| condition.not_a_time(value))
 }

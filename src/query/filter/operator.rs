@@ -1,10 +1,10 @@
-//! The operators and which of them each kind of field takes.
+//! The operators, and which of them each kind of field supports. Must not know what they do.
 
 use bindery_index::Kind;
 
 use super::super::name::Target;
 
-/// What a filter does with its value.
+/// How a filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Eq,
@@ -56,7 +56,7 @@ const LIST: &[Operator] = &[
 const SINGLE: &[Operator] = LIST.split_at(LIST.len() - 1).0;
 
 impl Operator {
-    /// The operator of that name or alias.
+    /// The operator of this name or alias.
     pub(super) fn parse(name: &str) -> Option<Operator> {
         match name {
             "equals" => Some(Operator::Eq),
@@ -65,7 +65,7 @@ impl Operator {
         }
     }
 
-    /// The name on the wire.
+    /// The name in query strings.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Operator::Eq => "eq",
@@ -87,7 +87,7 @@ impl Operator {
     }
 }
 
-/// The operators that a field takes.
+/// The operators that a field supports.
 pub(super) fn allowed(target: &Target) -> &'static [Operator] {
     match target {
         Target::Id => ID,

@@ -1,11 +1,12 @@
-//! Reading a filter's value: lists, decimal numbers, ranges.
+//! Reading a filter's value: lists, decimal numbers, ranges. Must not know fields.
 
 use bindery_index::{Bound, Range};
 
-use super::Operator;
+use super::operator::Operator;
 
-/// The entries of a comma-separated list. A backslash makes the next character literal; one at the end is itself.
-pub(super) fn list(value: &str) -> Vec<String> {
+/// The entries of a comma-separated list. A backslash makes the next character literal; at the end it stands for
+/// itself.
+pub(super) fn split_list(value: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut chars = value.chars();
     while let Some(char) = chars.next() {
@@ -22,7 +23,7 @@ pub(super) fn list(value: &str) -> Vec<String> {
     entries
 }
 
-/// The number that a text is, if the whole of it is what JSON calls a number. Never a negative zero.
+/// The number, if the whole text is a number by JSON's grammar. Negative zero becomes zero.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let rest = match unsigned.strip_prefix('0') {
@@ -40,7 +41,7 @@ pub(super) fn decimal(text: &str) -> Option<f64> {
     rest.is_empty().then(|| text.parse().ok()).flatten().map(|number: f64| number + 0.0)
 }
 
-/// The range that one of `gt`, `gte`, `lt`, `lte` means.
+/// The range for one of `gt`, `gte`, `lt`, `lte`.
 pub(super) fn half_open<T>(operator: Operator, bound: T) -> Range<T> {
     match operator {
         Operator::Gt => Range { from: Some(Bound::Excluded(bound)), to: None },
@@ -50,12 +51,12 @@ pub(super) fn half_open<T>(operator: Operator, bound: T) -> Range<T> {
     }
 }
 
-/// The range with both its ends; none where nothing can lie in it.
+/// The range that includes both ends; `None` if it is empty.
 pub(super) fn closed<T: PartialOrd>(from: T, to: T) -> Option<Range<T>> {
     (from <= to).then(|| Range { from: Some(Bound::Included(from)), to: Some(Bound::Included(to)) })
 }
 
-/// What comes after the digits that the text begins with; none where it begins with no digit.
+/// The text after its leading digits; `None` if it begins with something else.
 fn digits(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
     (rest.len() < text.len()).then_some(rest)
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn negative_zero_is_zero() {
+    fn negative_zero_becomes_zero() {
         for text in ["-0", "-0.0", "-0e5", "-1e-999"] {
             assert_eq!(decimal(text).map(f64::to_bits), Some(0), "{text}");
         }
@@ -76,14 +77,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaped_entries_come_back(entries in prop::collection::vec("[a,\\\\ é]{0,5}", 1..4)) {
+        fn split_list_reverses_escaping(entries in prop::collection::vec("[a,\\\\ é]{0,5}", 1..4)) {
             let escaped: Vec<String> =
                 entries.iter().map(|entry| entry.replace('\\', r"\\").replace(',', r"\,")).collect();
-            prop_assert_eq!(list(&escaped.join(",")), entries);
+            prop_assert_eq!(split_list(&escaped.join(",")), entries);
         }
 
         #[test]
-        fn decimals_are_what_json_calls_numbers(text in "(-?[0-9]{1,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?|[-+0-9.eE x]{0,6})") {
+        fn decimal_accepts_what_json_accepts_as_a_number(text in "(-?[0-9]{1,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?|[-+0-9.eE x]{0,6})") {
             let json = serde_json::from_str::<f64>(&text).ok().filter(|_| text.trim() == text);
             prop_assert_eq!(decimal(&text), json, "{}", text);
         }

@@ -1,9 +1,9 @@
-//! What is refused, with its message.
+//! Parameters that are rejected, with their messages.
 
 use super::*;
 use crate::model::error::Code;
 
-const FIELDS: &str = "Fields that can be filtered: `title`, `body`, `page`, `slug`, `email`, `link`, `image`, `file`, \
+const FIELDS: &str = "Filterable fields: `title`, `body`, `page`, `slug`, `email`, `link`, `image`, `file`, \
     `kind`, `tags`, `featured`, `color`, `stock`, `price`, `price.amount`, `price.currency`, `day`, `starts`, \
     `length`, `author`, `related`, `editor`, `address`, `address.street`, `address.postal_code`, `address.city`, \
     `address.country`, `published`, `published_at`, `created_at`, `updated_at`, `id`";
@@ -17,8 +17,8 @@ fn check(code: Code, table: &[(&str, &str)]) {
 }
 
 #[test]
-fn unknown_fields_and_operators_are_answered_with_what_is_known() {
-    let form = "is not a filter; a filter is written `filter[<field>]=…` or `filter[<field>][<operator>]=…`. {FIELDS}";
+fn an_unknown_field_or_operator_is_reported_with_the_known_ones() {
+    let form = "is not a valid filter; write `filter[<field>]=…` or `filter[<field>][<operator>]=…`. {FIELDS}";
     let long = "x".repeat(200);
     let cut = "x".repeat(100);
     let all = "`eq`, `ne`, `gt`, `gte`, `lt`, `lte`, `in`, `not_in`, `contains`, `not_contains`, `starts_with`, \
@@ -26,18 +26,18 @@ fn unknown_fields_and_operators_are_answered_with_what_is_known() {
     check(
         Code::InvalidFilter,
         &[
-            ("filter[nope]=x", "there is no field `nope` to filter by. {FIELDS}"),
+            ("filter[nope]=x", "there is no filterable field `nope`. {FIELDS}"),
             (
                 "filter[title]=%C3",
-                "the value of `filter[title]` is not valid UTF-8 once its `%` escapes are decoded; encode it as UTF-8",
+                "the `%` escapes in the value of `filter[title]` do not decode to valid UTF-8; encode the value as UTF-8",
             ),
-            ("filter[]=x", "there is no field `` to filter by. {FIELDS}"),
-            ("filter[Title]=x", "there is no field `Title` to filter by. {FIELDS}"),
-            ("filter[type]=x", "there is no field `type` to filter by. {FIELDS}"),
-            ("filter[price.tax]=x", "there is no field `price.tax` to filter by. {FIELDS}"),
-            ("filter[title.x][eq]=x", "there is no field `title.x` to filter by. {FIELDS}"),
-            ("filter[%ff]=x", "there is no field `\u{fffd}` to filter by. {FIELDS}"),
-            (&format!("filter[{long}]=x"), &format!("there is no field `{cut}…` to filter by. {{FIELDS}}")),
+            ("filter[]=x", "there is no filterable field ``. {FIELDS}"),
+            ("filter[Title]=x", "there is no filterable field `Title`. {FIELDS}"),
+            ("filter[type]=x", "there is no filterable field `type`. {FIELDS}"),
+            ("filter[price.tax]=x", "there is no filterable field `price.tax`. {FIELDS}"),
+            ("filter[title.x][eq]=x", "there is no filterable field `title.x`. {FIELDS}"),
+            ("filter[%ff]=x", "there is no filterable field `\u{fffd}`. {FIELDS}"),
+            (&format!("filter[{long}]=x"), &format!("there is no filterable field `{cut}…`. {{FIELDS}}")),
             ("filter=x", &format!("`filter` {form}")),
             ("filter[title=x", &format!("`filter[title` {form}")),
             ("filter[title]x=1", &format!("`filter[title]x` {form}")),
@@ -45,72 +45,87 @@ fn unknown_fields_and_operators_are_answered_with_what_is_known() {
             ("filter[title]eq]=1", &format!("`filter[title]eq]` {form}")),
             ("filter[[title]]=1", &format!("`filter[[title]]` {form}")),
             ("filter%5B=1", &format!("`filter[` {form}")),
-            ("filter[title][like]=x", &format!("`like` is not an operator of `title`, which takes {all}. {{FIELDS}}")),
-            ("filter[title][]=x", &format!("`` is not an operator of `title`, which takes {all}. {{FIELDS}}")),
-            ("filter[title][EQ]=x", &format!("`EQ` is not an operator of `title`, which takes {all}. {{FIELDS}}")),
-            ("filter[title][has]=x", &format!("`has` is not an operator of `title`, which takes {all}. {{FIELDS}}")),
-            ("filter[tags][x]=x", &format!("`x` is not an operator of `tags`, which takes {all}, `has`. {{FIELDS}}")),
+            (
+                "filter[title][like]=x",
+                &format!("`title` does not support the operator `like`; it supports {all}. {{FIELDS}}"),
+            ),
+            ("filter[title][]=x", &format!("`title` does not support the operator ``; it supports {all}. {{FIELDS}}")),
+            (
+                "filter[title][EQ]=x",
+                &format!("`title` does not support the operator `EQ`; it supports {all}. {{FIELDS}}"),
+            ),
+            (
+                "filter[title][has]=x",
+                &format!("`title` does not support the operator `has`; it supports {all}. {{FIELDS}}"),
+            ),
+            (
+                "filter[tags][x]=x",
+                &format!("`tags` does not support the operator `x`; it supports {all}, `has`. {{FIELDS}}"),
+            ),
             (
                 "filter[created_at][in]=2026-01-01",
-                "`in` is not an operator of `created_at`, which takes `eq`, `ne`, `gt`, `gte`, `lt`, `lte`, \
+                "`created_at` does not support the operator `in`; it supports `eq`, `ne`, `gt`, `gte`, `lt`, `lte`, \
                  `between`, `null`. {FIELDS}",
             ),
-            ("filter[published][null]=1", "`null` is not an operator of `published`, which takes `eq`, `ne`. {FIELDS}"),
-            ("filter[id][gt]=1", "`gt` is not an operator of `id`, which takes `eq`, `ne`, `in`, `not_in`. {FIELDS}"),
+            (
+                "filter[published][null]=1",
+                "`published` does not support the operator `null`; it supports `eq`, `ne`. {FIELDS}",
+            ),
+            (
+                "filter[id][gt]=1",
+                "`id` does not support the operator `gt`; it supports `eq`, `ne`, `in`, `not_in`. {FIELDS}",
+            ),
         ],
     );
 }
 
 #[test]
-fn values_that_an_operator_does_not_take_are_quoted() {
-    let time = "which is no date or timestamp; right are `2026-11-20` and `2026-11-20T20:42:31+00:00`";
-    let two = "it takes two with a comma between (`\\,` is a comma inside a value)";
+fn a_value_that_the_operator_does_not_support_is_quoted() {
+    let time = "which is not a date or timestamp; examples are `2026-11-20` and `2026-11-20T20:42:31+00:00`";
+    let two = "it must have two, separated by a comma (write `\\,` for a comma inside a value)";
     check(
         Code::InvalidFilter,
         &[
-            ("filter[title][null]=yes", "`filter[title][null]` is `yes`; it takes `true`, `1`, `false` or `0`"),
-            ("filter[created_at][null]=", "`filter[created_at][null]` is ``; it takes `true`, `1`, `false` or `0`"),
-            ("filter[stock][between]=1", &format!("`filter[stock][between]` is `1`, which holds 1 value; {two}")),
+            ("filter[title][null]=yes", "`filter[title][null]` is `yes`; it must be `true`, `1`, `false` or `0`"),
+            ("filter[created_at][null]=", "`filter[created_at][null]` is ``; it must be `true`, `1`, `false` or `0`"),
+            ("filter[stock][between]=1", &format!("`filter[stock][between]` is `1`, which has 1 value; {two}")),
             (
                 "filter[title][between]=a,b,c",
-                &format!("`filter[title][between]` is `a,b,c`, which holds 3 values; {two}"),
+                &format!("`filter[title][between]` is `a,b,c`, which has 3 values; {two}"),
             ),
-            (r"filter[day][between]=a\,b", &format!(r"`filter[day][between]` is `a\,b`, which holds 1 value; {two}")),
-            (
-                "filter[updated_at][between]=",
-                &format!("`filter[updated_at][between]` is ``, which holds 1 value; {two}"),
-            ),
-            ("filter[created_at]=today", &format!("`filter[created_at][eq]` holds `today`, {time}")),
-            ("filter[created_at][ne]=", &format!("`filter[created_at][ne]` holds ``, {time}")),
-            ("filter[created_at]=2026-02-29", &format!("`filter[created_at][eq]` holds `2026-02-29`, {time}")),
+            (r"filter[day][between]=a\,b", &format!(r"`filter[day][between]` is `a\,b`, which has 1 value; {two}")),
+            ("filter[updated_at][between]=", &format!("`filter[updated_at][between]` is ``, which has 1 value; {two}")),
+            ("filter[created_at]=today", &format!("`filter[created_at][eq]` has the value `today`, {time}")),
+            ("filter[created_at][ne]=", &format!("`filter[created_at][ne]` has the value ``, {time}")),
+            ("filter[created_at]=2026-02-29", &format!("`filter[created_at][eq]` has the value `2026-02-29`, {time}")),
             (
                 "filter[created_at]=2026-11-20 10:30",
-                &format!("`filter[created_at][eq]` holds `2026-11-20 10:30`, {time}"),
+                &format!("`filter[created_at][eq]` has the value `2026-11-20 10:30`, {time}"),
             ),
             (
                 "filter[created_at]=2026-11-20T10:30 0200",
-                &format!("`filter[created_at][eq]` holds `2026-11-20T10:30 0200`, {time}"),
+                &format!("`filter[created_at][eq]` has the value `2026-11-20T10:30 0200`, {time}"),
             ),
-            ("filter[created_at]=0000-01-01", &format!("`filter[created_at][eq]` holds `0000-01-01`, {time}")),
+            ("filter[created_at]=0000-01-01", &format!("`filter[created_at][eq]` has the value `0000-01-01`, {time}")),
             (
                 "filter[published_at][between]=2026-01-01,x",
-                &format!("`filter[published_at][between]` holds `x`, {time}"),
+                &format!("`filter[published_at][between]` has the value `x`, {time}"),
             ),
             (
                 "filter[starts]=2026-11-20T20:42:60Z",
-                &format!("`filter[starts][eq]` holds `2026-11-20T20:42:60Z`, {time}"),
+                &format!("`filter[starts][eq]` has the value `2026-11-20T20:42:60Z`, {time}"),
             ),
-            ("filter[starts][gt]=5", &format!("`filter[starts][gt]` holds `5`, {time}")),
-            ("filter[starts][in]=2026-11-20,", &format!("`filter[starts][in]` holds ``, {time}")),
-            ("filter[starts][equals]=x", &format!("`filter[starts][eq]` holds `x`, {time}")),
+            ("filter[starts][gt]=5", &format!("`filter[starts][gt]` has the value `5`, {time}")),
+            ("filter[starts][in]=2026-11-20,", &format!("`filter[starts][in]` has the value ``, {time}")),
+            ("filter[starts][equals]=x", &format!("`filter[starts][eq]` has the value `x`, {time}")),
         ],
     );
 }
 
 #[test]
-fn sort_names_what_can_be_sorted_by() {
+fn an_unknown_sort_field_is_reported_with_the_known_ones() {
     let fields = FIELDS
-        .replace("Fields that can be filtered:", "Fields that can be sorted by, with `-` before them for descending:")
+        .replace("Filterable fields:", "Sortable fields, with `-` in front for descending order:")
         .replace("`published`, ", "");
     check(
         Code::InvalidSort,
@@ -118,21 +133,21 @@ fn sort_names_what_can_be_sorted_by() {
             ("sort=", &format!("`sort` is ``, which has an empty entry. {fields}")),
             ("sort=title,", &format!("`sort` is `title,`, which has an empty entry. {fields}")),
             ("sort=-", &format!("`sort` is `-`, which has an empty entry. {fields}")),
-            ("sort=--title", &format!("there is no field `-title` to sort by. {fields}")),
-            ("sort=+title", &format!("there is no field ` title` to sort by. {fields}")),
-            ("sort=title, day", &format!("there is no field ` day` to sort by. {fields}")),
-            ("sort=published", &format!("there is no field `published` to sort by. {fields}")),
-            ("sort=attributes.title", &format!("there is no field `attributes.title` to sort by. {fields}")),
+            ("sort=--title", &format!("there is no sortable field `-title`. {fields}")),
+            ("sort=+title", &format!("there is no sortable field ` title`. {fields}")),
+            ("sort=title, day", &format!("there is no sortable field ` day`. {fields}")),
+            ("sort=published", &format!("there is no sortable field `published`. {fields}")),
+            ("sort=attributes.title", &format!("there is no sortable field `attributes.title`. {fields}")),
         ],
     );
 }
 
 #[test]
-fn parameters_say_what_they_take() {
-    let page = |sent| format!("`page` is `{sent}`; it takes a whole number from 1");
-    let per_page = |sent| format!("`per_page` is `{sent}`; it takes a whole number from 1 to 100");
+fn an_invalid_parameter_is_reported_with_what_is_valid() {
+    let page = |sent| format!("`page` is `{sent}`; it must be a whole number, 1 or more");
+    let per_page = |sent| format!("`per_page` is `{sent}`; it must be a whole number from 1 to 100");
     let keys = "`id`, `type`, `published_at`, `created_at`, `updated_at`, `attributes`, `relationships`";
-    let fields = list(everything().fields.iter().map(|field| &field.slug));
+    let fields = message::quoted_list(everything().fields.iter().map(|field| &field.slug));
     check(
         Code::InvalidParameter,
         &[
@@ -146,40 +161,50 @@ fn parameters_say_what_they_take() {
             ("per_page=101", &per_page("101")),
             ("per_page=all", &per_page("all")),
             ("per_page=99999999999999999999", &per_page("99999999999999999999")),
-            ("page=1&page=1", "`page` is given twice; it may be given once"),
-            ("search=a&search=b", "`search` is given twice; it may be given once"),
-            ("sort=title&s%6frt=day", "`sort` is given twice; it may be given once"),
-            ("variant=en&variant=en", "`variant` is given twice; it may be given once"),
+            ("page=1&page=1", "`page` is given more than once; send it once"),
+            ("search=a&search=b", "`search` is given more than once; send it once"),
+            ("sort=title&s%6frt=day", "`sort` is given more than once; send it once"),
+            ("variant=en&variant=en", "`variant` is given more than once; send it once"),
             (
                 "search=%ff",
-                "the value of `search` is not valid UTF-8 once its `%` escapes are decoded; encode it as UTF-8",
+                "the `%` escapes in the value of `search` do not decode to valid UTF-8; encode the value as UTF-8",
             ),
-            ("fields=title", &format!("`fields` names `title`; it takes {keys} and `attributes.<field>`")),
-            ("exclude=id, type", &format!("`exclude` names ` type`; it takes {keys} and `attributes.<field>`")),
+            (
+                "fields=title",
+                &format!("`fields` names `title`, which does not exist; the names are {keys} and `attributes.<field>`"),
+            ),
+            (
+                "exclude=id, type",
+                &format!(
+                    "`exclude` names ` type`, which does not exist; the names are {keys} and `attributes.<field>`"
+                ),
+            ),
             (
                 "fields=",
                 &format!(
-                    "`fields` is ``, which has an empty entry; it takes a comma-separated list of {keys} and \
+                    "`fields` is ``, which has an empty entry; it must be a comma-separated list of {keys} and \
                      `attributes.<field>`"
                 ),
             ),
             (
                 "exclude=id,",
                 &format!(
-                    "`exclude` is `id,`, which has an empty entry; it takes a comma-separated list of {keys} and \
+                    "`exclude` is `id,`, which has an empty entry; it must be a comma-separated list of {keys} and \
                      `attributes.<field>`"
                 ),
             ),
             (
                 "fields=attributes.nope",
-                &format!("`fields` names the attribute `nope`, which does not exist; `articles` has {fields}"),
+                &format!(
+                    "`fields` names the attribute `nope`, which does not exist; the attributes of `articles` are {fields}"
+                ),
             ),
         ],
     );
 }
 
 #[test]
-fn variants_are_listed() {
+fn an_unknown_variant_is_reported_with_the_known_ones() {
     check(
         Code::InvalidVariant,
         &[
@@ -194,21 +219,21 @@ fn variants_are_listed() {
 }
 
 #[test]
-fn exports_refuse_other_formats() {
+fn an_export_in_an_unknown_format_is_rejected() {
     let table = [
-        ("format=xml", None, "`format` is `xml`; it takes `json`, `ndjson` or `csv`"),
-        ("format=", None, "`format` is ``; it takes `json`, `ndjson` or `csv`"),
+        ("format=xml", None, "`format` is `xml`; it must be `json`, `ndjson` or `csv`"),
+        ("format=", None, "`format` is ``; it must be `json`, `ndjson` or `csv`"),
         (
             "format=csv&all_variants=true",
             None,
-            "CSV has room for one variant; take `all_variants` with `format=json` or `format=ndjson`",
+            "a CSV export holds one variant; use `all_variants` with `format=json` or `format=ndjson`",
         ),
         (
             "all_variants=1",
             Some("text/csv"),
-            "CSV has room for one variant; take `all_variants` with `format=json` or `format=ndjson`",
+            "a CSV export holds one variant; use `all_variants` with `format=json` or `format=ndjson`",
         ),
-        ("all_variants=yes", None, "`all_variants` is `yes`; it takes `true`, `1`, `false` or `0`"),
+        ("all_variants=yes", None, "`all_variants` is `yes`; it must be `true`, `1`, `false` or `0`"),
     ];
     for (raw, accept, expected) in table {
         let error = ExportParams::parse(raw, accept, &everything(), NOW).expect_err(raw);

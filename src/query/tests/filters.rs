@@ -1,4 +1,4 @@
-//! Filters that are well-formed, and what they mean.
+//! Valid filters and what they become.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn check(table: &[(&str, &str)]) {
 }
 
 #[test]
-fn equality_compares_the_text_as_given() {
+fn equality_compares_the_text_as_sent() {
     check(&[
         ("", "all"),
         ("filter[title]=Hello", "title = \"Hello\""),
@@ -48,7 +48,7 @@ fn names_and_values_are_decoded() {
 }
 
 #[test]
-fn one_and_zero_mean_true_and_false_in_equality() {
+fn one_and_zero_equal_true_and_false() {
     check(&[
         ("filter[featured]=1", "featured = \"true\""),
         ("filter[featured]=0", "featured = \"false\""),
@@ -64,7 +64,7 @@ fn one_and_zero_mean_true_and_false_in_equality() {
 }
 
 #[test]
-fn lists_split_at_commas_that_are_not_escaped() {
+fn lists_are_split_at_unescaped_commas() {
     check(&[
         ("filter[title][in]=a", "title = \"a\""),
         ("filter[title][in]=a,b", "(title = \"a\" | title = \"b\")"),
@@ -81,7 +81,7 @@ fn lists_split_at_commas_that_are_not_escaped() {
 }
 
 #[test]
-fn arrays_are_in_no_list() {
+fn in_never_matches_an_array() {
     check(&[
         ("filter[tags][in]=a,b", "nothing"),
         ("filter[tags][not_in]=a", "all"),
@@ -93,7 +93,7 @@ fn arrays_are_in_no_list() {
 }
 
 #[test]
-fn ranges_compare_numbers_where_the_value_is_one() {
+fn ranges_compare_numbers_if_the_value_is_a_number() {
     check(&[
         ("filter[stock][gt]=10", "stock > 10"),
         ("filter[stock][gte]=10.0", "stock >= 10"),
@@ -123,7 +123,7 @@ fn ranges_compare_numbers_where_the_value_is_one() {
 }
 
 #[test]
-fn between_takes_both_ends() {
+fn between_includes_both_ends() {
     check(&[
         ("filter[stock][between]=1,10", "stock >= 1 <= 10"),
         ("filter[stock][between]=10,1", "nothing"),
@@ -136,7 +136,7 @@ fn between_takes_both_ends() {
 }
 
 #[test]
-fn substrings_keep_their_needle() {
+fn substring_operators_keep_the_value_as_sent() {
     check(&[
         ("filter[title][contains]=Ab", "title ~ *\"Ab\"*"),
         ("filter[title][contains]=", "title ~ *\"\"*"),
@@ -183,7 +183,7 @@ fn datetime_attributes_compare_instants() {
 }
 
 #[test]
-fn system_dates_compare_days_but_for_between() {
+fn system_dates_compare_days_except_in_between() {
     check(&[
         ("filter[created_at]=1970-01-02", "created >= 86400000ms < 172800000ms"),
         ("filter[created_at][eq]=1970-01-02T23:59:59Z", "created >= 86400000ms < 172800000ms"),
@@ -218,7 +218,7 @@ fn published_compares_with_today_and_ignores_other_values() {
 }
 
 #[test]
-fn ids_that_are_none_match_nothing() {
+fn an_invalid_id_matches_nothing() {
     let id = "0190b4a0-0000-7000-8000-000000000001";
     let shown = "190b4a0000070008000000000000001";
     check(&[
@@ -235,7 +235,7 @@ fn ids_that_are_none_match_nothing() {
 }
 
 #[test]
-fn several_filters_must_all_hold() {
+fn several_filters_are_a_conjunction() {
     check(&[
         ("filter[stock][gt]=1&filter[stock][lt]=9", "(stock > 1 & stock < 9)"),
         ("filter[title]=a&filter[title]=b", "(title = \"a\" & title = \"b\")"),
@@ -245,7 +245,7 @@ fn several_filters_must_all_hold() {
 }
 
 #[test]
-fn search_looks_at_text_and_rich_text() {
+fn search_covers_text_and_rich_text() {
     check(&[
         ("search=Two words", "(title ~ *\"Two words\"* | body ~ *\"Two words\"*)"),
         ("search=+x", "(title ~ *\" x\"* | body ~ *\" x\"*)"),
@@ -257,7 +257,7 @@ fn search_looks_at_text_and_rich_text() {
 }
 
 #[test]
-fn what_the_endpoint_does_not_know_is_ignored() {
+fn parameters_unknown_to_the_endpoint_are_ignored() {
     check(&[
         ("filters=1&Filter[x]=1&unknown=%ff&unknown=2&=x", "all"),
         ("format=x&format=y&all_variants=z", "all"),
@@ -268,7 +268,7 @@ fn what_the_endpoint_does_not_know_is_ignored() {
 }
 
 #[test]
-fn a_viewer_sees_no_drafts() {
+fn published_only_excludes_drafts() {
     let published = Filter::Not(Box::new(Filter::Draft));
     assert_eq!(published_only(Filter::All), published);
     assert_eq!(published_only(Filter::Nothing), Filter::And(vec![published, Filter::Nothing]));

@@ -1,4 +1,4 @@
-//! Every parameter but the filters: pages, links, order, selection, variants, formats.
+//! Every parameter except filters: pages, links, order, selection, variants, formats.
 
 use bindery_index::SortBy;
 
@@ -20,7 +20,7 @@ fn pages_have_defaults_and_bounds() {
 }
 
 #[test]
-fn links_keep_what_was_sent_and_end_with_the_page() {
+fn links_keep_the_other_parameters_and_end_with_the_page() {
     let base = "https://cms.example/v2/resources/articles";
     let link = |raw, number, total| Links::new(base, raw, Page { number, per_page: 10 }, total);
 
@@ -74,7 +74,7 @@ fn sort_lists_keys_by_priority() {
 }
 
 #[test]
-fn selection_is_fields_less_exclude() {
+fn selection_is_fields_without_exclude() {
     let all = "id type published_at created_at updated_at attributes* relationships";
     let table = [
         ("", all),
@@ -130,7 +130,7 @@ fn variants_are_resolved_or_ignored() {
 }
 
 #[test]
-fn exports_have_a_format() {
+fn the_export_format_comes_from_the_parameter_or_the_accept_header() {
     let table = [
         ("", None, Format::Json),
         ("format=json", Some("text/csv"), Format::Json),
@@ -152,7 +152,7 @@ fn exports_have_a_format() {
 }
 
 #[test]
-fn exports_take_what_lists_take_but_pages() {
+fn exports_accept_the_parameters_of_lists_except_pages() {
     let raw = "filter[title]=x&search=y&sort=title&fields=id&variant=zh-CN&fallback=en";
     let list = list_of(raw).unwrap();
     let export = ExportParams::parse(&format!("{raw}&page=x"), None, &everything(), NOW).unwrap();

@@ -1,4 +1,4 @@
-//! Filters in one short line, with the names of the columns, so that tables of tests can be read.
+//! Filters in one short line, with the names of the columns, to keep the tables in tests readable.
 
 use std::fmt::Display;
 

@@ -1,0 +1,102 @@
+//! The data folder of a server that is not running: opening it for a command, and closing it again. Must not know
+//! commands.
+
+use super::error::{CliError, failed};
+use super::output::start_log;
+use crate::analytics::{Analytics, AnalyticsOptions};
+use crate::config::{Config, FolderArgs};
+use crate::content::{Content, ContentOptions, IndexOptions};
+
+/// The configuration for a command that works on a data folder. Logs warnings from here on.
+pub(super) fn configure(folder: &FolderArgs) -> Result<Config, CliError> {
+    let config = Config::load(folder.settings(), folder.config.as_deref())?;
+    start_log("warn");
+    Ok(config)
+}
+
+/// The same for a command that needs a folder that exists.
+pub(super) fn configure_existing(folder: &FolderArgs) -> Result<Config, CliError> {
+    let config = configure(folder)?;
+    if !config.data.is_dir() {
+        return Err(CliError::Incomplete(format!("the data folder {} does not exist", config.data.display())));
+    }
+    Ok(config)
+}
+
+/// How the content of the configured folder is opened.
+pub(super) fn content_options(config: &Config) -> ContentOptions {
+    ContentOptions {
+        folder: config.data.clone(),
+        admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
+        video_hosts: config.video_hosts.clone(),
+        store_cache_bytes: config.store_cache_bytes,
+        index: IndexOptions::default(),
+    }
+}
+
+/// Opens the content of the configured folder, which is created if it does not exist.
+pub(super) async fn open_content(config: &Config) -> Result<Content, CliError> {
+    let options = content_options(config);
+    blocking("opening the data folder", move || Content::open(&options)).await
+}
+
+/// Writes out and closes the content.
+pub(super) async fn close_content(content: Content) -> Result<(), CliError> {
+    blocking("closing the data folder", move || {
+        content.close();
+        Ok::<_, CliError>(())
+    })
+    .await
+}
+
+/// Opens the content, runs `work` on it and closes it, also if `work` fails.
+pub(super) async fn with_content<T>(
+    config: &Config,
+    work: impl AsyncFnOnce(Content) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let content = open_content(config).await?;
+    let result = work(content.clone()).await;
+    close_content(content).await?;
+    result
+}
+
+/// Opens the analytics of the configured folder.
+pub(super) async fn open_analytics(config: &Config) -> Result<Analytics, CliError> {
+    let settings = &config.analytics;
+    let options = AnalyticsOptions {
+        sites: settings.sites.clone(),
+        country_file: settings.country_file.clone(),
+        retention_days: settings.retention_days,
+        ..AnalyticsOptions::in_folder(&config.data)
+    };
+    blocking("opening the analytics", move || Analytics::open(&options)).await
+}
+
+/// Writes out and closes the analytics.
+pub(super) async fn close_analytics(analytics: Analytics) -> Result<(), CliError> {
+    blocking("closing the analytics", move || {
+        analytics.close();
+        Ok::<_, CliError>(())
+    })
+    .await
+}
+
+/// Opens the analytics, runs `work` on a blocking thread and closes them, also if `work` fails.
+pub(super) async fn with_analytics<T: Send + 'static>(
+    config: &Config,
+    work: impl FnOnce(Analytics) -> Result<T, CliError> + Send + 'static,
+) -> Result<T, CliError> {
+    let analytics = open_analytics(config).await?;
+    let working = analytics.clone();
+    let result = blocking("working on the analytics", move || work(working)).await;
+    close_analytics(analytics).await?;
+    result
+}
+
+/// Runs `work` on a blocking thread. `what` names it if it panics.
+pub(super) async fn blocking<T: Send + 'static, E: Into<CliError> + Send + 'static>(
+    what: &str,
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, CliError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| failed(what, &error))?.map_err(E::into)
+}

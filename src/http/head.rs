@@ -1,0 +1,104 @@
+//! What handlers extract from the head of a request: path, query string, base URL, token. Must not read bodies.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{AUTHORIZATION, HOST};
+use axum::http::request::Parts;
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri};
+use serde::de::DeserializeOwned;
+
+use super::app::App;
+use super::error::Failure;
+use crate::access::Access;
+use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
+
+/// The variable segments of the path. A segment that is not valid UTF-8 cannot name anything: 404.
+#[derive(Debug)]
+pub(super) struct Path<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Path<T>, Failure> {
+        match axum::extract::Path::from_request_parts(parts, state).await {
+            Ok(axum::extract::Path(segments)) => Ok(Path(segments)),
+            Err(_) => {
+                let path = quote(parts.uri.path());
+                let message = format!("nothing exists at {path}: its `%` escapes do not decode to valid UTF-8");
+                Err(Error::new(Code::NotFound, message).into())
+            }
+        }
+    }
+}
+
+/// The absolute URL that the client addressed, without a path: the configured one, otherwise from the `Host` header.
+#[derive(Debug)]
+pub(super) struct BaseUrl(pub(super) String);
+
+impl FromRequestParts<App> for BaseUrl {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<BaseUrl, Infallible> {
+        let config = &app.config;
+        let base = config.public_url.clone().unwrap_or_else(|| match host(&parts.headers, &parts.uri) {
+            Some(host) => format!("http://{host}"),
+            None => format!("http://{}", config.listen),
+        });
+        Ok(BaseUrl(base))
+    }
+}
+
+/// The host that the client addressed, if it is a valid one without user information.
+fn host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
+    let header = headers.get(HOST).and_then(|value| Authority::try_from(value.as_bytes()).ok());
+    header.or_else(|| uri.authority().cloned()).filter(|authority| !authority.as_str().contains('@'))
+}
+
+/// What the request's token may do. Without a valid token: 401.
+#[derive(Debug)]
+pub(super) struct Bearer(pub(super) Access);
+
+impl FromRequestParts<App> for Bearer {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
+        let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let secret = header
+            .and_then(|value| value.split_once(' '))
+            .and_then(|(scheme, secret)| scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()));
+        Ok(Bearer(app.content.authenticate(secret)?))
+    }
+}
+
+/// What nearly every handler needs: the services, the token's access, the path's variable segments and the query
+/// string.
+///
+/// An invalid token is reported before an invalid path.
+pub(super) struct Call<P = ()> {
+    pub(super) app: App,
+    pub(super) access: Access,
+    pub(super) path: P,
+    /// As it was sent, without `?`; empty if there is none.
+    pub(super) query: String,
+}
+
+impl<P: DeserializeOwned + Send> FromRequestParts<App> for Call<P> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Call<P>, Failure> {
+        let Bearer(access) = Bearer::from_request_parts(parts, app).await?;
+        let Path(path) = Path::from_request_parts(parts, app).await?;
+        let query = parts.uri.query().unwrap_or_default().to_owned();
+        Ok(Call { app: app.clone(), access, path, query })
+    }
+}
+
+impl<P> Call<P> {
+    /// The largest body that the server accepts.
+    pub(super) fn max_body_bytes(&self) -> usize {
+        self.app.config.max_body_bytes
+    }
+}

@@ -1,0 +1,73 @@
+//! One condition of a query string, and the messages about its value. Must not know what a field or an operator means
+//! to the index.
+
+use bindery_index::Filter;
+
+use super::super::raw;
+use super::operator::Operator;
+use super::value::split_list;
+use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
+
+/// A condition on a field that exists, with an operator that the field supports.
+pub(super) struct Condition<'a> {
+    /// The field's name as it was sent.
+    pub(super) name: &'a str,
+    pub(super) operator: Operator,
+    pub(super) value: &'a str,
+}
+
+impl Condition<'_> {
+    /// The two values of a `between`.
+    ///
+    /// # Errors
+    /// `INVALID_FILTER` for another number of values.
+    pub(super) fn pair(&self) -> Result<[String; 2], Error> {
+        let Condition { name, value, .. } = self;
+        <[String; 2]>::try_from(split_list(value)).map_err(|values| {
+            invalid(format!(
+                "`filter[{name}][between]` is {}, which has {} value{}; \
+                 it must have two, separated by a comma (write `\\,` for a comma inside a value)",
+                quote(value),
+                values.len(),
+                if values.len() == 1 { "" } else { "s" }
+            ))
+        })
+    }
+
+    /// Whether a `null` asks for nulls rather than for values.
+    ///
+    /// # Errors
+    /// `INVALID_FILTER` for a value that is not a boolean.
+    pub(super) fn asks_for_null(&self) -> Result<bool, Error> {
+        let Condition { name, value, .. } = self;
+        raw::boolean(value).ok_or_else(|| {
+            invalid(format!("`filter[{name}][null]` is {}; it must be `true`, `1`, `false` or `0`", quote(value)))
+        })
+    }
+
+    /// The error for `value`, which is the condition's value or an entry of it.
+    pub(super) fn not_a_time(&self, value: &str) -> Error {
+        let Condition { name, operator, .. } = self;
+        invalid(format!(
+            "`filter[{name}][{}]` has the value {}, which is not a date or timestamp; \
+             examples are `2026-11-20` and `2026-11-20T20:42:31+00:00`",
+            operator.as_str(),
+            quote(value)
+        ))
+    }
+}
+
+/// The complement of a filter.
+pub(super) fn not(filter: Filter) -> Filter {
+    match filter {
+        Filter::All => Filter::Nothing,
+        Filter::Nothing => Filter::All,
+        filter => Filter::Not(Box::new(filter)),
+    }
+}
+
+/// An `INVALID_FILTER` with this message.
+pub(super) fn invalid(message: String) -> Error {
+    Error::new(Code::InvalidFilter, message)
+}
