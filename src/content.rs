@@ -25,8 +25,8 @@ use crate::content::state::{State, StateCell};
 use crate::content::sweep::Sweeper;
 use crate::log::LogReader;
 use crate::model::error::{Code, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::time::Millis;
+use crate::sanitize::Sanitizer;
 use crate::store::Store;
 
 mod administer;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::access::{Access, Member, MemberDraft, MemberPatch, NewToken, Token};
+use crate::access::{Access, Member, MemberPatch, NewMember, NewToken, Patch, Token};
 use crate::content::command::{BlueprintPlan, Command, Outcome};
 use crate::content::evolve::{Demands, Scope};
 use crate::content::idempotency::{Done, Keep};
@@ -12,8 +12,7 @@ use crate::content::reading::visible;
 use crate::content::settle::{check_kind, check_settled, find_member, revise};
 use crate::content::{Content, now};
 use crate::model::ability::Ability;
-use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Kind, render};
+use crate::model::blueprint::{BlueprintKind, Definition, render};
 use crate::model::error::{Error, Result};
 use crate::model::json;
 use crate::model::sent::quote;
@@ -24,7 +23,7 @@ use crate::query::RawParams;
 /// The longest email address; one that is valid holds ASCII alone.
 const MAX_EMAIL_BYTES: usize = 254;
 
-type Faults = Vec<(String, Vec<String>)>;
+type Faults = crate::model::error::FieldErrors;
 
 /// A blueprint as it is answered.
 pub type BlueprintBody = Value;
@@ -49,7 +48,7 @@ impl Replacing {
         let Replacing { content, slug, is_dry_run, force } = self;
         let body = json::parse(body)?;
         content.check_changeable(&slug, &body, is_dry_run)?;
-        let draft = Draft::parse_for(&slug, body)?;
+        let draft = Definition::parse_for(&slug, body)?;
         if is_dry_run {
             let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, draft, force));
             return plan.await.map_err(Error::internal)?.map(|plan| plan_json(&plan));
@@ -99,7 +98,7 @@ impl Content {
         keep: Option<Keep<BlueprintBody>>,
     ) -> Result<Done<BlueprintBody>> {
         access.require(&[Ability::Manage])?;
-        let draft = Draft::parse(json::parse(body)?)?;
+        let draft = Definition::parse(json::parse(body)?)?;
         self.submit_answered(Command::CreateBlueprint(draft), keep, blueprint_answer).await
     }
 
@@ -119,13 +118,13 @@ impl Content {
     fn check_changeable(&self, slug: &str, body: &Value, is_dry_run: bool) -> Result<()> {
         let state = self.state();
         let collection = state.collection(slug)?;
-        let kind = body.get("kind").and_then(Value::as_str).and_then(Kind::parse);
+        let kind = body.get("kind").and_then(Value::as_str).and_then(BlueprintKind::parse);
         check_kind(&collection.blueprint, kind)?;
         if is_dry_run { Ok(()) } else { check_settled(collection) }
     }
 
     /// What a replacement would change. Reads all that is stored of the blueprint, unless nothing of it is concerned.
-    fn plan_blueprint(&self, slug: &str, draft: Draft, force: bool) -> Result<BlueprintPlan> {
+    fn plan_blueprint(&self, slug: &str, draft: Definition, force: bool) -> Result<BlueprintPlan> {
         let state = self.state();
         let current = &state.collection(slug)?.blueprint;
         let (next, changes) = revise(&state, current, draft, now())?;
@@ -216,7 +215,7 @@ impl Content {
         let (Some(name), Some(email)) = (patch.name, patch.email) else {
             return Err(Error::internal("a member without what was required"));
         };
-        let draft = MemberDraft { name, email, role: patch.role.flatten() };
+        let draft = NewMember { name, email, role: patch.role.apply(None) };
         self.submit_answered(Command::CreateMember(draft), keep, member_answer).await
     }
 
@@ -331,12 +330,12 @@ fn read_member(body: &Map<String, Value>, required: &[&str]) -> Result<MemberPat
         faults.push(("email".to_owned(), vec!["must be one email address such as `ada@example.org`".to_owned()]));
     }
     let role = match body.get("role") {
-        None => None,
-        Some(Value::Null) => Some(None),
-        Some(Value::String(role)) if is_word(role) => Some(Some(role.clone())),
+        None => Patch::Keep,
+        Some(Value::Null) => Patch::Clear,
+        Some(Value::String(role)) if is_word(role) => Patch::Set(role.clone()),
         Some(_) => {
             faults.push(("role".to_owned(), vec!["must be a word, or null".to_owned()]));
-            None
+            Patch::Keep
         }
     };
     if faults.is_empty() { Ok(MemberPatch { name, email, role }) } else { Err(Error::validation(faults)) }

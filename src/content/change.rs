@@ -26,8 +26,8 @@ use crate::content::record::Meta;
 use crate::content::state::{State, StateCell};
 use crate::model::blueprint::{Blueprint, render};
 use crate::model::error::{Code, Conflict, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
+use crate::sanitize::Sanitizer;
 use crate::store::{Key, Store};
 
 const FORMAT: u8 = 1;

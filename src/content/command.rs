@@ -10,8 +10,7 @@ use serde_json::Value;
 use crate::access::{NewToken, Token};
 use crate::content::change::Carried;
 use crate::content::record::Meta;
-use crate::model::blueprint::Blueprint;
-use crate::model::blueprint::draft::Draft;
+use crate::model::blueprint::{Blueprint, Definition};
 use crate::model::error::Error;
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
@@ -22,13 +21,13 @@ pub(crate) enum Command {
     /// Changes of resources of one blueprint.
     Write(Write),
     /// A new blueprint.
-    CreateBlueprint(Draft),
+    CreateBlueprint(Definition),
     /// A changed blueprint. Answered when it is in force.
     ReplaceBlueprint {
         /// Which.
         slug: String,
         /// What it shall be.
-        draft: Draft,
+        draft: Definition,
         /// Whether variants that hold values may go.
         force: bool,
     },
@@ -61,7 +60,7 @@ pub(crate) enum Command {
     /// A token's end.
     RevokeToken(String),
     /// A new member.
-    CreateMember(crate::access::MemberDraft),
+    CreateMember(crate::access::NewMember),
     /// A changed member.
     ChangeMember(u64, crate::access::MemberPatch),
     /// A member's end.
@@ -150,7 +149,7 @@ pub(crate) enum Missing {
 }
 
 /// The faults of named fields.
-pub(crate) type Faults = Vec<(String, Vec<String>)>;
+pub(crate) type Faults = crate::model::error::FieldErrors;
 
 /// The entity tags of an `If-Match`, as pairs of resource version and blueprint revision.
 pub(crate) type IfMatch = Vec<(u64, u64)>;
@@ -227,7 +226,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct BlueprintPlan {
     /// The changes, in order.
-    pub(crate) changes: Vec<crate::model::blueprint::BlueprintChange>,
+    pub(crate) changes: Vec<crate::model::blueprint::Difference>,
     /// How many resources lose a value, by field.
     pub(crate) loses: Vec<(String, u64)>,
     /// The resources that stand against it.

@@ -26,9 +26,9 @@ use crate::content::working::{Decided, Working};
 use crate::log::Log;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
+use crate::sanitize::Sanitizer;
 use crate::store::{Change, Key, Store, encode_changes};
 
 /// The most commands of one group: bounds how long the first of them waits.

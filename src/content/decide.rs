@@ -13,13 +13,13 @@ use crate::content::command::{
 use crate::content::record::{Copy, Meta, render_attributes};
 use crate::content::state::State;
 use crate::content::working::Working;
-use crate::model::blueprint::{Blueprint, Field, FieldType, Kind};
+use crate::model::blueprint::{Blueprint, BlueprintKind, Field};
 use crate::model::error::{Code, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 use crate::model::value;
 use crate::projection;
+use crate::sanitize::Sanitizer;
 use crate::store::Key;
 
 pub(crate) mod import;
@@ -163,7 +163,7 @@ impl<'a, 'b> Decider<'a, 'b> {
     fn delete(&mut self, id: ResourceId, if_match: Option<&IfMatch>) -> Result<Written> {
         let meta = self.load(id)?;
         check_match(self.blueprint, &meta, if_match)?;
-        if self.blueprint.kind == Kind::Singular {
+        if self.blueprint.kind == BlueprintKind::Singular {
             return Err(singular(self.blueprint, "it cannot be deleted"));
         }
         for key in self.unique_keys_of(id, &meta)? {
@@ -258,7 +258,7 @@ impl<'a, 'b> Decider<'a, 'b> {
     }
 
     fn check_required(&self, values: &[Value], faults: &mut Faults) {
-        let missing = value::required_faults(self.blueprint, values);
+        let missing = value::required_errors(self.blueprint, values);
         let is_new = |slug: &str| faults.iter().all(|(other, _)| other != slug);
         let new: Faults = missing.into_iter().filter(|(slug, _)| is_new(slug)).collect();
         faults.extend(new);
@@ -387,8 +387,5 @@ fn merge_faults(blueprint: &Blueprint, faults: Faults) -> Faults {
 
 /// Whether a field's values relate to other resources.
 pub(crate) fn related_blueprint(field: &Field) -> Option<&str> {
-    match &field.kind {
-        FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
-        _ => None,
-    }
+    field.related_blueprint()
 }

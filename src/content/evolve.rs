@@ -12,11 +12,11 @@ use crate::content::decide::{related_blueprint, unique_text};
 use crate::content::read;
 use crate::content::record::Meta;
 use crate::content::state::State;
-use crate::model::blueprint::{Blueprint, BlueprintChange, Field, FieldType};
+use crate::model::blueprint::{Blueprint, Difference, Field, FieldType};
 use crate::model::error::{Code, Conflict, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::value;
+use crate::sanitize::Sanitizer;
 use crate::store::{Key, Store};
 
 mod narrow;
@@ -76,7 +76,7 @@ impl<'a> Demands<'a> {
                 demands.removed.push(place);
                 continue;
             };
-            if narrow::may_refuse(&field.kind, &after.kind) {
+            if narrow::may_refuse(&field.field_type, &after.field_type) {
                 demands.narrowed.push((place, after));
             }
             if narrow::is_redirected(field, after) {
@@ -101,7 +101,7 @@ impl<'a> Demands<'a> {
         for (place, after) in &self.narrowed {
             let value = &values[*place];
             let faults =
-                if value.is_null() { Vec::new() } else { value::faults_as_stored(after, value, self.sanitizer) };
+                if value.is_null() { Vec::new() } else { value::stored_value_errors(after, value, self.sanitizer) };
             if !faults.is_empty() {
                 refused.push((after.slug.clone(), faults));
             }
@@ -207,7 +207,7 @@ impl<'a> Demands<'a> {
 
 impl Survey {
     /// What a replacement that was only asked about would do.
-    pub(crate) fn into_plan(self, changes: Vec<BlueprintChange>) -> BlueprintPlan {
+    pub(crate) fn into_plan(self, changes: Vec<Difference>) -> BlueprintPlan {
         let conflicts = self.conflicts();
         BlueprintPlan { changes, loses: self.loses.into_iter().collect(), conflicts }
     }
@@ -264,7 +264,7 @@ impl Holders {
 }
 
 fn is_target_there(state: &State, get: &Get<'_>, field: &Field, value: &Value) -> Result<bool> {
-    if let FieldType::User { role } = &field.kind {
+    if let FieldType::User { role } = &field.field_type {
         let member = value.as_u64().and_then(|id| state.members.get(&id));
         return Ok(member.is_some_and(|member| member.fits(role.as_deref())));
     }

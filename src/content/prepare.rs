@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::content::command::{CopyDraft, Extent, Faults, IfMatch, Item, Publication};
 use crate::content::decide;
-use crate::model::blueprint::{Blueprint, Kind};
+use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Code, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 use crate::model::time::{Millis, parse_system_date};
 use crate::model::value;
 use crate::projection;
+use crate::sanitize::Sanitizer;
 
 /// Keys that the server answers in a resource, and so takes back without looking at them (`API.md` 1.6).
 const ANSWERED_KEYS: [&str; 5] = ["id", "type", "created_at", "updated_at", "relationships"];
@@ -31,7 +31,7 @@ pub(crate) struct Workbench<'a> {
 
 /// The body of a create: `attributes`, and a `published_at` that may be left out.
 pub(crate) fn create(bench: Workbench<'_>, body: &Value) -> Item {
-    if bench.blueprint.kind == Kind::Singular {
+    if bench.blueprint.kind == BlueprintKind::Singular {
         return Item::Refused(decide::no_second(bench.blueprint));
     }
     let body = match object(body) {
@@ -162,7 +162,7 @@ pub(crate) fn copy_of(
     let Workbench { blueprint, sanitizer, variant } = bench;
     let checked = value::check_attributes(blueprint, attributes, value::Options { sanitizer, relations });
     let entry = projection::project(blueprint, checked.values.iter().map(|(place, value)| (*place, value)));
-    CopyDraft { variant, extent, values: checked.values, entry, faults: checked.faults }
+    CopyDraft { variant, extent, values: checked.values, entry, faults: checked.errors }
 }
 
 /// The faults of keys that a body may not have.

@@ -11,7 +11,7 @@ use crate::content::read::{self, Answer, View};
 use crate::content::state::{Collection, State, no_blueprint};
 use crate::content::{Content, now};
 use crate::model::ability::Ability;
-use crate::model::blueprint::Kind;
+use crate::model::blueprint::BlueprintKind;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number};
@@ -54,7 +54,7 @@ impl Content {
         let state = self.state();
         let collection = Arc::clone(visible(&state, access, slug)?);
         // A singular resource is served to every reader, also as a draft (`API.md` 2.3).
-        let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == Kind::Singular;
+        let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == BlueprintKind::Singular;
         Ok(Reading { _state: state, collection, store: self.shared.store.clone(), sees_drafts, now })
     }
 }

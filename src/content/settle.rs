@@ -10,7 +10,7 @@ use blueprint::{
 };
 pub(crate) use blueprint::{check_kind, check_settled, revise};
 
-use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token, Tokens, new_secret};
+use crate::access::{Member, MemberPatch, NewMember, NewToken, Token, Tokens, new_secret};
 use crate::content::change::Pending;
 use crate::content::command::{Command, Outcome};
 use crate::content::state::{State, StateCell, no_blueprint};
@@ -18,9 +18,9 @@ use crate::content::sweep::Lost;
 use crate::content::working::Working;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::sent::quote;
 use crate::projection;
+use crate::sanitize::Sanitizer;
 use crate::store::{Counter, Key};
 
 /// A command that is decided: what to answer, and what readers see once it is durable.
@@ -165,7 +165,7 @@ fn revoke_token(state: &State, working: &mut Working<'_>, id: &str) -> Result<Se
     Ok(Settled { outcome: Outcome::Done, effect: StateEffect::Tokens(tokens) })
 }
 
-fn create_member(state: &State, working: &mut Working<'_>, draft: MemberDraft) -> Result<Settled> {
+fn create_member(state: &State, working: &mut Working<'_>, draft: NewMember) -> Result<Settled> {
     check_email(state, &draft.email, None)?;
     let id = next_counter(working, Counter::Member)?;
     let member = Member { id, name: draft.name, email: draft.email, role: draft.role };
@@ -179,7 +179,7 @@ fn change_member(state: &State, working: &mut Working<'_>, id: u64, patch: Membe
         member.email = email;
     }
     member.name = patch.name.unwrap_or(member.name);
-    member.role = patch.role.unwrap_or(member.role);
+    member.role = patch.role.apply(member.role);
     if state.members.get(&id) == Some(&member) {
         return Ok(Settled { outcome: Outcome::Member(member), effect: StateEffect::Nothing });
     }

@@ -8,7 +8,7 @@ use super::{Decider, Edit, Requires, Unresolved, decode_id, related_blueprint};
 use crate::content::command::{Faults, ImportItem, Item, ItemOutcome, Missing};
 use crate::content::record::Meta;
 use crate::content::working::Mark;
-use crate::model::blueprint::{Blueprint, Kind};
+use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::store::Key;
@@ -199,7 +199,7 @@ impl Decider<'_, '_> {
         {
             named = Some(decode_id(&bytes)?);
         }
-        if self.blueprint.kind == Kind::Singular {
+        if self.blueprint.kind == BlueprintKind::Singular {
             named = Some(self.singular_id()?);
         }
         let Some(id) = named else { return Ok(None) };
@@ -273,7 +273,7 @@ impl Decider<'_, '_> {
 
 /// The names that an item gives its resource: items that share one are about the same.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
-    if blueprint.kind == Kind::Singular {
+    if blueprint.kind == BlueprintKind::Singular {
         return vec![String::new()];
     }
     item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()

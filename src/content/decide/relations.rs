@@ -36,7 +36,7 @@ impl Decider<'_, '_> {
             if has_fault || value.is_null() {
                 continue;
             }
-            if let FieldType::User { role } = &field.kind {
+            if let FieldType::User { role } = &field.field_type {
                 if let Some(fault) = self.user_fault(edit, *place, value, role.as_deref())? {
                     faults.push((field.slug.clone(), vec![fault]));
                 }
@@ -149,7 +149,7 @@ impl Decider<'_, '_> {
 fn missing_text(field: &Field, slug: &str, missing: &[String]) -> String {
     let shown: Vec<String> = missing.iter().take(5).map(|id| quote(id)).collect();
     let and_more = if missing.len() > shown.len() { " and more" } else { "" };
-    let what = match field.kind {
+    let what = match field.field_type {
         FieldType::References { .. } => "resources of the blueprint `{slug}` that exist",
         _ => "a resource of the blueprint `{slug}` that exists",
     };

@@ -41,7 +41,7 @@ impl Decider<'_, '_> {
         let written = self.written(draft, values);
         faults.extend(demands.refused(self.scene.state, &|key| self.working.get(key), &written)?);
         if requires == Requires::Values {
-            faults.extend(value::required_faults(next, &values_under(self.blueprint, next, values)));
+            faults.extend(value::required_errors(next, &values_under(self.blueprint, next, values)));
         }
         for (place, claims) in pending.claimed() {
             let (old, new) = (current.and_then(|values| unique_text(&values[place])), unique_text(&values[place]));

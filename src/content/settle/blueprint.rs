@@ -11,14 +11,13 @@ use crate::content::record::Meta;
 use crate::content::state::{Collection, State};
 use crate::content::sweep::Lost;
 use crate::content::working::Working;
-use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Blueprint, BlueprintChange, Kind, render};
+use crate::model::blueprint::{Blueprint, BlueprintKind, Definition, Difference, render};
 use crate::model::error::{Code, Conflict, Error, Result};
-use crate::model::html::Sanitizer;
 use crate::model::time::Millis;
+use crate::sanitize::Sanitizer;
 use crate::store::{Counter, Key};
 
-pub(super) fn create_blueprint(state: &State, working: &mut Working<'_>, draft: Draft) -> Result<Settled> {
+pub(super) fn create_blueprint(state: &State, working: &mut Working<'_>, draft: Definition) -> Result<Settled> {
     if state.blueprints.contains_key(&draft.slug) {
         let text = format!("`{}` is taken by another blueprint", draft.slug);
         return Err(Error::validation(vec![("slug".to_owned(), vec![text])]));
@@ -29,7 +28,7 @@ pub(super) fn create_blueprint(state: &State, working: &mut Working<'_>, draft: 
     let blueprint = Arc::new(Blueprint::create(draft, number, working.now));
     working.put(Key::Blueprint(number), render::encode(&blueprint));
     let mut changes = Vec::new();
-    if blueprint.kind == Kind::Singular {
+    if blueprint.kind == BlueprintKind::Singular {
         changes.push(create_singular(working, number)?);
     }
     let outcome = Outcome::Blueprint(Arc::clone(&blueprint));
@@ -59,7 +58,7 @@ pub(super) fn replace_blueprint(
     sanitizer: &Sanitizer,
     working: &mut Working<'_>,
     slug: &str,
-    draft: Draft,
+    draft: Definition,
     force: bool,
 ) -> Result<Settled> {
     let collection = state.collection(slug)?;
@@ -90,9 +89,9 @@ pub(super) fn replace_blueprint(
 pub(crate) fn revise(
     state: &State,
     current: &Blueprint,
-    draft: Draft,
+    draft: Definition,
     now: Millis,
-) -> Result<(Blueprint, Vec<BlueprintChange>)> {
+) -> Result<(Blueprint, Vec<Difference>)> {
     check_kind(current, draft.kind)?;
     check_related(state, &draft, Some(current))?;
     Ok(current.revise(draft, now))
@@ -179,7 +178,7 @@ pub(super) fn lost_claims(blueprint: &Blueprint, other: &Blueprint) -> Vec<Lost>
 }
 
 /// What a blueprint is cannot become something else.
-pub(crate) fn check_kind(current: &Blueprint, kind: Option<Kind>) -> Result<()> {
+pub(crate) fn check_kind(current: &Blueprint, kind: Option<BlueprintKind>) -> Result<()> {
     match kind.filter(|kind| *kind != current.kind) {
         None => Ok(()),
         Some(kind) => {
@@ -190,18 +189,18 @@ pub(crate) fn check_kind(current: &Blueprint, kind: Option<Kind>) -> Result<()> 
 }
 
 /// The blueprint that a relation field names must exist, be this one, or be what this field names already.
-fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> Result<()> {
+fn check_related(state: &State, draft: &Definition, current: Option<&Blueprint>) -> Result<()> {
     let names_already = |field: &str, slug: &str| {
         let field = current.and_then(|current| current.field(field));
         field.and_then(related_blueprint) == Some(slug)
     };
     let is_there = |slug: &str| state.blueprints.contains_key(slug) || slug == draft.slug;
     let faults: Vec<(String, Vec<String>)> = draft
-        .related()
-        .filter(|(_, field, slug)| !is_there(slug) && !names_already(field, slug))
-        .map(|(place, _, slug)| {
-            let text = format!("relates to the blueprint `{slug}`, which does not exist");
-            (format!("fields.{place}.settings"), vec![text])
+        .relations()
+        .filter(|relation| !is_there(relation.blueprint) && !names_already(relation.field, relation.blueprint))
+        .map(|relation| {
+            let text = format!("relates to the blueprint `{}`, which does not exist", relation.blueprint);
+            (format!("fields.{}.settings", relation.position), vec![text])
         })
         .collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::validation(faults)) }
@@ -224,7 +223,7 @@ pub(super) fn delete_blueprint(state: &State, working: &mut Working<'_>, slug: &
 fn check_deletable(state: &State, slug: &str) -> Result<()> {
     let collection = state.collection(slug)?;
     let count = collection.snapshot.total();
-    if count > 0 && collection.blueprint.kind != Kind::Singular {
+    if count > 0 && collection.blueprint.kind != BlueprintKind::Singular {
         let text = format!("`{slug}` still has resources ({count}); delete them first, or add `?force=true`");
         let conflict = Conflict { count, ids: evolve::first_ids(&collection.snapshot)? };
         return Err(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) });
