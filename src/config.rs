@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
-use crate::model::html::DEFAULT_VIDEO_HOSTS;
+use crate::sanitize::DEFAULT_VIDEO_HOSTS;
 
 pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{

@@ -43,7 +43,7 @@ use crate::content::start::{folder, recovery};
 use crate::content::write::append::Appender;
 use crate::content::write::committer::Committer;
 use crate::log::CommitLog;
-use crate::model::html::Sanitizer;
+use crate::sanitize::Sanitizer;
 use crate::store::{Store, StoreOptions};
 
 pub use api::blueprints::{BlueprintPlan, Replaced, Replacement};

@@ -1,8 +1,9 @@
 //! Bindery: a headless content server. `ARCHITECTURE.md` has the bird's-eye view.
 //!
-//! Modules in reading order: [`model`] (pure types), [`store`] and [`log`] and [`base`] (what is on disk), [`query`]
-//! and [`projection`] (from parameters and resources to the index), [`access`], [`content`] (the facade, with the one
-//! write path and the one read path), [`analytics`] (with a log and files of its own), [`http`] and [`cli`] (translation tables), [`config`], [`demo`].
+//! Modules in reading order: [`sanitize`] (HTML and CSS), [`model`] (pure types), [`store`], [`log`] and [`base`] (what is
+//! on disk), [`query`] and [`projection`] (from parameters and resources to the index), [`access`], [`content`] (the
+//! facade, with the one write path and the one read path), [`analytics`] (with its own log and files), [`http`] and
+//! [`cli`] (translation tables), [`config`], [`demo`].
 
 pub mod access;
 pub mod analytics;
@@ -16,4 +17,5 @@ pub mod log;
 pub mod model;
 pub mod projection;
 pub mod query;
+pub mod sanitize;
 pub mod store;

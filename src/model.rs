@@ -1,11 +1,11 @@
-//! The content model: pure types, no I/O, nothing of HTTP or of storage.
+//! The content model: pure types and rules. Must not do I/O or know HTTP or storage.
 
 pub mod ability;
 pub mod blueprint;
 pub mod error;
-pub mod html;
 pub mod id;
 pub mod json;
+mod number;
 pub mod sent;
 pub mod site;
 pub mod time;

@@ -1,6 +1,7 @@
-//! What of a resource's copy is searchable, and how: the one place that knows both field types and columns.
+//! What the index contains of a resource's copy. The only module that knows both field types and columns; must not do
+//! I/O.
 //!
-//! Pure. A field has a block of eight column numbers: the field itself is the first, its parts follow.
+//! Each field has a block of eight column numbers: the first is the field's own column, those of its parts follow.
 
 use std::sync::Arc;
 
@@ -8,25 +9,25 @@ use bindery_index::{Column, ColumnId, Kind, Schema, Value, Variant, exact_hash};
 use serde_json::Value as Json;
 
 use crate::model::blueprint::{Blueprint, Field, FieldType};
-use crate::model::html::text_content;
 use crate::model::time::parse_instant;
-use crate::model::value::address;
+use crate::model::value::ADDRESS_PARTS;
+use crate::sanitize::text_content;
 
-/// Columns are numbered by field number and part, so that a field's columns go with its number.
+/// Column numbers are derived from the field's number, so a field that gets a new number gets new columns.
 const PARTS_PER_FIELD: u32 = 8;
 
-/// A column as filters and sorts name it.
+/// A column that a filter or sort names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ColumnRef<'a> {
     /// The field it belongs to.
     pub field: &'a Field,
     /// Its number in the index.
     pub id: ColumnId,
-    /// What it holds.
+    /// What kind of values it has.
     pub kind: Kind,
 }
 
-/// The columns and variants of a blueprint's index. A variant's text is sorted by the collation that its slug names.
+/// The columns and variants of a blueprint's index. A variant's slug names the collation that sorts its texts.
 pub fn schema(blueprint: &Blueprint) -> Schema {
     let columns = blueprint.fields.iter().flat_map(columns_of);
     let columns = columns.map(|(_, id, kind)| Column { id, kind }).collect();
@@ -41,12 +42,12 @@ pub fn schema(blueprint: &Blueprint) -> Schema {
     Schema { columns, variants }
 }
 
-/// The column of that name: a field's slug, or a part of it such as `price.currency` or `address.city`. (`price.amount`
-/// is the column of `price`.)
+/// The column with this name: a field's slug, or a part of the field such as `price.currency` or `address.city`.
+/// `price.amount` is the same column as `price`.
 pub fn column<'a>(blueprint: &'a Blueprint, name: &str) -> Option<ColumnRef<'a>> {
     let (slug, part) = name.split_once('.').map_or((name, None), |(slug, part)| (slug, Some(part)));
     let field = blueprint.field(slug)?;
-    let part = match (&field.kind, part) {
+    let part = match (&field.field_type, part) {
         (FieldType::Money { .. }, Some("amount")) => None,
         (_, part) => part,
     };
@@ -54,12 +55,12 @@ pub fn column<'a>(blueprint: &'a Blueprint, name: &str) -> Option<ColumnRef<'a>>
     Some(ColumnRef { field, id, kind })
 }
 
-/// All names that filters and sorts take of the blueprint's own: each field, followed by its parts.
+/// The names of all columns for filters and sorts: each field, followed by its parts.
 pub fn column_names(blueprint: &Blueprint) -> Vec<String> {
     let mut names = Vec::new();
     for field in &blueprint.fields {
         names.push(field.slug.clone());
-        if matches!(field.kind, FieldType::Money { .. }) {
+        if matches!(field.field_type, FieldType::Money { .. }) {
             names.push(format!("{}.amount", field.slug));
         }
         names.extend(columns_of(field).filter_map(|(part, _, _)| part.map(|part| format!("{}.{part}", field.slug))));
@@ -72,23 +73,23 @@ pub fn field_of(blueprint: &Blueprint, column: ColumnId) -> Option<&Field> {
     blueprint.fields.iter().find(|field| field.number == column / PARTS_PER_FIELD)
 }
 
-/// The columns that `search` looks at: those of text and rich-text fields.
+/// The columns that `search` searches: those of text and rich-text fields.
 pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
-    let searchable = |field: &&Field| matches!(field.kind, FieldType::Text | FieldType::RichText);
+    let searchable = |field: &&Field| matches!(field.field_type, FieldType::Text | FieldType::RichText);
     blueprint.fields.iter().filter(searchable).map(own_column).collect()
 }
 
-/// The column values of checked values, each with its field's place in the blueprint. Nulls give none.
+/// The column values of checked values, each given with its field's position in the blueprint. A null has none.
 pub fn project<'a>(
     blueprint: &Blueprint,
     values: impl IntoIterator<Item = (usize, &'a Json)>,
 ) -> Vec<(ColumnId, Value)> {
-    values.into_iter().flat_map(|(place, value)| project_field(&blueprint.fields[place], value)).collect()
+    values.into_iter().flat_map(|(position, value)| project_field(&blueprint.fields[position], value)).collect()
 }
 
-/// The column values of one field's checked value. Null gives none.
+/// The column values of one field's checked value. A null has none.
 pub fn project_field(field: &Field, value: &Json) -> impl Iterator<Item = (ColumnId, Value)> {
-    let parts = parts_of(&field.kind).iter().zip(own_column(field) + 1..);
+    let parts = parts_of(&field.field_type).iter().zip(own_column(field) + 1..);
     let parts = parts.filter_map(|(part, id)| Some((id, Value::Text(Arc::from(value.get(part)?.as_str()?)))));
     parts.chain(own_value(field, value).map(|own| (own_column(field), own)))
 }
@@ -97,7 +98,7 @@ fn own_column(field: &Field) -> ColumnId {
     field.number * PARTS_PER_FIELD
 }
 
-/// What the column of the field itself holds.
+/// The kind of the field's own column.
 fn kind_of(field_type: &FieldType) -> Kind {
     match field_type {
         FieldType::Text
@@ -120,28 +121,28 @@ fn kind_of(field_type: &FieldType) -> Kind {
     }
 }
 
-/// The parts that have columns of their own, all of them text.
+/// The parts that have their own columns, which are all text.
 fn parts_of(field_type: &FieldType) -> &'static [&'static str] {
     match field_type {
         FieldType::Money { .. } => &["currency"],
-        FieldType::Address => &address::PARTS,
+        FieldType::Address => &ADDRESS_PARTS,
         _ => &[],
     }
 }
 
-/// The field's own column, then those of its parts.
+/// The field's own column, then the columns of its parts, each with the part's name.
 fn columns_of(field: &Field) -> impl Iterator<Item = (Option<&'static str>, ColumnId, Kind)> {
     let own = own_column(field);
-    let parts = parts_of(&field.kind).iter().zip(own + 1..).map(|(part, id)| (Some(*part), id, Kind::Text));
-    std::iter::once((None, own, kind_of(&field.kind))).chain(parts)
+    let parts = parts_of(&field.field_type).iter().zip(own + 1..).map(|(part, id)| (Some(*part), id, Kind::Text));
+    std::iter::once((None, own, kind_of(&field.field_type))).chain(parts)
 }
 
-/// The value of the field's own column; `None` is null.
+/// The value of the field's own column; `None` for null.
 fn own_value(field: &Field, value: &Json) -> Option<Value> {
     if value.is_null() {
         return None;
     }
-    match &field.kind {
+    match &field.field_type {
         FieldType::HtmlPage { .. } => value.get("html").and_then(Json::as_str).map(markup),
         FieldType::Money { .. } => value.get("amount").and_then(Json::as_f64).map(Value::Number),
         FieldType::Address => Some(Value::Text(Arc::from(joined_address(value)))),
@@ -166,9 +167,9 @@ fn markup(html: &str) -> Value {
     Value::Markup { exact: exact_hash(html), text: Arc::from(text_content(html)) }
 }
 
-/// The parts that are neither null nor empty.
+/// The parts that are neither null nor empty, separated by commas.
 fn joined_address(value: &Json) -> String {
-    let parts = address::PARTS.iter().filter_map(|part| value.get(part)?.as_str()).filter(|part| !part.is_empty());
+    let parts = ADDRESS_PARTS.iter().filter_map(|part| value.get(part)?.as_str()).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(", ")
 }
 

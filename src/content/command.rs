@@ -8,15 +8,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token};
+use crate::access::{Member, NewMember, MemberPatch, NewToken, Token};
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::kept_answer::IdempotentRequest;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::Meta;
 use crate::content::data::version::IfMatch;
-use crate::model::blueprint::Blueprint;
-use crate::model::blueprint::draft::Draft;
+use crate::model::blueprint::{Blueprint, Definition};
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
@@ -27,13 +26,13 @@ pub(crate) enum Command {
     /// Writes resources of one blueprint.
     Write(Write),
     /// Creates a blueprint.
-    CreateBlueprint(Draft),
+    CreateBlueprint(Definition),
     /// Changes a blueprint. Answered when the change is in force.
     ReplaceBlueprint {
         /// The blueprint's slug.
         slug: String,
         /// What it is to become.
-        draft: Draft,
+        definition: Definition,
         /// Whether variants that hold values may be removed.
         force: bool,
     },
@@ -66,7 +65,7 @@ pub(crate) enum Command {
     /// Revokes the token of that id.
     RevokeToken(String),
     /// Creates a member.
-    CreateMember(MemberDraft),
+    CreateMember(NewMember),
     /// Changes the member of that id.
     ChangeMember(u64, MemberPatch),
     /// Deletes the member of that id.

@@ -19,7 +19,7 @@ use crate::content::maintain::checkpoint::Pins;
 use crate::content::queue::Queue;
 use crate::log::FollowLog;
 use crate::model::error::Result;
-use crate::model::html::Sanitizer;
+use crate::sanitize::Sanitizer;
 use crate::model::time::now_millis;
 use crate::store::Store;
 

@@ -1,13 +1,13 @@
-//! What a token may do.
+//! Abilities: what a token may do.
 
 use std::fmt;
 
-/// One right of a token (`API.md` 5.2).
+/// One ability of a token (`API.md` 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ability {
     /// Read published resources.
     View,
-    /// Read drafts too; includes `view`.
+    /// Read drafts too. Includes `view`.
     Preview,
     /// Create resources.
     Create,
@@ -19,12 +19,12 @@ pub enum Ability {
     Publish,
     /// Read the analytics.
     AnalyticsView,
-    /// Define blueprints, tokens and members; import.
+    /// Manage blueprints, tokens and members, and import.
     Manage,
 }
 
 impl Ability {
-    /// All of them, in the order in which they are documented.
+    /// All abilities, in their documented order.
     pub const ALL: [Ability; 8] = [
         Ability::View,
         Ability::Preview,
@@ -36,7 +36,7 @@ impl Ability {
         Ability::Manage,
     ];
 
-    /// The name on the wire.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Ability::View => "view",
@@ -50,7 +50,7 @@ impl Ability {
         }
     }
 
-    /// The ability of that name.
+    /// The ability with this name.
     pub fn parse(name: &str) -> Option<Ability> {
         Ability::ALL.into_iter().find(|ability| ability.as_str() == name)
     }

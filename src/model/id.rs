@@ -4,29 +4,29 @@ use std::fmt;
 
 use uuid::Uuid;
 
-/// A resource's id. Ordered as its text is.
+/// A resource's id. Ids are ordered like their text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceId(u128);
 
 impl ResourceId {
-    /// The id as a number; its order is the order of the text.
+    /// The id as a number. Numbers are ordered like the text.
     pub fn as_u128(self) -> u128 {
         self.0
     }
 
-    /// The id of that number.
+    /// The id with this number.
     pub fn from_u128(number: u128) -> Self {
         ResourceId(number)
     }
 
-    /// Reads the one form in which ids are answered: lower case with hyphens.
+    /// Reads the form that responses contain: lowercase with hyphens.
     pub fn parse(text: &str) -> Option<Self> {
         let uuid = Uuid::try_parse(text).ok()?;
         let canonical = uuid.hyphenated().to_string();
         (canonical == text).then(|| ResourceId(uuid.as_u128()))
     }
 
-    /// The next id: of the time `millis` if that is later than `last`'s, else the one after `last`.
+    /// The id after `last`: with the time `millis` if that makes it larger than `last`, else the next larger UUIDv7.
     pub fn next(last: Option<ResourceId>, millis: i64, random: [u8; 10]) -> Self {
         let fresh = uuid::Builder::from_unix_timestamp_millis(millis.max(0) as u64, &random).into_uuid().as_u128();
         match last {
@@ -42,7 +42,8 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// The next number that is a UUIDv7: the version and variant bits stay, the random bits count up, then the time.
+/// The next larger UUIDv7: keeps the version and variant bits, and increments the random bits and the time as one
+/// counter.
 fn successor(id: u128) -> u128 {
     const LOW: u128 = (1 << 62) - 1;
     const VARIANT: u128 = 0b10 << 62;
@@ -76,12 +77,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_answered_form_is_read() {
+    fn only_the_form_of_responses_is_read() {
         let id = "0190b4a0-0000-7000-8000-000000000001";
         assert!(ResourceId::parse(id).is_some());
         for other in [&id.to_uppercase(), &id.replace('-', ""), "", "x", &format!("{{{id}}}")] {
-            let upper_is_same = other == id;
-            assert_eq!(ResourceId::parse(other).is_some(), upper_is_same, "{other}");
+            let is_same_text = other == id;
+            assert_eq!(ResourceId::parse(other).is_some(), is_same_text, "{other}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Strict JSON: what a request body must be before anything looks at what it says (`API.md` 1.7).
+//! Strict JSON: the syntax that every request body must have (`API.md` 1.7).
 //!
-//! Beyond what serde_json refuses by itself, a key may stand only once in an object and values nest at most
-//! [`MAX_DEPTH`] deep. Knows nothing of what bodies mean.
+//! Beyond what serde_json rejects, a key may appear only once in an object, and values nest at most [`MAX_DEPTH`] deep.
+//! Must not know what bodies mean.
 
 use std::fmt;
 
@@ -12,25 +12,26 @@ use serde_json::{Map, Number, Value};
 use super::error::{Code, Error};
 use super::sent::quote;
 
-/// How deep arrays and objects may nest, the outermost counting. Below serde_json's own bound, so that ours is told.
+/// How deep arrays and objects may nest, including the outermost. Smaller than serde_json's own limit, so that this one
+/// is reported.
 pub const MAX_DEPTH: usize = 64;
 
-/// Reads a body. Keys keep their order; numbers are doubles unless they are integers that fit 64 bits.
+/// Reads a body. Keys keep their order. Numbers are doubles unless they are integers that fit into 64 bits; a number
+/// beyond the range of a double becomes `1e308` or `-1e308`, which is valid JSON and which no field accepts.
 ///
 /// # Errors
 ///
-/// `MALFORMED_JSON` with line and column (in characters, from 1): no or more than one value, no UTF-8, a byte order mark,
-/// a lone surrogate, a key given twice, more than [`MAX_DEPTH`] levels. A number beyond a double's range is read as the largest
-/// magnitude that there is: it is JSON, and beyond what any field takes.
+/// `MALFORMED_JSON` with line and column (in characters, from 1): no value or more than one, invalid UTF-8, a byte order
+/// mark, a lone surrogate, a duplicate key, more than [`MAX_DEPTH`] levels.
 pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
-        return Err(malformed("it begins with a byte order mark; send it without", 1, 1));
+        return Err(malformed("it begins with a byte order mark; send it without one", 1, 1));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(malformed("it is empty; send a JSON value", 1, 1));
     }
     let read = match read(bytes) {
-        Err(error) if is_out_of_range(&error) => read(&with_doubles(bytes)),
+        Err(error) if is_out_of_range(&error) => read(&with_clamped_numbers(bytes)),
         read => read,
     };
     read.map_err(|error| explain(bytes, &error))
@@ -47,9 +48,9 @@ fn is_out_of_range(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("number out of range")
 }
 
-/// The same with numbers that no double holds made the largest that one holds, of the same length: it is for whoever
-/// knows what a number means to refuse it.
-fn with_doubles(bytes: &[u8]) -> Vec<u8> {
+/// The same JSON with numbers beyond the range of a double replaced by `1e308` or `-1e308`, padded to the same length so
+/// that positions stay right. Rejecting them is left to the rule of the field.
+fn with_clamped_numbers(bytes: &[u8]) -> Vec<u8> {
     let mut changed = bytes.to_vec();
     let (mut at, mut in_string) = (0, false);
     while at < bytes.len() {
@@ -82,10 +83,10 @@ fn explain(bytes: &[u8], error: &serde_json::Error) -> Error {
     let column = column_in_characters(bytes, line, error.column());
     let what = match what {
         _ if error.is_eof() => "it ends in the middle of a value".to_owned(),
-        "trailing characters" => "something stands after the value".to_owned(),
+        "trailing characters" => "there is more text after the value".to_owned(),
         "invalid unicode code point" => "it is not valid UTF-8".to_owned(),
         "lone leading surrogate in hex escape" | "unexpected end of hex escape" => {
-            "a `\\u` escape is half of a surrogate pair".to_owned()
+            "a `\\u` escape is only half of a surrogate pair".to_owned()
         }
         what => what.to_owned(),
     };
@@ -96,7 +97,7 @@ fn malformed(what: &str, line: usize, column: usize) -> Error {
     Error::new(Code::MalformedJson, format!("the body is not valid JSON: {what} (line {line}, column {column})"))
 }
 
-/// serde_json counts bytes, and names the column before the first of a line 0.
+/// serde_json counts columns in bytes, and uses column 0 for an error before the first byte of a line.
 fn column_in_characters(bytes: &[u8], line: usize, column: usize) -> usize {
     let start = match line {
         1 => 0,
@@ -106,7 +107,7 @@ fn column_in_characters(bytes: &[u8], line: usize, column: usize) -> usize {
     String::from_utf8_lossy(bytes.get(start..end).unwrap_or_default()).chars().count().max(1)
 }
 
-/// One value at the depth at which it stands.
+/// Reads one value at this depth.
 #[derive(Clone, Copy)]
 struct Strict {
     depth: usize,
@@ -179,10 +180,10 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(inside)?;
             match object.entry(key) {
-                Entry::Vacant(free) => free.insert(value),
-                Entry::Occupied(taken) => {
-                    let shown = quote(taken.key());
-                    return Err(A::Error::custom(format_args!("the key {shown} is given twice in one object")));
+                Entry::Vacant(vacant) => vacant.insert(value),
+                Entry::Occupied(existing) => {
+                    let key = quote(existing.key());
+                    return Err(A::Error::custom(format_args!("the key {key} appears twice in one object")));
                 }
             };
         }

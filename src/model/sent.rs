@@ -1,17 +1,33 @@
-//! What was sent, as messages show it: in backticks, cut to 100 characters.
+//! How messages show what was sent, and names: in backticks, with what was sent cut to 100 characters.
 
-/// The most characters of what was sent that a message shows.
+use serde_json::Value;
+
+/// How many characters a message shows of what was sent.
 const SHOWN: usize = 100;
 
-/// The beginning of a text, with an ellipsis where something is left out.
-pub fn shorten(sent: &str) -> String {
+/// What was sent, in backticks. A longer text is cut, with an ellipsis at its end.
+pub fn quote(sent: &str) -> String {
     match sent.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &sent[..end]),
-        None => sent.to_owned(),
+        Some((end, _)) => format!("`{}…`", &sent[..end]),
+        None => format!("`{sent}`"),
     }
 }
 
-/// The same in backticks.
-pub fn quote(sent: &str) -> String {
-    format!("`{}`", shorten(sent))
+/// Names that the server knows, whole, in backticks and separated by commas.
+pub fn quote_all<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// What a JSON value is: `` the string `x` ``, `` `1` ``, `an object`.
+pub(super) fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("`{value}`"),
+        Value::Number(value) => format!("`{value}`"),
+        Value::String(text) if text.is_empty() => "an empty string".to_owned(),
+        Value::String(text) => format!("the string {}", quote(text)),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
 }

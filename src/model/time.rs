@@ -1,25 +1,26 @@
-//! Instants: how they are read, kept and answered (`API.md` 1.2).
+//! Dates and instants: how they are read and written (`API.md` 1.2).
 //!
-//! What is read is RFC 3339 and a little beyond it: a small `t` or `z`, an offset `+02` or `+0200`, no seconds, no
-//! offset (which is UTC) and a bare date (which is midnight UTC). A blank for the `T`, a second 60, an hour 24 and a
-//! comma before the fraction are no timestamps. Days are days of UTC throughout.
+//! Accepts RFC 3339, and also a lowercase `t` or `z`, an offset `+02` or `+0200`, no seconds, no offset (UTC) and a bare
+//! date (midnight UTC). Rejects a space instead of `T`, a second 60, an hour 24 and a comma before the fraction. All days
+//! are UTC days.
 //!
-//! - A `datetime` attribute takes one to six fractional digits and keeps its text; its instant is only compared, so an
-//!   offset may push it a few hours out of the years 0001 to 9999.
-//! - A system date takes any number of fractional digits, of which those beyond milliseconds are cut. It is answered in
-//!   UTC with a year of four digits, so one whose offset pushes it out of the years 0001 to 9999 is refused.
+//! - A `datetime` attribute has at most six fractional digits and keeps its text. Its instant is only compared, so an
+//!   offset may move it a few hours out of the years 0001 to 9999.
+//! - A system date may have any number of fractional digits; those beyond milliseconds are cut. It is written in UTC with
+//!   a four-digit year, so it is rejected if its offset moves it out of the years 0001 to 9999.
 
 use chrono::{Datelike, NaiveDate};
 
-/// Milliseconds since 1970-01-01T00:00:00Z: the three system dates.
+/// Milliseconds since 1970-01-01T00:00:00Z. The three system dates have this precision.
 pub type Millis = i64;
 
-/// The length of a day.
+/// The length of a day, in milliseconds.
 pub const DAY_MILLIS: Millis = 86_400_000;
 
 const DAY_SECONDS: i64 = 86_400;
-/// 0001-01-01 and 9999-12-31, in days since 1970-01-01.
+/// 0001-01-01, in days since 1970-01-01.
 const FIRST_DAY: i64 = -719_162;
+/// 9999-12-31, in days since 1970-01-01.
 const LAST_DAY: i64 = 2_932_896;
 
 /// The time by the system's clock.
@@ -28,7 +29,7 @@ pub fn now_millis() -> Millis {
     since.map_or(0, |since| since.as_millis() as Millis)
 }
 
-/// A point in time, as `datetime` attributes are compared.
+/// A point in time with the precision of `datetime` attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
     /// Microseconds since 1970-01-01T00:00:00Z.
@@ -37,32 +38,32 @@ pub struct Instant {
 
 /// Reads a timestamp with at most six fractional digits, or a bare date.
 pub fn parse_instant(text: &str) -> Option<Instant> {
-    let stamp = parse_stamp(text)?;
-    if stamp.fraction.len() > 6 {
+    let timestamp = parse_timestamp(text)?;
+    if timestamp.fraction.len() > 6 {
         return None;
     }
-    Some(Instant { micros: stamp.seconds * 1_000_000 + first_digits(stamp.fraction, 6) })
+    Some(Instant { micros: timestamp.seconds * 1_000_000 + first_digits(timestamp.fraction, 6) })
 }
 
-/// Reads a system date: a timestamp whose digits beyond milliseconds are cut, or a bare date. `None` also where it lies
-/// outside the years 0001 to 9999 of UTC.
+/// Reads a system date: a timestamp whose digits beyond milliseconds are cut, or a bare date. `None` also if the instant
+/// is outside the years 0001 to 9999 in UTC.
 pub fn parse_system_date(text: &str) -> Option<Millis> {
-    let stamp = parse_stamp(text)?;
-    let answerable = FIRST_DAY * DAY_SECONDS..(LAST_DAY + 1) * DAY_SECONDS;
-    if !answerable.contains(&stamp.seconds) {
+    let timestamp = parse_timestamp(text)?;
+    let writable = FIRST_DAY * DAY_SECONDS..(LAST_DAY + 1) * DAY_SECONDS;
+    if !writable.contains(&timestamp.seconds) {
         return None;
     }
-    Some(stamp.seconds * 1000 + first_digits(stamp.fraction, 3))
+    Some(timestamp.seconds * 1000 + first_digits(timestamp.fraction, 3))
 }
 
-/// Reads `YYYY-MM-DD`, a real date of the years 0001 to 9999, as days since 1970-01-01.
+/// Reads `YYYY-MM-DD`, an existing date of the years 0001 to 9999, as days since 1970-01-01.
 pub fn parse_date(text: &str) -> Option<i64> {
     let mut rest = text.as_bytes();
     let days = take_date(&mut rest)?;
     rest.is_empty().then_some(days)
 }
 
-/// Writes the instant as it is answered: `2026-11-20T20:42:31.123+00:00`.
+/// Writes the instant as responses contain it: `2026-11-20T20:42:31.123+00:00`.
 pub fn format_millis(millis: Millis) -> String {
     let rest = millis.rem_euclid(DAY_MILLIS);
     let (seconds, fraction) = (rest / 1000, rest % 1000);
@@ -76,33 +77,33 @@ pub fn format_date(days: i64) -> String {
     format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day())
 }
 
-/// The first millisecond of the instant's day.
+/// The first millisecond of the UTC day.
 pub fn day_start(millis: Millis) -> Millis {
     millis - millis.rem_euclid(DAY_MILLIS)
 }
 
-/// The first millisecond of the day after the instant's.
+/// The first millisecond of the next UTC day.
 pub fn next_day_start(millis: Millis) -> Millis {
     day_start(millis) + DAY_MILLIS
 }
 
-/// The instant's day, in days since 1970-01-01.
+/// The UTC day, in days since 1970-01-01.
 pub fn day_number(millis: Millis) -> i64 {
     millis.div_euclid(DAY_MILLIS)
 }
 
-/// A timestamp that was read: whole seconds, and the digits of the fraction as they stand.
-struct Stamp<'a> {
+/// A timestamp: whole seconds since 1970-01-01T00:00:00Z, and the digits of the fraction as they were written.
+struct Timestamp<'a> {
     seconds: i64,
     fraction: &'a [u8],
 }
 
-fn parse_stamp(text: &str) -> Option<Stamp<'_>> {
+fn parse_timestamp(text: &str) -> Option<Timestamp<'_>> {
     let mut rest = text.as_bytes();
     let days = take_date(&mut rest)?;
-    let mut stamp = Stamp { seconds: days * DAY_SECONDS, fraction: &[] };
+    let mut timestamp = Timestamp { seconds: days * DAY_SECONDS, fraction: &[] };
     if rest.is_empty() {
-        return Some(stamp);
+        return Some(timestamp);
     }
     if !take(&mut rest, b'T') && !take(&mut rest, b't') {
         return None;
@@ -110,17 +111,17 @@ fn parse_stamp(text: &str) -> Option<Stamp<'_>> {
     let hour = take_number(&mut rest, 2, 0..=23)?;
     take(&mut rest, b':').then_some(())?;
     let minute = take_number(&mut rest, 2, 0..=59)?;
-    stamp.seconds += hour * 3600 + minute * 60;
+    timestamp.seconds += hour * 3600 + minute * 60;
     if take(&mut rest, b':') {
-        stamp.seconds += take_number(&mut rest, 2, 0..=59)?;
+        timestamp.seconds += take_number(&mut rest, 2, 0..=59)?;
         if take(&mut rest, b'.') {
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            (stamp.fraction, rest) = rest.split_at(digits);
+            (timestamp.fraction, rest) = rest.split_at(digits);
             (digits > 0).then_some(())?;
         }
     }
-    stamp.seconds -= take_offset(&mut rest)?;
-    rest.is_empty().then_some(stamp)
+    timestamp.seconds -= take_offset(&mut rest)?;
+    rest.is_empty().then_some(timestamp)
 }
 
 /// The offset from UTC in seconds.
@@ -149,7 +150,7 @@ fn take_date(rest: &mut &[u8]) -> Option<i64> {
     let month = take_number(rest, 2, 1..=12)?;
     take(rest, b'-').then_some(())?;
     let day = take_number(rest, 2, 1..=31)?;
-    // The ranges above leave numbers that fit; a day that the month does not have is none.
+    // The ranges above make the casts safe. A day that the month does not have gives `None`.
     let date = NaiveDate::from_ymd_opt(year as i32, month as u32, day as u32)?;
     Some(i64::from(date.to_epoch_days()))
 }
@@ -174,9 +175,9 @@ fn take_number(rest: &mut &[u8], digits: usize, range: std::ops::RangeInclusive<
     range.contains(&number).then_some(number)
 }
 
-/// The number that the first `count` digits make; missing ones are zeros.
+/// The number that the first `count` digits form; missing digits are zeros.
 fn first_digits(digits: &[u8], count: usize) -> i64 {
-    (0..count).fold(0, |number, place| number * 10 + digits.get(place).map_or(0, |digit| i64::from(digit - b'0')))
+    (0..count).fold(0, |number, index| number * 10 + digits.get(index).map_or(0, |digit| i64::from(digit - b'0')))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::blueprint::draft::Draft;
+use crate::model::blueprint::Definition;
 
 fn every_type() -> Blueprint {
     let fields: Vec<Json> = FieldType::NAMES
@@ -14,7 +14,7 @@ fn every_type() -> Blueprint {
             json!({"name": slug, "slug": format!("f_{slug}"), "type": name, "settings": settings})
         })
         .collect();
-    Blueprint::create(Draft::parse(json!({"name": "Every", "slug": "every", "fields": fields})).unwrap(), 1, 0)
+    Blueprint::create(Definition::parse(json!({"name": "Every", "slug": "every", "fields": fields})).unwrap(), 1, 0)
 }
 
 fn text(text: &str) -> Value {
@@ -22,7 +22,7 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn every_type_has_its_kind_of_column() {
+fn every_field_type_has_its_kind_of_column() {
     let blueprint = every_type();
     let cases = [
         ("f_text", Kind::Text),
@@ -54,7 +54,7 @@ fn every_type_has_its_kind_of_column() {
 }
 
 #[test]
-fn the_schema_has_each_column_once_and_names_reach_them_all() {
+fn the_schema_has_each_column_once_and_every_column_has_a_name() {
     let blueprint = every_type();
     let schema = schema(&blueprint);
     assert_eq!(schema.columns.len(), 21 + 1 + 4);
@@ -73,16 +73,16 @@ fn the_schema_has_each_column_once_and_names_reach_them_all() {
 }
 
 #[test]
-fn variants_are_sorted_by_the_collation_that_they_name() {
+fn the_slug_of_a_variant_names_its_collation() {
     let body = json!({"name": "V", "fields": [], "variants": [
         {"name": "German", "slug": "de", "default": true}, {"name": "Chinese", "slug": "zh-CN"}]});
-    let blueprint = Blueprint::create(Draft::parse(body).unwrap(), 1, 0);
+    let blueprint = Blueprint::create(Definition::parse(body).unwrap(), 1, 0);
     let locales: Vec<Option<String>> = schema(&blueprint).variants.into_iter().map(|variant| variant.locale).collect();
     assert_eq!(locales, [Some("de".to_owned()), Some("zh-CN".to_owned())]);
 }
 
 #[test]
-fn values_become_what_their_columns_hold() {
+fn values_become_values_of_their_columns() {
     let blueprint = every_type();
     let cases = [
         ("f_text", json!("a"), vec![("f_text", text("a"))]),
@@ -126,8 +126,8 @@ fn values_become_what_their_columns_hold() {
         ),
     ];
     for (slug, value, expected) in cases {
-        let place = blueprint.fields.iter().position(|field| field.slug == slug).unwrap();
-        let mut projected = project(&blueprint, [(place, &value)]);
+        let position = blueprint.fields.iter().position(|field| field.slug == slug).unwrap();
+        let mut projected = project(&blueprint, [(position, &value)]);
         projected.sort_by_key(|(id, _)| *id);
         let expected: Vec<(ColumnId, Value)> =
             expected.into_iter().map(|(name, value)| (column(&blueprint, name).unwrap().id, value)).collect();

@@ -8,7 +8,7 @@ mod show;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::blueprint::{DurationUnit, Field, FieldType, Kind, Variant};
+use crate::model::blueprint::{BlueprintKind, DurationUnit, Field, FieldType, Variant};
 
 /// 2026-11-20T20:42:31.123Z.
 const NOW: Millis = 1_795_207_351_123;
@@ -49,7 +49,7 @@ fn plain() -> Blueprint {
 }
 
 fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
-    let fields = types.iter().zip(1..).map(|((slug, kind), number)| Field {
+    let fields = types.iter().zip(1..).map(|((slug, field_type), number)| Field {
         number,
         since: 1,
         name: slug.to_string(),
@@ -57,7 +57,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         description: None,
         required: false,
         claims: None,
-        kind: kind.clone(),
+        field_type: field_type.clone(),
     });
     Blueprint {
         number: 1,
@@ -69,7 +69,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         filled: 0,
         slug: "articles".into(),
         name: "Articles".into(),
-        kind: Kind::Resource,
+        kind: BlueprintKind::Resource,
         icon: None,
         record_title: None,
         variants: vec![],

@@ -163,7 +163,7 @@ fn rule_6_a_key_and_an_id_of_one_resource_are_a_repeat() {
     let answers = import(&server, NOTES, &lines);
     assert_eq!(
         answers[0]["errors"]["fields"]["related"][0].as_str().unwrap().split(':').next(),
-        Some("element 1 must not be there twice")
+        Some("element 1 must not repeat element 0")
     );
     assert!(answers[1]["id"].is_string() && answers[2]["id"].is_string(), "{answers:?}");
 }

@@ -8,16 +8,17 @@ use std::path::PathBuf;
 
 /// What each module of the server may name of the others. Whatever is not listed may be named by nobody.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("model", &[]),
+    ("sanitize", &[]),
+    ("model", &["sanitize"]),
     ("log", &["model"]),
     ("store", &["model"]),
     ("base", &["log", "model", "store"]),
-    ("projection", &["model"]),
+    ("projection", &["model", "sanitize"]),
     ("query", &["model", "projection"]),
     ("access", &["model"]),
     ("analytics", &["log", "model", "query"]),
-    ("content", &["access", "base", "log", "model", "projection", "query", "store"]),
-    ("config", &["analytics", "model"]),
+    ("content", &["access", "base", "log", "model", "projection", "query", "sanitize", "store"]),
+    ("config", &["analytics", "model", "sanitize"]),
     ("demo", &["access", "content", "model"]),
     ("http", &["access", "analytics", "config", "content", "model", "query"]),
     ("cli", &["access", "analytics", "config", "content", "demo", "http", "model", "query"]),
@@ -33,7 +34,9 @@ const CRATES: &[(&str, &[&str])] = &[
     ("clap", &["config", "main"]),
     ("sled", &["store"]),
     ("bindery_index", &["content", "projection", "query"]),
-    ("ammonia", &["model"]),
+    ("ammonia", &["sanitize"]),
+    ("cssparser", &["sanitize"]),
+    ("html5ever", &["sanitize"]),
     ("tantivy", &[]),
 ];
 

@@ -15,8 +15,7 @@ use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::refusals::check_kind;
 use crate::content::handle::Content;
 use crate::model::ability::Ability;
-use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Blueprint, BlueprintChange as Difference, Kind};
+use crate::model::blueprint::{Blueprint, BlueprintKind, Definition, Difference};
 use crate::model::error::{Conflict, Error, Result};
 use crate::model::json;
 use crate::model::time::now_millis;
@@ -66,12 +65,12 @@ impl Replacement {
         let Replacement { content, slug, mode, force } = self;
         let body = json::parse(body)?;
         content.check_changeable(&slug, &body, mode)?;
-        let draft = Draft::parse_for(&slug, body)?;
+        let definition = Definition::parse_for(&slug, body)?;
         if mode == Mode::DryRun {
-            let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, draft, force));
+            let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, definition, force));
             return plan.await.map_err(Error::internal)?.map(Replaced::Planned);
         }
-        let outcome = content.submit(Command::ReplaceBlueprint { slug, draft, force }).await?;
+        let outcome = content.submit(Command::ReplaceBlueprint { slug, definition, force }).await?;
         Ok(Replaced::Applied(blueprint_of(&outcome)?))
     }
 }
@@ -108,8 +107,8 @@ impl Content {
         idempotent: Option<Idempotent<Arc<Blueprint>>>,
     ) -> Result<Answered<Arc<Blueprint>>> {
         access.require(&[Ability::Manage])?;
-        let draft = Draft::parse(json::parse(body)?)?;
-        self.submit_idempotent(Command::CreateBlueprint(draft), idempotent, blueprint_of).await
+        let definition = Definition::parse(json::parse(body)?)?;
+        self.submit_idempotent(Command::CreateBlueprint(definition), idempotent, blueprint_of).await
     }
 
     /// A replacement of the blueprint of that slug; with `?dry_run=true` only a plan of it.
@@ -143,7 +142,7 @@ impl Content {
     fn check_changeable(&self, slug: &str, body: &Value, mode: Mode) -> Result<()> {
         let state = self.state();
         let collection = state.collection(slug)?;
-        let kind = body.get("kind").and_then(Value::as_str).and_then(Kind::parse);
+        let kind = body.get("kind").and_then(Value::as_str).and_then(BlueprintKind::parse);
         check_kind(&collection.blueprint, kind)?;
         match mode {
             Mode::DryRun => Ok(()),
@@ -153,10 +152,10 @@ impl Content {
 
     /// What a replacement would change. Reads everything that is stored of the blueprint, unless the change concerns none
     /// of it.
-    fn plan_blueprint(&self, slug: &str, draft: Draft, force: bool) -> Result<BlueprintPlan> {
+    fn plan_blueprint(&self, slug: &str, definition: Definition, force: bool) -> Result<BlueprintPlan> {
         let state = self.state();
         let current = &state.collection(slug)?.blueprint;
-        let Revision { next, differences } = revise(&state, current, draft, now_millis())?;
+        let Revision { next, differences } = revise(&state, current, definition, now_millis())?;
         let change = BlueprintChange { current: Arc::clone(current), next: Arc::new(next), force };
         let demands = Demands::new(&self.shared.sanitizer, &change);
         let survey = Survey::run(&demands, &state, &self.shared.store, Scope::ConflictsAndLosses, |_| Ok(()))?;

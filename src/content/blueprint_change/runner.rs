@@ -18,7 +18,7 @@ use crate::content::data::refusals::change_conflict;
 use crate::content::data::state::StateCell;
 use crate::content::queue::{Queue, Reply};
 use crate::model::error::{Conflict, Error, Result};
-use crate::model::html::Sanitizer;
+use crate::sanitize::Sanitizer;
 use crate::store::Store;
 
 /// The most resources of one piece, and about the most bytes: other writes wait for a piece.

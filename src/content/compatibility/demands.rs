@@ -10,7 +10,7 @@ use crate::content::data::lookup::Lookup;
 use crate::content::data::state::State;
 use crate::model::blueprint::{Blueprint, Field, FieldType};
 use crate::model::error::{FieldErrors, Result};
-use crate::model::html::Sanitizer;
+use crate::sanitize::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::value;
 use crate::store::Key;
@@ -55,7 +55,7 @@ impl<'a> Demands<'a> {
                 demands.removed.push(position);
                 continue;
             };
-            if narrow::may_refuse(&field.kind, &after.kind) {
+            if narrow::may_refuse(&field.field_type, &after.field_type) {
                 demands.narrowed.push(ChangedField { position, after });
             }
             if narrow::is_redirected(field, after) {
@@ -81,7 +81,7 @@ impl<'a> Demands<'a> {
             let value = &values[*position];
             let errors = match value.is_null() {
                 true => Vec::new(),
-                false => value::faults_as_stored(after, value, self.sanitizer),
+                false => value::stored_value_errors(after, value, self.sanitizer),
             };
             if !errors.is_empty() {
                 refused.push((after.slug.clone(), errors));
@@ -99,7 +99,7 @@ impl<'a> Demands<'a> {
 }
 
 fn target_exists(state: &State, lookup: &dyn Lookup, field: &Field, value: &Value) -> Result<bool> {
-    if let FieldType::User { role } = &field.kind {
+    if let FieldType::User { role } = &field.field_type {
         let member = value.as_u64().and_then(|id| state.members.get(&id));
         return Ok(member.is_some_and(|member| member.fits(role.as_deref())));
     }

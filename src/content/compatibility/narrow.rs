@@ -29,8 +29,8 @@ pub(super) fn may_refuse(before: &FieldType, after: &FieldType) -> bool {
 
 /// Whether the targets of values must be found elsewhere than before: in another blueprint, or in a role.
 pub(super) fn is_redirected(before: &Field, after: &Field) -> bool {
-    match &after.kind {
-        FieldType::User { role } => match &before.kind {
+    match &after.field_type {
+        FieldType::User { role } => match &before.field_type {
             FieldType::User { role: known } => role.is_some() && role != known,
             _ => true,
         },

@@ -1,9 +1,8 @@
-//! What a blueprint becomes by a draft, where that depends on the other blueprints.
+//! What a blueprint becomes by a definition, where that depends on the other blueprints.
 
 use crate::content::data::refusals::check_kind;
 use crate::content::data::state::State;
-use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Blueprint, BlueprintChange as Difference};
+use crate::model::blueprint::{Blueprint, Definition, Difference};
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::time::Millis;
 
@@ -15,32 +14,32 @@ pub(crate) struct Revision {
     pub(crate) differences: Vec<Difference>,
 }
 
-/// What a blueprint becomes by a draft.
+/// What a blueprint becomes by a definition.
 ///
 /// # Errors
 /// `VALIDATION_FAILED` for a relation to a blueprint that does not exist, `CONFLICT` for another kind.
-pub(crate) fn revise(state: &State, current: &Blueprint, draft: Draft, now: Millis) -> Result<Revision> {
-    check_kind(current, draft.kind)?;
-    check_related(state, &draft, Some(current))?;
-    let (next, differences) = current.revise(draft, now);
+pub(crate) fn revise(state: &State, current: &Blueprint, definition: Definition, now: Millis) -> Result<Revision> {
+    check_kind(current, definition.kind)?;
+    check_related(state, &definition, Some(current))?;
+    let (next, differences) = current.revise(definition, now);
     Ok(Revision { next, differences })
 }
 
 /// # Errors
 /// `VALIDATION_FAILED` unless the blueprint that each relation names exists, is this one, or is what the field names
 /// already.
-pub(crate) fn check_related(state: &State, draft: &Draft, current: Option<&Blueprint>) -> Result<()> {
+pub(crate) fn check_related(state: &State, definition: &Definition, current: Option<&Blueprint>) -> Result<()> {
     let names_already = |field: &str, slug: &str| {
         let field = current.and_then(|current| current.field(field));
         field.and_then(|field| field.related_blueprint()) == Some(slug)
     };
-    let exists = |slug: &str| state.blueprints.contains_key(slug) || slug == draft.slug;
-    let errors: FieldErrors = draft
-        .related()
-        .filter(|(_, field, slug)| !exists(slug) && !names_already(field, slug))
-        .map(|(position, _, slug)| {
-            let text = format!("relates to the blueprint `{slug}`, which does not exist");
-            (format!("fields.{position}.settings"), vec![text])
+    let exists = |slug: &str| state.blueprints.contains_key(slug) || slug == definition.slug;
+    let errors: FieldErrors = definition
+        .relations()
+        .filter(|relation| !exists(relation.blueprint) && !names_already(relation.field, relation.blueprint))
+        .map(|relation| {
+            let text = format!("relates to the blueprint `{}`, which does not exist", relation.blueprint);
+            (format!("fields.{}.settings", relation.position), vec![text])
         })
         .collect();
     if errors.is_empty() { Ok(()) } else { Err(Error::validation(errors)) }

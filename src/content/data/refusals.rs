@@ -1,6 +1,6 @@
 //! Errors that several rooms of `content` answer with, each worded once.
 
-use crate::model::blueprint::{Blueprint, Kind};
+use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Code, Conflict, Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
@@ -46,7 +46,7 @@ fn singular(blueprint: &Blueprint, what: &str) -> Error {
 
 /// # Errors
 /// `CONFLICT` if a body names another kind than the blueprint's, which never changes.
-pub(crate) fn check_kind(current: &Blueprint, kind: Option<Kind>) -> Result<()> {
+pub(crate) fn check_kind(current: &Blueprint, kind: Option<BlueprintKind>) -> Result<()> {
     match kind.filter(|kind| *kind != current.kind) {
         None => Ok(()),
         Some(kind) => {

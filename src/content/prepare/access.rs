@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::access::{MemberDraft, MemberPatch, NewToken};
+use crate::access::{NewMember, MemberPatch, NewToken};
 use crate::content::prepare::body::{date, into_object, quoted, unknown_keys};
 use crate::model::ability::Ability;
 use crate::model::error::{Error, FieldErrors, Result};
@@ -75,12 +75,12 @@ fn read_blueprints(value: Option<&Value>, errors: &mut FieldErrors) -> Option<Ve
 ///
 /// # Errors
 /// `MALFORMED_JSON`, `VALIDATION_FAILED`.
-pub(crate) fn member(body: &[u8]) -> Result<MemberDraft> {
+pub(crate) fn member(body: &[u8]) -> Result<NewMember> {
     let patch = read_member(body, &["name", "email"])?;
     let (Some(name), Some(email)) = (patch.name, patch.email) else {
         return Err(Error::internal("a member without the required keys"));
     };
-    Ok(MemberDraft { name, email, role: patch.role.flatten() })
+    Ok(NewMember { name, email, role: patch.role.apply(None) })
 }
 
 /// Reads the body of a change of a member.

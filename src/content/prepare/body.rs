@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use crate::content::command::{CopyDraft, Extent, Item, Publication, Update, WrittenValue};
 use crate::content::data::refusals::{needs_publish, no_second};
 use crate::content::data::version::IfMatch;
-use crate::model::blueprint::{Blueprint, Kind};
+use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Code, Error, FieldErrors, Result};
-use crate::model::html::Sanitizer;
+use crate::sanitize::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 use crate::model::time::{Millis, parse_system_date};
@@ -30,7 +30,7 @@ pub(crate) struct Preparation<'a> {
 
 /// The body of a create: `attributes`, and an optional `published_at`.
 pub(crate) fn create(preparation: Preparation<'_>, body: &Value) -> Item {
-    if preparation.blueprint.kind == Kind::Singular {
+    if preparation.blueprint.kind == BlueprintKind::Singular {
         return Item::Refused(no_second(preparation.blueprint));
     }
     let body = match object(body) {
@@ -162,7 +162,7 @@ pub(crate) fn copy_of(
     let checked = value::check_attributes(blueprint, attributes, value::Options { sanitizer, relations });
     let columns = projection::project(blueprint, checked.values.iter().map(|(position, value)| (*position, value)));
     let values = checked.values.into_iter().map(|(position, value)| WrittenValue { position, value }).collect();
-    CopyDraft { variant, extent, values, columns, errors: checked.faults }
+    CopyDraft { variant, extent, values, columns, errors: checked.errors }
 }
 
 /// The errors of keys that a body may not have.

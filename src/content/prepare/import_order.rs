@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::content::command::ImportItem;
-use crate::model::blueprint::{Blueprint, Kind};
+use crate::model::blueprint::{Blueprint, BlueprintKind};
 
 /// The names that an item gives to its resource. Items that share a name are about the same resource.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
-    if blueprint.kind == Kind::Singular {
+    if blueprint.kind == BlueprintKind::Singular {
         return vec![String::new()];
     }
     item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()

@@ -10,7 +10,7 @@ use crate::content::data::state::{Collection, State};
 use crate::content::handle::Content;
 use crate::content::read::resource::{Presentation, ResourceAnswer, write_hit};
 use crate::model::ability::Ability;
-use crate::model::blueprint::Kind;
+use crate::model::blueprint::BlueprintKind;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
@@ -66,7 +66,7 @@ impl Content {
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
         // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
-        let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == Kind::Singular;
+        let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == BlueprintKind::Singular;
         let visibility = if sees_drafts { Visibility::Drafts } else { Visibility::Published };
         Ok(View { _state: state, collection, store: self.shared.store.clone(), visibility, now })
     }

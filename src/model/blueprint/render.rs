@@ -1,18 +1,18 @@
-//! Blueprints as they are answered (`API.md` 4.9.1), and as they are stored.
+//! The JSON form of blueprints (`API.md` 4.9.1) and their stored form.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::time::{Millis, format_millis};
-use super::super::value::canonical_number;
-use super::draft::Draft;
-use super::revise::FieldNumbers;
-use super::{Blueprint, Field, FieldType, Kind, Seo, Variant};
+use super::definition::{Definition, FieldNumbers};
+use super::field::{Field, FieldType};
+use super::types::{Blueprint, BlueprintKind, Seo, Variant};
+use crate::model::number;
+use crate::model::time::{Millis, format_millis};
 
 /// The version of the stored form.
 const FORMAT: u32 = 1;
 
-/// The blueprint as it is answered, keys in their documented order.
+/// The blueprint as responses contain it, with its keys in their documented order.
 pub fn to_json(blueprint: &Blueprint) -> Value {
     let variants: Vec<Value> = blueprint.variants.iter().map(variant_to_json).collect();
     let fields: Vec<Value> = blueprint.fields.iter().map(field_to_json).collect();
@@ -24,8 +24,8 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
         "kind": blueprint.kind.as_str(),
         "icon": blueprint.icon,
         "record_title": blueprint.record_title,
-        "is_singular": blueprint.kind == Kind::Singular,
-        "is_readonly": blueprint.kind == Kind::Readonly,
+        "is_singular": blueprint.kind == BlueprintKind::Singular,
+        "is_readonly": blueprint.kind == BlueprintKind::Readonly,
         "variants": variants,
         "seo": blueprint.seo.as_ref().map(seo_to_json),
         "fields": fields,
@@ -34,7 +34,7 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
     })
 }
 
-/// The stored form: JSON with a format version, what is answered and the internal numbers beside it.
+/// The stored form: JSON with a format version, the internal numbers, and the form that responses contain.
 pub fn encode(blueprint: &Blueprint) -> Vec<u8> {
     let variants: Vec<u16> = blueprint.variants.iter().map(|variant| variant.number).collect();
     let fields: Vec<FieldNumbers> = blueprint.fields.iter().map(FieldNumbers::of).collect();
@@ -60,18 +60,19 @@ pub fn encode(blueprint: &Blueprint) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// What is wrong with it, for the log.
+/// What is wrong with the bytes, for the log.
 pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
-    let stored: Stored = serde_json::from_slice(bytes).map_err(|error| format!("stored blueprint: {error}"))?;
+    let stored: StoredBlueprint =
+        serde_json::from_slice(bytes).map_err(|error| format!("stored blueprint: {error}"))?;
     if stored.format != FORMAT {
         return Err(format!("stored blueprint has format {}, not {FORMAT}", stored.format));
     }
-    let draft = Draft::parse(stored.blueprint).map_err(|error| format!("stored blueprint: {error}"))?;
-    if draft.variants.len() != stored.variants.len() || draft.fields.len() != stored.fields.len() {
-        return Err(format!("stored blueprint `{}` lacks numbers of fields or variants", draft.slug));
+    let definition = Definition::parse(stored.blueprint).map_err(|error| format!("stored blueprint: {error}"))?;
+    if definition.variants.len() != stored.variants.len() || definition.fields.len() != stored.fields.len() {
+        return Err(format!("stored blueprint `{}` does not have one number per field and variant", definition.slug));
     }
-    let variants = draft.variants.into_iter().zip(stored.variants);
-    let fields = draft.fields.into_iter().zip(stored.fields);
+    let variants = definition.variants.into_iter().zip(stored.variants);
+    let fields = definition.fields.into_iter().zip(stored.fields);
     Ok(Blueprint {
         number: stored.number,
         revision: stored.revision,
@@ -80,13 +81,13 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
         next_variant: stored.next_variant,
         plain_variant: stored.plain_variant,
         filled: stored.filled,
-        slug: draft.slug,
-        name: draft.name,
-        kind: draft.kind.unwrap_or(Kind::Resource),
-        icon: draft.icon,
-        record_title: draft.record_title,
+        slug: definition.slug,
+        name: definition.name,
+        kind: definition.kind.unwrap_or(BlueprintKind::Resource),
+        icon: definition.icon,
+        record_title: definition.record_title,
         variants: variants.map(|(variant, number)| variant.numbered(number)).collect(),
-        seo: draft.seo,
+        seo: definition.seo,
         fields: fields.map(|(field, numbers)| field.numbered(numbers)).collect(),
         created_at: stored.created_at,
         updated_at: stored.updated_at,
@@ -94,7 +95,7 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredBlueprint {
     format: u32,
     number: u32,
     revision: u64,
@@ -128,16 +129,16 @@ fn field_to_json(field: &Field) -> Value {
     json!({
         "name": field.name,
         "slug": field.slug,
-        "type": field.kind.name(),
+        "type": field.field_type.name(),
         "description": field.description,
         "required": field.required,
         "unique": field.claims.is_some(),
-        "settings": settings_to_json(&field.kind),
+        "settings": settings_to_json(&field.field_type),
     })
 }
 
-fn settings_to_json(kind: &FieldType) -> Value {
-    match kind {
+fn settings_to_json(field_type: &FieldType) -> Value {
+    match field_type {
         FieldType::HtmlPage { blocks, template } => json!({ "blocks": blocks, "template": template }),
         FieldType::Enum { values } | FieldType::MultiEnum { values } => json!({ "values": values }),
         FieldType::Money { default_currency, currencies } => {
@@ -146,8 +147,8 @@ fn settings_to_json(kind: &FieldType) -> Value {
         FieldType::Duration { unit, display, min, max } => json!({
             "unit": unit.as_str(),
             "display": display,
-            "min": min.map(canonical_number),
-            "max": max.map(canonical_number),
+            "min": min.map(number::canonical),
+            "max": max.map(number::canonical),
         }),
         FieldType::Reference { blueprint, display } | FieldType::References { blueprint, display } => {
             json!({ "blueprint": blueprint, "display": display })

@@ -7,7 +7,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[track_caller]
-fn refused(body: &[u8], part: &str) {
+fn rejects(body: &[u8], part: &str) {
     let error = parse(body).unwrap_err();
     assert_eq!(error.code, Code::MalformedJson);
     assert!(error.message.contains(part), "{} lacks {part}", error.message);
@@ -15,57 +15,57 @@ fn refused(body: &[u8], part: &str) {
 }
 
 #[test]
-fn every_kind_of_malformed_body_is_told_with_its_place() {
-    refused(b"", "it is empty; send a JSON value (line 1, column 1)");
-    refused(b" \n\t", "it is empty");
-    refused(b"{\"a\": nope}", "(line 1, column 8)");
-    refused(b"{\"a\": 1,}", "trailing comma");
-    refused(b"{\"a\": 1} x", "something stands after the value (line 1, column 10)");
-    refused(b"1 2", "something stands after the value");
-    refused(b"{\"a\": ", "it ends in the middle of a value");
-    refused(b"\"abc", "it ends in the middle of a value");
-    refused(b"\"\xff\"", "it is not valid UTF-8");
-    refused(b"\xef\xbb\xbf{}", "byte order mark");
-    refused("{}\u{feff}".as_bytes(), "something stands after the value");
-    refused(br#""\ud800""#, "half of a surrogate pair");
-    refused(br#""\ud800x""#, "half of a surrogate pair");
-    refused(br#""\udc00""#, "half of a surrogate pair");
-    refused(br#"{"\ud800\ud800": 1}"#, "half of a surrogate pair");
-    refused(b"01", "line 1");
-    refused(b"+1", "line 1");
-    refused(b"NaN", "line 1");
-    refused(b"\"a\nb\"", "control character");
-    refused(b"'a'", "line 1");
-    refused(b"[1 /* two */]", "line 1");
+fn every_kind_of_malformed_body_is_reported_with_line_and_column() {
+    rejects(b"", "it is empty; send a JSON value (line 1, column 1)");
+    rejects(b" \n\t", "it is empty");
+    rejects(b"{\"a\": nope}", "(line 1, column 8)");
+    rejects(b"{\"a\": 1,}", "trailing comma");
+    rejects(b"{\"a\": 1} x", "there is more text after the value (line 1, column 10)");
+    rejects(b"1 2", "there is more text after the value");
+    rejects(b"{\"a\": ", "it ends in the middle of a value");
+    rejects(b"\"abc", "it ends in the middle of a value");
+    rejects(b"\"\xff\"", "it is not valid UTF-8");
+    rejects(b"\xef\xbb\xbf{}", "byte order mark");
+    rejects("{}\u{feff}".as_bytes(), "there is more text after the value");
+    rejects(br#""\ud800""#, "only half of a surrogate pair");
+    rejects(br#""\ud800x""#, "only half of a surrogate pair");
+    rejects(br#""\udc00""#, "only half of a surrogate pair");
+    rejects(br#"{"\ud800\ud800": 1}"#, "only half of a surrogate pair");
+    rejects(b"01", "line 1");
+    rejects(b"+1", "line 1");
+    rejects(b"NaN", "line 1");
+    rejects(b"\"a\nb\"", "control character");
+    rejects(b"'a'", "line 1");
+    rejects(b"[1 /* two */]", "line 1");
 }
 
 #[test]
-fn numbers_beyond_a_double_are_the_largest_that_there_is() {
+fn numbers_beyond_the_range_of_a_double_are_clamped() {
     let parsed = parse(br#"{"a":1e400,"-1e400":[-12E+999,"1e400\"",1e-999,0e999,4]}"#).unwrap();
     assert_eq!(parsed.to_string(), r#"{"a":1e+308,"-1e400":[-1e+308,"1e400\"",0.0,0.0,4]}"#);
-    refused(b"[1e400,01]", "line 1, column");
-    refused(b"[1e400", "it ends in the middle of a value");
-    refused(b"1e400e", "line 1");
+    rejects(b"[1e400,01]", "line 1, column");
+    rejects(b"[1e400", "it ends in the middle of a value");
+    rejects(b"1e400e", "line 1");
 }
 
 #[test]
-fn columns_count_characters() {
-    refused("{\"ä\": 1,\n \"öö\": x}".as_bytes(), "(line 2, column 8)");
+fn columns_are_counted_in_characters() {
+    rejects("{\"ä\": 1,\n \"öö\": x}".as_bytes(), "(line 2, column 8)");
 }
 
 #[test]
-fn a_key_given_twice_is_named_wherever_it_stands() {
-    refused(b"{\"a\": 1, \"b\": {\"c\": 1, \"d\": 2, \"c\": 3}}", "the key `c` is given twice");
-    refused(br#"{"a": 1, "\u0061": 2}"#, "the key `a` is given twice");
+fn a_duplicate_key_is_named_at_any_depth() {
+    rejects(b"{\"a\": 1, \"b\": {\"c\": 1, \"d\": 2, \"c\": 3}}", "the key `c` appears twice");
+    rejects(br#"{"a": 1, "\u0061": 2}"#, "the key `a` appears twice");
     assert!(parse(b"{\"a\": {\"a\": 1}, \"b\": {\"a\": 1}}").is_ok());
 }
 
 #[test]
-fn sixty_four_levels_are_taken_and_no_more() {
+fn at_most_64_levels_are_accepted() {
     assert!(parse(nested(64).as_bytes()).is_ok());
-    refused(format!("[{}]", nested(64)).as_bytes(), "nested deeper than 64 levels");
-    refused("[".repeat(1_000_000).as_bytes(), "nested deeper than 64 levels");
-    refused("{\"a\":".repeat(1_000_000).as_bytes(), "nested deeper than 64 levels");
+    rejects(format!("[{}]", nested(64)).as_bytes(), "nested deeper than 64 levels");
+    rejects("[".repeat(1_000_000).as_bytes(), "nested deeper than 64 levels");
+    rejects("{\"a\":".repeat(1_000_000).as_bytes(), "nested deeper than 64 levels");
 }
 
 #[test]

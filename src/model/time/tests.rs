@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn timestamps_are_read_in_every_form() {
+fn timestamps_are_read_in_every_accepted_form() {
     let cases = [
         ("2026-11-20T20:42:31.123456+00:00", "2026-11-20T20:42:31.123+00:00"),
         ("2026-11-20T20:42:31.1Z", "2026-11-20T20:42:31.100+00:00"),
@@ -22,16 +22,16 @@ fn timestamps_are_read_in_every_form() {
         ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999+00:00"),
         ("1969-12-31T23:59:59.9999Z", "1969-12-31T23:59:59.999+00:00"),
     ];
-    for (text, answered) in cases {
+    for (text, written) in cases {
         let millis = parse_system_date(text).unwrap_or_else(|| panic!("{text}"));
-        assert_eq!(format_millis(millis), answered, "{text}");
+        assert_eq!(format_millis(millis), written, "{text}");
         assert_eq!(parse_instant(text).unwrap().micros.div_euclid(1000), millis, "{text}");
-        assert_eq!(parse_system_date(answered), Some(millis));
+        assert_eq!(parse_system_date(written), Some(millis));
     }
 }
 
 #[test]
-fn what_is_no_timestamp_is_refused() {
+fn other_texts_are_rejected() {
     let cases = [
         "",
         " ",
@@ -78,7 +78,7 @@ fn what_is_no_timestamp_is_refused() {
 }
 
 #[test]
-fn digits_beyond_the_sixth_are_a_fault_of_attributes_and_cut_from_system_dates() {
+fn attributes_reject_more_than_six_fractional_digits_and_system_dates_cut_them() {
     let text = "2026-11-20T20:42:31.1239999999999999999999Z";
     assert_eq!(parse_instant(text), None);
     assert_eq!(format_millis(parse_system_date(text).unwrap()), "2026-11-20T20:42:31.123+00:00");
@@ -87,7 +87,7 @@ fn digits_beyond_the_sixth_are_a_fault_of_attributes_and_cut_from_system_dates()
 }
 
 #[test]
-fn an_offset_may_push_an_attribute_but_not_a_system_date_out_of_the_calendar() {
+fn an_offset_may_move_an_attribute_but_not_a_system_date_out_of_the_calendar() {
     for text in ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01"] {
         assert!(parse_instant(text).is_some(), "{text}");
         assert_eq!(parse_system_date(text), None, "{text}");
@@ -96,7 +96,7 @@ fn an_offset_may_push_an_attribute_but_not_a_system_date_out_of_the_calendar() {
 }
 
 #[test]
-fn days_and_dates_agree_over_the_whole_calendar() {
+fn parsing_a_formatted_date_returns_its_day_in_the_whole_calendar() {
     for days in (FIRST_DAY..=LAST_DAY).step_by(13).chain([FIRST_DAY, -1, 0, 1, LAST_DAY]) {
         assert_eq!(parse_date(&format_date(days)), Some(days));
     }
@@ -106,7 +106,7 @@ fn days_and_dates_agree_over_the_whole_calendar() {
 }
 
 #[test]
-fn days_begin_at_midnight_utc_before_1970_too() {
+fn days_begin_at_midnight_utc_also_before_1970() {
     let noon = parse_system_date("1969-12-30T12:00").unwrap();
     assert_eq!(format_millis(day_start(noon)), "1969-12-30T00:00:00.000+00:00");
     assert_eq!(format_millis(next_day_start(noon)), "1969-12-31T00:00:00.000+00:00");

@@ -2,31 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use super::describe;
-use crate::model::sent::shorten;
+use super::object::{object, unknown_keys};
+use crate::model::sent::describe;
 
-/// The parts in the order in which they are answered and joined.
-pub const PARTS: [&str; 4] = ["street", "postal_code", "city", "country"];
+/// The parts of an address, in the order in which responses list them and their text form joins them.
+pub const ADDRESS_PARTS: [&str; 4] = ["street", "postal_code", "city", "country"];
 
 pub(super) fn address(value: Value) -> Result<Value, Vec<String>> {
-    let Value::Object(mut object) = value else {
-        return Err(vec![format!("must be an object with the keys {}, not {}", keys(), describe(&value))]);
-    };
-    let mut faults = Vec::new();
+    let mut object = object(value, &ADDRESS_PARTS)?;
+    let mut errors = Vec::new();
     let mut address = Map::new();
-    for part in PARTS {
+    for part in ADDRESS_PARTS {
         let value = object.swap_remove(part).unwrap_or(Value::Null);
         if !value.is_null() && !value.is_string() {
-            faults.push(format!("`{part}` must be a string or null, not {}", describe(&value)));
+            errors.push(format!("`{part}` must be a string or null, not {}", describe(&value)));
         }
         address.insert(part.to_owned(), value);
     }
-    for key in object.keys() {
-        faults.push(format!("must have the keys {} alone, not `{}`", keys(), shorten(key)));
-    }
-    if faults.is_empty() { Ok(Value::Object(address)) } else { Err(faults) }
-}
-
-fn keys() -> String {
-    PARTS.map(|part| format!("`{part}`")).join(", ")
+    errors.extend(unknown_keys(&object, &ADDRESS_PARTS));
+    if errors.is_empty() { Ok(Value::Object(address)) } else { Err(errors) }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use bindery::model::html::allowed;
+use bindery::sanitize::allowed;
 use clap::CommandFactory as _;
 
 use super::{all_sources, none, read, root};

@@ -1,6 +1,6 @@
 //! Decides commands on tokens and members.
 
-use crate::access::{Member, MemberDraft, MemberPatch, NewToken, Token, new_secret};
+use crate::access::{Member, NewMember, MemberPatch, NewToken, Token, new_secret};
 use crate::content::command::Outcome;
 use crate::content::data::refusals::{no_blueprint, no_member};
 use crate::content::data::state::State;
@@ -32,10 +32,10 @@ pub(super) fn revoke_token(state: &State, overlay: &mut Overlay<'_>, id: &str) -
     Ok(Outcome::Done)
 }
 
-pub(super) fn create_member(state: &State, overlay: &mut Overlay<'_>, draft: &MemberDraft) -> Result<Outcome> {
+pub(super) fn create_member(state: &State, overlay: &mut Overlay<'_>, draft: &NewMember) -> Result<Outcome> {
     check_email(state, &draft.email, None)?;
     let id = overlay.next_of(Counter::Member)?;
-    let MemberDraft { name, email, role } = draft.clone();
+    let NewMember { name, email, role } = draft.clone();
     Ok(put_member(overlay, Member { id, name, email, role }))
 }
 
@@ -48,7 +48,7 @@ pub(super) fn change_member(state: &State, overlay: &mut Overlay<'_>, id: u64, p
         member.email = email;
     }
     member.name = name.unwrap_or(member.name);
-    member.role = role.unwrap_or(member.role);
+    member.role = role.apply(member.role);
     if *before == member {
         return Ok(Outcome::Member(member));
     }

@@ -12,22 +12,21 @@ use crate::content::data::records::{Meta, decode_id, encode_id};
 use crate::content::data::refusals::{change_conflict, conflict_of, still_has_resources};
 use crate::content::data::state::State;
 use crate::content::write::overlay::Overlay;
-use crate::model::blueprint::draft::Draft;
-use crate::model::blueprint::{Blueprint, Kind, render};
+use crate::model::blueprint::{Blueprint, BlueprintKind, Definition, render};
 use crate::model::error::{Code, Error, Result};
 use crate::store::{Counter, Key};
 
-pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, draft: &Draft) -> Result<Outcome> {
-    if state.blueprints.contains_key(&draft.slug) {
-        let text = format!("`{}` is taken by another blueprint", draft.slug);
+pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Definition) -> Result<Outcome> {
+    if state.blueprints.contains_key(&definition.slug) {
+        let text = format!("`{}` is taken by another blueprint", definition.slug);
         return Err(Error::validation(vec![("slug".to_owned(), vec![text])]));
     }
-    revise::check_related(state, draft, None)?;
+    revise::check_related(state, definition, None)?;
     let number = overlay.next_of(Counter::Blueprint)?;
     let number = u32::try_from(number).map_err(Error::internal)?;
-    let blueprint = Arc::new(Blueprint::create(draft.clone(), number, overlay.now));
+    let blueprint = Arc::new(Blueprint::create(definition.clone(), number, overlay.now));
     overlay.put(Key::Blueprint(number), render::encode(&blueprint));
-    if blueprint.kind == Kind::Singular {
+    if blueprint.kind == BlueprintKind::Singular {
         create_singular(overlay, number)?;
     }
     Ok(Outcome::Blueprint(blueprint))
@@ -47,13 +46,13 @@ pub(super) fn replace(
     context: &Context<'_>,
     overlay: &mut Overlay<'_>,
     slug: &str,
-    draft: &Draft,
+    definition: &Definition,
     force: bool,
 ) -> Result<Outcome> {
     let collection = context.state.collection(slug)?;
     collection.check_unchanging()?;
     let current = &collection.blueprint;
-    let revision = revise::revise(context.state, current, draft.clone(), overlay.now)?;
+    let revision = revise::revise(context.state, current, definition.clone(), overlay.now)?;
     if revision.differences.is_empty() {
         return Ok(Outcome::Blueprint(Arc::clone(current)));
     }
@@ -150,7 +149,7 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
 
 fn check_deletable(state: &State, slug: &str) -> Result<()> {
     let collection = state.collection(slug)?;
-    if collection.snapshot.total() > 0 && collection.blueprint.kind != Kind::Singular {
+    if collection.snapshot.total() > 0 && collection.blueprint.kind != BlueprintKind::Singular {
         return Err(still_has_resources(slug, &collection.snapshot)?);
     }
     let others = state.blueprints.values().filter(|other| other.blueprint.slug != slug);

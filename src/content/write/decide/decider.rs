@@ -9,7 +9,7 @@ use crate::content::data::records::Meta;
 use crate::content::data::state::State;
 use crate::content::write::overlay::Overlay;
 use crate::model::blueprint::Blueprint;
-use crate::model::html::Sanitizer;
+use crate::sanitize::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::store::Key;
 

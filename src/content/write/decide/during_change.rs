@@ -45,7 +45,7 @@ impl Decider<'_, '_> {
         let written = only_written(draft, values.len());
         errors.extend(demands.refused(self.context.state, &*self.overlay, &written)?);
         if requires == Requires::Values {
-            errors.extend(value::required_faults(next, &values_under(self.blueprint, next, values)));
+            errors.extend(value::required_errors(next, &values_under(self.blueprint, next, values)));
         }
         for field in change.becoming_unique() {
             let Some(value) = ValueChange::of(current, values, field.position) else { continue };
@@ -132,11 +132,11 @@ fn only_written(draft: &CopyDraft, n_fields: usize) -> Vec<Value> {
 fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predicate> {
     use bindery_index::{Bound, Kind, Predicate, Range};
     match kind {
-        Kind::Number => {
+        BlueprintKind::Number => {
             let number: f64 = text.parse().ok()?;
             Some(Predicate::Number(Range { from: Some(Bound::Included(number)), to: Some(Bound::Included(number)) }))
         }
-        Kind::Instant => {
+        BlueprintKind::Instant => {
             let at = parse_instant(text)?.micros;
             Some(Predicate::Instant(Range { from: Some(Bound::Included(at)), to: Some(Bound::Included(at)) }))
         }

@@ -8,7 +8,7 @@ use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Meta, decode_id, encode_id};
 use crate::content::prepare::import_order::{given_names, targets_of};
 use crate::content::write::overlay::Savepoint;
-use crate::model::blueprint::Kind;
+use crate::model::blueprint::BlueprintKind;
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::store::Key;
@@ -178,7 +178,7 @@ impl Decider<'_, '_> {
         {
             named = Some(decode_id(&bytes)?);
         }
-        if self.blueprint.kind == Kind::Singular {
+        if self.blueprint.kind == BlueprintKind::Singular {
             named = Some(self.singular_id()?);
         }
         let Some(id) = named else { return Ok(None) };

@@ -41,7 +41,7 @@ impl Decider<'_, '_> {
             if has_error || value.is_null() {
                 continue;
             }
-            if let FieldType::User { role } = &field.kind {
+            if let FieldType::User { role } = &field.field_type {
                 if let Some(error) = self.user_error(edit, position, value, role.as_deref())? {
                     errors.push((field.slug.clone(), vec![error]));
                 }
@@ -151,7 +151,7 @@ impl Decider<'_, '_> {
 fn missing_text(field: &Field, slug: &str, missing: &[String]) -> String {
     let shown: Vec<String> = missing.iter().take(5).map(|id| quote(id)).collect();
     let and_more = if missing.len() > shown.len() { " and more" } else { "" };
-    let what = match field.kind {
+    let what = match field.field_type {
         FieldType::References { .. } => "resources of the blueprint `{slug}` that exist",
         _ => "a resource of the blueprint `{slug}` that exists",
     };

@@ -9,8 +9,8 @@ use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, refused_by_change};
 use crate::content::data::version::IfMatch;
-use crate::model::blueprint::Kind;
-use crate::model::error::{Error, FieldErrors, Result, merged};
+use crate::model::blueprint::BlueprintKind;
+use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::model::value;
@@ -46,7 +46,7 @@ impl Decider<'_, '_> {
     pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<Written> {
         let meta = self.load(id)?;
         if_match.check(meta.resource_version(self.blueprint))?;
-        if self.blueprint.kind == Kind::Singular {
+        if self.blueprint.kind == BlueprintKind::Singular {
             return Err(not_deletable(self.blueprint));
         }
         for claim in self.claims_of(id, &meta)? {
@@ -109,10 +109,10 @@ impl Decider<'_, '_> {
             }
         }
         if !errors.is_empty() {
-            return Err(Error::validation(merged(self.blueprint, errors)));
+            return Err(Error::validation(value::in_field_order(self.blueprint, errors)));
         }
         if !refused.is_empty() {
-            return Err(refused_by_change(self.blueprint, merged(self.blueprint, refused)));
+            return Err(refused_by_change(self.blueprint, value::in_field_order(self.blueprint, refused)));
         }
         Ok(relations)
     }
@@ -134,7 +134,7 @@ impl Decider<'_, '_> {
     }
 
     fn check_required(&self, values: &[Value], errors: &mut FieldErrors) {
-        let missing = value::required_faults(self.blueprint, values);
+        let missing = value::required_errors(self.blueprint, values);
         let is_new = |slug: &str| errors.iter().all(|(other, _)| other != slug);
         let new: FieldErrors = missing.into_iter().filter(|(slug, _)| is_new(slug)).collect();
         errors.extend(new);

@@ -1,0 +1,129 @@
+//! From a secret to what its bearer may do.
+
+use std::collections::HashMap;
+
+use super::secret::{SecretHash, hash, is_damaged};
+use super::token::Token;
+use crate::model::ability::Ability;
+use crate::model::error::{Code, Error};
+use crate::model::time::Millis;
+
+/// The minimum length of `BINDERY_ADMIN_TOKEN`, in characters.
+pub const ADMIN_TOKEN_MIN: usize = 32;
+
+/// What the sender of a request may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// The token's id. An `Idempotency-Key` belongs to it.
+    pub token: String,
+    abilities: Vec<Ability>,
+    blueprints: Option<Vec<String>>,
+}
+
+impl Access {
+    /// Access to everything, for commands that open the data folder. `name` is used as the token's id.
+    pub fn everything(name: &str) -> Self {
+        Access { token: name.to_owned(), abilities: Ability::ALL.to_vec(), blueprints: None }
+    }
+
+    fn of(token: &Token) -> Self {
+        let Token { id, abilities, blueprints, .. } = token;
+        Access { token: id.clone(), abilities: abilities.clone(), blueprints: blueprints.clone() }
+    }
+
+    /// Whether the token has the ability. `preview` includes `view`.
+    pub fn may(&self, ability: Ability) -> bool {
+        self.abilities.contains(&ability) || (ability == Ability::View && self.abilities.contains(&Ability::Preview))
+    }
+
+    /// Checks that the token has at least one of the abilities.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, naming the abilities.
+    pub fn require(&self, any_of: &[Ability]) -> Result<(), Error> {
+        if any_of.iter().any(|ability| self.may(*ability)) {
+            return Ok(());
+        }
+        let names: Vec<String> = any_of.iter().map(|ability| format!("`{ability}`")).collect();
+        Err(Error::new(Code::Forbidden, format!("this token lacks the ability {}", names.join(" or "))))
+    }
+
+    /// Whether the blueprint exists for this token.
+    pub fn sees(&self, blueprint: &str) -> bool {
+        self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
+    }
+}
+
+/// All tokens, by the hash of their secrets.
+#[derive(Debug, Clone, Default)]
+pub struct Tokens {
+    by_hash: HashMap<SecretHash, Token>,
+}
+
+impl Tokens {
+    /// Adds a token.
+    pub fn insert(&mut self, token: Token) {
+        self.by_hash.insert(token.hash, token);
+    }
+
+    /// Removes and returns the token with this id.
+    pub fn remove(&mut self, id: &str) -> Option<Token> {
+        let hash = self.by_hash.values().find(|token| token.id == id)?.hash;
+        self.by_hash.remove(&hash)
+    }
+
+    /// All tokens, by creation date.
+    pub fn list(&self) -> Vec<&Token> {
+        let mut tokens: Vec<&Token> = self.by_hash.values().collect();
+        tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        tokens
+    }
+
+    /// Whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.by_hash.is_empty()
+    }
+
+    /// What the bearer of a secret may do at the time `now`.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED`. The message says whether the secret is damaged, unknown or expired.
+    pub fn authenticate(&self, secret: &str, now: Millis) -> Result<Access, Error> {
+        let Some(token) = self.by_hash.get(&hash(secret)) else {
+            return Err(unauthenticated(if is_damaged(secret) {
+                "this token is damaged: its checksum does not match; was it copied completely?"
+            } else {
+                "this token is unknown; it may have been revoked"
+            }));
+        };
+        if token.expires_at.is_some_and(|expires_at| expires_at <= now) {
+            return Err(unauthenticated("this token has expired"));
+        }
+        Ok(Access::of(token))
+    }
+}
+
+/// The token that `BINDERY_ADMIN_TOKEN` sets. It has every ability, is valid while the variable is set, and is never
+/// stored.
+#[derive(Debug, Clone)]
+pub struct AdminToken {
+    hash: SecretHash,
+}
+
+impl AdminToken {
+    /// The token with this secret, which has at least [`ADMIN_TOKEN_MIN`] characters.
+    pub fn new(secret: &str) -> Self {
+        AdminToken { hash: hash(secret) }
+    }
+
+    /// Access to everything, if the secret is this token's.
+    pub fn authenticate(&self, secret: &str) -> Option<Access> {
+        // Compares hashes, so that the time this takes reveals nothing about the secret.
+        (hash(secret) == self.hash).then(|| Access::everything("admin"))
+    }
+}
+
+/// `UNAUTHENTICATED` with this message.
+pub fn unauthenticated(message: &str) -> Error {
+    Error::new(Code::Unauthenticated, message)
+}

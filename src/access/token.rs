@@ -1,0 +1,85 @@
+//! Tokens and their stored form.
+
+use serde::{Deserialize, Serialize};
+
+use super::secret::SecretHash;
+use crate::model::ability::Ability;
+use crate::model::time::Millis;
+
+/// A token as it is stored: with the hash of its secret only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Identifies the token, for example to revoke it.
+    pub id: String,
+    /// Label.
+    pub name: String,
+    /// What it may do, in the documented order.
+    pub abilities: Vec<Ability>,
+    /// The slugs of the blueprints it is limited to; `None` for all blueprints.
+    pub blueprints: Option<Vec<String>>,
+    /// When it was created.
+    pub created_at: Millis,
+    /// The first moment at which it is rejected; `None` if it does not expire.
+    pub expires_at: Option<Millis>,
+    /// The BLAKE3 hash of the secret.
+    pub hash: [u8; 32],
+}
+
+/// A token that is to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // As in `Token`.
+pub struct NewToken {
+    pub name: String,
+    pub abilities: Vec<Ability>,
+    pub blueprints: Option<Vec<String>>,
+    pub expires_at: Option<Millis>,
+}
+
+/// The stored form of a token.
+#[derive(Serialize, Deserialize)]
+struct StoredToken {
+    id: String,
+    name: String,
+    abilities: Vec<String>,
+    blueprints: Option<Vec<String>>,
+    created_at: Millis,
+    expires_at: Option<Millis>,
+    hash: SecretHash,
+}
+
+impl Token {
+    /// The stored form.
+    pub fn encode(&self) -> Vec<u8> {
+        let stored = StoredToken {
+            id: self.id.clone(),
+            name: self.name.clone(),
+            abilities: self.abilities.iter().map(|ability| ability.as_str().to_owned()).collect(),
+            blueprints: self.blueprints.clone(),
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            hash: self.hash,
+        };
+        serde_json::to_vec(&stored).expect("plain data can always be serialized")
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, for the log.
+    pub fn decode(bytes: &[u8]) -> Result<Token, String> {
+        let stored: StoredToken = serde_json::from_slice(bytes).map_err(|error| format!("stored token: {error}"))?;
+        let abilities = stored
+            .abilities
+            .iter()
+            .map(|name| Ability::parse(name).ok_or_else(|| format!("stored token has the unknown ability `{name}`")));
+        Ok(Token {
+            id: stored.id,
+            name: stored.name,
+            abilities: abilities.collect::<Result<_, _>>()?,
+            blueprints: stored.blueprints,
+            created_at: stored.created_at,
+            expires_at: stored.expires_at,
+            hash: stored.hash,
+        })
+    }
+}

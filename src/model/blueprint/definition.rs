@@ -1,0 +1,109 @@
+//! Definitions: a blueprint as a client describes it, without the numbers that the server assigns.
+
+use serde::{Deserialize, Serialize};
+
+use super::field::{Field, FieldType};
+use super::types::{BlueprintKind, Seo, Variant};
+
+/// A blueprint as a request body describes it. It is valid on its own; whether it fits the blueprint in force and the
+/// stored resources is decided elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// From the body, derived from the name, or from the path.
+    pub slug: String,
+    /// Label.
+    pub name: String,
+    /// `None` if the body leaves it out: a new blueprint is then a resource, and an existing one keeps its kind.
+    pub kind: Option<BlueprintKind>,
+    /// Label in the dashboard.
+    pub icon: Option<String>,
+    /// Slug of one of the fields.
+    pub record_title: Option<String>,
+    /// Empty, or exactly one of them is the default.
+    pub variants: Vec<VariantDefinition>,
+    /// Slugs of fields.
+    pub seo: Option<Seo>,
+    /// In order, with distinct slugs.
+    pub fields: Vec<FieldDefinition>,
+}
+
+/// A variant of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // As in `Variant`.
+pub struct VariantDefinition {
+    pub name: String,
+    pub slug: String,
+    pub default: bool,
+}
+
+/// A field of a definition.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // As in `Field`.
+pub struct FieldDefinition {
+    pub name: String,
+    pub slug: String,
+    pub description: Option<String>,
+    pub required: bool,
+    pub unique: bool,
+    pub field_type: FieldType,
+}
+
+/// A field of a definition that refers to a blueprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RelationDefinition<'a> {
+    /// The field's position in the definition.
+    pub position: usize,
+    /// The field's slug.
+    pub field: &'a str,
+    /// The slug of the related blueprint.
+    pub blueprint: &'a str,
+}
+
+/// What the server adds to the definition of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FieldNumbers {
+    pub(super) number: u32,
+    pub(super) since: u64,
+    pub(super) claims: Option<u32>,
+}
+
+impl Definition {
+    /// The fields that refer to blueprints.
+    pub fn relations(&self) -> impl Iterator<Item = RelationDefinition<'_>> {
+        self.fields.iter().enumerate().filter_map(|(position, field)| {
+            let blueprint = field.field_type.related_blueprint()?;
+            Some(RelationDefinition { position, field: &field.slug, blueprint })
+        })
+    }
+}
+
+impl FieldNumbers {
+    /// The numbers of a field.
+    pub(super) fn of(field: &Field) -> FieldNumbers {
+        FieldNumbers { number: field.number, since: field.since, claims: field.claims }
+    }
+}
+
+impl FieldDefinition {
+    /// The field with its numbers.
+    pub(super) fn numbered(self, numbers: FieldNumbers) -> Field {
+        let FieldNumbers { number, since, claims } = numbers;
+        Field {
+            number,
+            since,
+            name: self.name,
+            slug: self.slug,
+            description: self.description,
+            required: self.required,
+            claims,
+            field_type: self.field_type,
+        }
+    }
+}
+
+impl VariantDefinition {
+    /// The variant with its number.
+    pub(super) fn numbered(self, number: u16) -> Variant {
+        Variant { number, name: self.name, slug: self.slug, default: self.default }
+    }
+}

@@ -1,0 +1,188 @@
+//! Fields: their types with the settings of each (`API.md` 2.4), and the names of the types in JSON.
+
+/// The currencies that exist. A money field allows all of them unless its settings list some.
+pub const CURRENCIES: [&str; 35] = [
+    "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR", "GBP", "HKD",
+    "HUF", "IDR", "ILS", "INR", "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN", "RON", "SEK", "SGD", "THB",
+    "TRY", "USD", "ZAR",
+];
+
+/// The longest value of an `enum` or `multi-enum` field, in characters.
+pub(in crate::model) const MAX_CHOICE_CHARACTERS: usize = 255;
+
+/// One field of a blueprint (`API.md` 2.4).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// Internal number, never reused within the blueprint. A retyped field gets a new number.
+    pub number: u32,
+    /// The blueprint revision that added the field. Stored copies of older revisions have no value for it.
+    pub since: u64,
+    /// Label.
+    pub name: String,
+    /// Key in `attributes`.
+    pub slug: String,
+    /// Text for editors.
+    pub description: Option<String>,
+    /// Whether a written copy must have a value.
+    pub required: bool,
+    /// If the field is unique (no two resources may have the same value in the same variant): the number under which its
+    /// values are claimed, from the same sequence as field numbers. A field that becomes unique again gets a new number,
+    /// so claims of an earlier time cannot be mistaken for current ones.
+    pub claims: Option<u32>,
+    /// The type with its settings.
+    pub field_type: FieldType,
+}
+
+impl Field {
+    /// The slug of the blueprint that the field's values refer to, if the field is a relation.
+    pub fn related_blueprint(&self) -> Option<&str> {
+        self.field_type.related_blueprint()
+    }
+}
+
+/// A field's type with its settings.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // API.md 2.4 documents the types and settings.
+pub enum FieldType {
+    Text,
+    RichText,
+    HtmlPage {
+        blocks: Option<Vec<String>>,
+        template: Option<String>,
+    },
+    Slug,
+    Email,
+    Link,
+    Image,
+    File,
+    Enum {
+        values: Option<Vec<String>>,
+    },
+    MultiEnum {
+        values: Option<Vec<String>>,
+    },
+    Boolean,
+    Color,
+    Number,
+    Money {
+        default_currency: Option<String>,
+        currencies: Vec<String>,
+    },
+    Date,
+    DateTime,
+    Duration {
+        unit: DurationUnit,
+        display: Option<String>,
+        min: Option<f64>,
+        max: Option<f64>,
+    },
+    /// `blueprint` is the related blueprint's slug.
+    Reference {
+        blueprint: String,
+        display: Vec<String>,
+    },
+    /// `blueprint` is the related blueprint's slug.
+    References {
+        blueprint: String,
+        display: Vec<String>,
+    },
+    User {
+        role: Option<String>,
+    },
+    Address,
+}
+
+/// The unit of a duration field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum DurationUnit {
+    Minutes,
+    Hours,
+    Days,
+}
+
+impl DurationUnit {
+    /// All units.
+    pub const ALL: [DurationUnit; 3] = [DurationUnit::Minutes, DurationUnit::Hours, DurationUnit::Days];
+
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            DurationUnit::Minutes => "minutes",
+            DurationUnit::Hours => "hours",
+            DurationUnit::Days => "days",
+        }
+    }
+
+    /// The unit with this name.
+    pub fn parse(name: &str) -> Option<DurationUnit> {
+        DurationUnit::ALL.into_iter().find(|unit| unit.as_str() == name)
+    }
+}
+
+impl FieldType {
+    /// The names of all types in JSON.
+    pub const NAMES: [&'static str; 21] = [
+        "text",
+        "rich-text",
+        "html-page",
+        "slug",
+        "email",
+        "link",
+        "image",
+        "file",
+        "enum",
+        "multi-enum",
+        "boolean",
+        "color",
+        "number",
+        "money",
+        "date",
+        "datetime",
+        "duration",
+        "reference",
+        "references",
+        "user",
+        "address",
+    ];
+
+    /// The type's name in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FieldType::Text => "text",
+            FieldType::RichText => "rich-text",
+            FieldType::HtmlPage { .. } => "html-page",
+            FieldType::Slug => "slug",
+            FieldType::Email => "email",
+            FieldType::Link => "link",
+            FieldType::Image => "image",
+            FieldType::File => "file",
+            FieldType::Enum { .. } => "enum",
+            FieldType::MultiEnum { .. } => "multi-enum",
+            FieldType::Boolean => "boolean",
+            FieldType::Color => "color",
+            FieldType::Number => "number",
+            FieldType::Money { .. } => "money",
+            FieldType::Date => "date",
+            FieldType::DateTime => "datetime",
+            FieldType::Duration { .. } => "duration",
+            FieldType::Reference { .. } => "reference",
+            FieldType::References { .. } => "references",
+            FieldType::User { .. } => "user",
+            FieldType::Address => "address",
+        }
+    }
+
+    /// Whether a field of this type may be unique.
+    pub fn may_be_unique(&self) -> bool {
+        matches!(self, FieldType::Text | FieldType::Slug | FieldType::Email | FieldType::Link | FieldType::Number)
+    }
+
+    /// The slug of the blueprint that values refer to, if the type is a relation.
+    pub fn related_blueprint(&self) -> Option<&str> {
+        match self {
+            FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A blueprint that is in force, without the types of its fields.
+
+use super::field::Field;
+use crate::model::time::Millis;
+
+/// One revision of a blueprint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blueprint {
+    /// Internal number, never reused: storage keys and index folders are named by it.
+    pub number: u32,
+    /// Increases with every change of the blueprint. A stored copy carries the revision it was written under.
+    pub revision: u64,
+    /// The last revision that changed which fields exist, their types or their order. Copies of older revisions are
+    /// reshaped when they are read.
+    pub shape: u64,
+    /// The next field number. Numbers are never reused.
+    pub next_field: u32,
+    /// The next variant number. Numbers are never reused.
+    pub next_variant: u16,
+    /// The number of the copy that resources have while the blueprint has no variants.
+    pub plain_variant: u16,
+    /// Identifier in API paths.
+    pub slug: String,
+    /// Label.
+    pub name: String,
+    /// Resource, singular or read-only.
+    pub kind: BlueprintKind,
+    /// Label in the dashboard.
+    pub icon: Option<String>,
+    /// Slug of the field that labels a resource.
+    pub record_title: Option<String>,
+    /// Per-language copies. Empty, or exactly one of them is the default.
+    pub variants: Vec<Variant>,
+    /// The fields that the dashboard's SEO checks read.
+    pub seo: Option<Seo>,
+    /// The fields, in the order in which `attributes` lists them.
+    pub fields: Vec<Field>,
+    /// The log number at which the last retyped field came into force. An index on disk with a smaller number may lack
+    /// that field's values.
+    pub filled: u64,
+    /// When it was created.
+    pub created_at: Millis,
+    /// When it was last changed.
+    pub updated_at: Millis,
+}
+
+/// The three kinds of blueprints (`API.md` 2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlueprintKind {
+    /// Any number of resources.
+    Resource,
+    /// Exactly one resource, created with the blueprint.
+    Singular,
+    /// Any number of resources, which the dashboard does not edit.
+    Readonly,
+}
+
+/// One variant of a blueprint (`API.md` 2.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// Internal number, never reused within the blueprint.
+    pub number: u16,
+    /// Label.
+    pub name: String,
+    /// The value of `?variant=` that selects it.
+    pub slug: String,
+    /// Whether it is used when a request names no variant.
+    pub default: bool,
+}
+
+/// The slugs of the fields that the dashboard's SEO checks read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct Seo {
+    pub content: Option<String>,
+    pub focus_keyword: Option<String>,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    pub slug: Option<String>,
+}
+
+impl BlueprintKind {
+    /// All kinds.
+    pub const ALL: [BlueprintKind; 3] = [BlueprintKind::Resource, BlueprintKind::Singular, BlueprintKind::Readonly];
+
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BlueprintKind::Resource => "resource",
+            BlueprintKind::Singular => "singular_resource",
+            BlueprintKind::Readonly => "readonly_resource",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn parse(name: &str) -> Option<BlueprintKind> {
+        BlueprintKind::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
+impl Blueprint {
+    /// The field with this slug.
+    pub fn field(&self, slug: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.slug == slug)
+    }
+
+    /// The variant with this slug.
+    pub fn variant(&self, slug: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.slug == slug)
+    }
+
+    /// The number of the copy that is used when a request names no variant.
+    pub fn default_variant(&self) -> u16 {
+        self.variants.iter().find(|variant| variant.default).map_or(self.plain_variant, |variant| variant.number)
+    }
+
+    /// The fields of the changed blueprint `next` that take over the values of a field with another type, each with the
+    /// position of that field here.
+    pub fn retyped<'a>(&'a self, next: &'a Blueprint) -> impl Iterator<Item = (usize, &'a Field)> {
+        self.fields.iter().enumerate().filter_map(|(position, field)| {
+            let after = next.field(&field.slug)?;
+            (after.number != field.number).then_some((position, after))
+        })
+    }
+
+    /// The fields that become unique in the changed blueprint `next`: their positions here, and the numbers under which
+    /// their values are claimed there.
+    pub fn newly_unique(&self, next: &Blueprint) -> Vec<(usize, u32)> {
+        let claimed = self.fields.iter().enumerate().filter_map(|(position, field)| {
+            let claims = next.field(&field.slug)?.claims?;
+            (field.claims != Some(claims)).then_some((position, claims))
+        });
+        claimed.collect()
+    }
+
+    /// The numbers of all copies that a resource may have.
+    pub fn variant_numbers(&self) -> Vec<u16> {
+        if self.variants.is_empty() {
+            vec![self.plain_variant]
+        } else {
+            self.variants.iter().map(|variant| variant.number).collect()
+        }
+    }
+}

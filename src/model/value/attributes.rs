@@ -1,0 +1,87 @@
+//! The attributes of a body, checked together against a blueprint.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::rules::{Options, check};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{FieldErrors, LISTED_FIELDS};
+use crate::model::sent::{quote, quote_all};
+
+/// The valid attributes of a body, and the errors of the others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CheckedAttributes {
+    /// The valid values, each with its field's position in the blueprint, in that order.
+    pub values: Vec<(usize, Value)>,
+    /// The errors, in the order of the body. A slug that the blueprint does not have is an error.
+    pub errors: FieldErrors,
+}
+
+/// Checks the attributes of a body. Returns the valid ones beside the errors, so that the rules that depend on stored
+/// resources can be checked too and all errors are reported at once.
+pub fn check_attributes(
+    blueprint: &Blueprint,
+    attributes: &Map<String, Value>,
+    options: Options<'_>,
+) -> CheckedAttributes {
+    let positions = positions(blueprint);
+    let mut checked = CheckedAttributes::default();
+    for (slug, value) in attributes {
+        let Some(&position) = positions.get(slug.as_str()) else {
+            let error = unknown_attribute(blueprint, slug, checked.errors.len());
+            checked.errors.push((slug.clone(), vec![error]));
+            continue;
+        };
+        match check(&blueprint.fields[position], value.clone(), options) {
+            Ok(value) => checked.values.push((position, value)),
+            Err(errors) => checked.errors.push((slug.clone(), errors)),
+        }
+    }
+    checked.values.sort_by_key(|(position, _)| *position);
+    checked
+}
+
+/// The errors of required fields that are empty in a copy, which has a value for every field in the blueprint's order.
+pub fn required_errors(blueprint: &Blueprint, copy: &[Value]) -> FieldErrors {
+    let pairs = blueprint.fields.iter().zip(copy);
+    pairs
+        .filter(|(field, value)| field.required && is_empty(value))
+        .map(|(field, _)| (field.slug.clone(), vec!["must not be empty: the field is required".to_owned()]))
+        .collect()
+}
+
+/// The errors in the order of the blueprint's fields, followed by those of other names in the order they had.
+pub fn in_field_order(blueprint: &Blueprint, mut errors: FieldErrors) -> FieldErrors {
+    let positions = positions(blueprint);
+    errors.sort_by_key(|(field, _)| positions.get(field.as_str()).copied().unwrap_or(usize::MAX));
+    errors
+}
+
+fn positions(blueprint: &Blueprint) -> HashMap<&str, usize> {
+    blueprint.fields.iter().enumerate().map(|(position, field)| (field.slug.as_str(), position)).collect()
+}
+
+/// Whether a required field with this value counts as empty: `null`, `""` and `[]` do. An object never does, whatever its
+/// parts are.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        _ => false,
+    }
+}
+
+/// The message for an attribute that is not a field, with the known fields. Only as many messages name the known fields as
+/// a response lists, so that a body with very many unknown keys does not produce gigabytes of text.
+fn unknown_attribute(blueprint: &Blueprint, slug: &str, errors_before: usize) -> String {
+    let unknown = format!("the blueprint `{}` has no field {}", blueprint.slug, quote(slug));
+    if errors_before > LISTED_FIELDS {
+        unknown
+    } else if blueprint.fields.is_empty() {
+        format!("{unknown}; it has no fields")
+    } else {
+        format!("{unknown}; its fields are {}", quote_all(blueprint.fields.iter().map(|field| &field.slug)))
+    }
+}

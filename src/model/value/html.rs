@@ -1,0 +1,88 @@
+//! Values that contain HTML: rich text, and pages with their style sheet and blocks.
+
+use serde_json::{Map, Value};
+
+use super::object::{object, unknown_keys};
+use super::text::string;
+use crate::model::sent::describe;
+use crate::sanitize::{Sanitizer, style_sheet};
+
+const MAX_HTML_BYTES: usize = 1 << 20;
+const MAX_CSS_BYTES: usize = 256 << 10;
+const PAGE_KEYS: [&str; 3] = ["html", "css", "blocks"];
+
+pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer) -> Result<Value, String> {
+    let html = string(value, "a string of HTML")?;
+    if html.len() > MAX_HTML_BYTES {
+        return Err(format!("must have at most {MAX_HTML_BYTES} bytes, not {}", html.len()));
+    }
+    let sanitized = sanitizer.rich_text(&html)?;
+    check_sanitized_length(&sanitized, MAX_HTML_BYTES)?;
+    Ok(Value::String(sanitized))
+}
+
+/// A page. Its blocks are stored as they were sent.
+pub(super) fn page(value: Value, sanitizer: &Sanitizer) -> Result<Value, Vec<String>> {
+    let mut object = object(value, &PAGE_KEYS)?;
+    let mut source = |key: &str| object.swap_remove(key);
+    let html = part(source("html"), "html", MAX_HTML_BYTES, |html| sanitizer.page(html));
+    let css = part(source("css"), "css", MAX_CSS_BYTES, |css| Ok(style_sheet(css)));
+    let blocks = blocks(source("blocks"));
+    let mut errors = Vec::new();
+    let mut page = Map::new();
+    for (key, part) in PAGE_KEYS.into_iter().zip([html, css, blocks]) {
+        match part {
+            Ok(part) => {
+                page.insert(key.to_owned(), part);
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    errors.extend(unknown_keys(&object, &PAGE_KEYS));
+    if errors.is_empty() { Ok(Value::Object(page)) } else { Err(errors) }
+}
+
+/// One text of a page, sanitized. If it is left out it is empty.
+fn part(
+    value: Option<Value>,
+    key: &str,
+    limit: usize,
+    sanitize: impl Fn(&str) -> Result<String, String>,
+) -> Result<Value, String> {
+    let source = match value {
+        None => return Ok(Value::String(String::new())),
+        Some(Value::String(text)) if text.len() > limit => {
+            return Err(format!("`{key}` must have at most {limit} bytes, not {}", text.len()));
+        }
+        Some(Value::String(text)) => text,
+        Some(other) => return Err(format!("`{key}` must be a string, not {}", describe(&other))),
+    };
+    let sanitized = sanitize(&source).and_then(|text| check_sanitized_length(&text, limit).map(|()| text));
+    sanitized.map(Value::String).map_err(|error| format!("`{key}` {error}"))
+}
+
+/// The limit also applies to the result of sanitizing, so that every response can be sent back.
+fn check_sanitized_length(sanitized: &str, limit: usize) -> Result<(), String> {
+    if sanitized.len() <= limit {
+        return Ok(());
+    }
+    Err(format!(
+        "must also have at most {limit} bytes once it is sanitized, not {}: sanitizing writes `&` as `&amp;` and completes \
+         links and tables",
+        sanitized.len()
+    ))
+}
+
+fn blocks(value: Option<Value>) -> Result<Value, String> {
+    let Some(value) = value else { return Ok(Value::Array(Vec::new())) };
+    let Value::Array(blocks) = &value else {
+        return Err(format!("`blocks` must be an array of objects, not {}", describe(&value)));
+    };
+    match blocks.iter().position(|block| !block.is_object()) {
+        Some(position) => {
+            let found = describe(&blocks[position]);
+            Err(format!("`blocks` must contain only objects; element {position} is {found}"))
+        }
+        None => Ok(value),
+    }
+}

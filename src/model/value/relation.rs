@@ -1,0 +1,39 @@
+//! Values of `reference` and `references` fields. Whether their targets exist is checked elsewhere.
+
+use serde_json::Value;
+
+use super::elements::{array, check_distinct};
+use super::text::string;
+use crate::model::id::ResourceId;
+use crate::model::sent::quote;
+
+/// What a relation may contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relations {
+    /// Ids as responses contain them.
+    Ids,
+    /// Any strings except the empty one: an import may refer to a resource by its key.
+    IdsOrKeys,
+}
+
+pub(super) fn one(value: Value, relations: Relations) -> Result<Value, String> {
+    let target = string(value, "the id of a resource")?;
+    check(&target, relations)?;
+    Ok(Value::String(target))
+}
+
+pub(super) fn many(value: Value, relations: Relations) -> Result<Value, Vec<String>> {
+    let elements = array(value, "ids of resources")?;
+    check_distinct(&elements, "the id of a resource", |target| check(target, relations))?;
+    Ok(Value::Array(elements))
+}
+
+fn check(target: &str, relations: Relations) -> Result<(), String> {
+    match relations {
+        Relations::IdsOrKeys if target.is_empty() => Err("must be an id or a key, not an empty string".to_owned()),
+        Relations::Ids if ResourceId::parse(target).is_none() => {
+            Err(format!("must be the id of a resource (a UUID in lowercase with hyphens), not {}", quote(target)))
+        }
+        _ => Ok(()),
+    }
+}

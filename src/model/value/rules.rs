@@ -1,0 +1,64 @@
+//! The table from field type to rule.
+
+use serde_json::Value;
+
+use super::relation::{self, Relations};
+use super::{address, choice, html, numeric, text, url};
+use crate::model::blueprint::{Field, FieldType};
+use crate::model::sent::describe;
+use crate::sanitize::Sanitizer;
+
+/// What a check needs in addition to the field.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Sanitizes rich text and pages.
+    pub sanitizer: &'a Sanitizer,
+    /// What a relation may contain.
+    pub relations: Relations,
+}
+
+/// Checks the value of one attribute and returns it in the form in which it is stored. A stored value is returned
+/// unchanged. Every field accepts `null`.
+///
+/// # Errors
+///
+/// Everything that is wrong with the value, each a clause with `must`.
+pub fn check(field: &Field, value: Value, options: Options<'_>) -> Result<Value, Vec<String>> {
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let checked = match &field.field_type {
+        FieldType::Text => text::text(value),
+        FieldType::RichText => html::rich_text(value, options.sanitizer),
+        FieldType::HtmlPage { .. } => return html::page(value, options.sanitizer),
+        FieldType::Slug => text::slug(value),
+        FieldType::Email => text::email(value),
+        FieldType::Link => url::link(value),
+        FieldType::Image | FieldType::File => url::file(value),
+        FieldType::Enum { values } => choice::one(value, values.as_deref()),
+        FieldType::MultiEnum { values } => return choice::many(value, values.as_deref()),
+        FieldType::Boolean if value.is_boolean() => Ok(value),
+        FieldType::Boolean => Err(format!("must be true or false, not {}", describe(&value))),
+        FieldType::Color => text::color(value),
+        FieldType::Number => numeric::number(&value),
+        FieldType::Money { currencies, .. } => return numeric::money(value, currencies),
+        FieldType::Date => text::date(value),
+        FieldType::DateTime => text::datetime(value),
+        FieldType::Duration { min, max, .. } => numeric::duration(&value, *min, *max),
+        FieldType::Reference { .. } => relation::one(value, options.relations),
+        FieldType::References { .. } => return relation::many(value, options.relations),
+        FieldType::User { .. } => numeric::member_id(&value),
+        FieldType::Address => return address::address(value),
+    };
+    checked.map_err(|error| vec![error])
+}
+
+/// Why a stored value does not fit a field that was changed (`API.md` 4.9.5); empty if it fits as it is.
+pub fn stored_value_errors(field: &Field, stored: &Value, sanitizer: &Sanitizer) -> Vec<String> {
+    let options = Options { sanitizer, relations: Relations::Ids };
+    match check(field, stored.clone(), options) {
+        Ok(value) if value == *stored => Vec::new(),
+        Ok(_) => vec!["must be sanitized already: sanitizing the stored value would change it".to_owned()],
+        Err(errors) => errors,
+    }
+}

@@ -1,0 +1,19 @@
+//! Sanitizing what people send as HTML or CSS, and the text content of sanitized HTML (`API.md` 2.4.7 and 4.6).
+//!
+//! Owns the rules of what is kept: [`allowed`] has the tables of tags, attributes and URL schemes. Names nothing else of
+//! the crate: it must not know fields, blueprints or error codes.
+
+pub mod allowed;
+mod cost;
+mod css;
+mod finish;
+mod html;
+mod settled;
+mod text;
+
+pub use css::style_sheet;
+pub use html::{DEFAULT_VIDEO_HOSTS, MAX_PASSES, Sanitizer};
+pub use text::text_content;
+
+#[cfg(test)]
+mod tests;
