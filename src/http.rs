@@ -16,6 +16,8 @@ mod head;
 mod idempotency;
 mod import;
 mod lines;
+mod links;
+mod represent;
 mod request_id;
 mod resources;
 mod respond;
@@ -37,6 +39,7 @@ use crate::model::error::{Code, Error};
 
 pub use self::app::App;
 pub use self::error::error_object;
+pub(crate) use self::represent::{issued_token, token};
 pub use self::serve::{serve, stop_signal};
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,

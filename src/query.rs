@@ -6,7 +6,6 @@
 mod filter;
 mod format;
 mod instant;
-mod links;
 mod message;
 mod name;
 mod page;
@@ -25,9 +24,8 @@ use crate::model::error::Error;
 use crate::model::time::Millis;
 
 pub use format::Format;
-pub use links::Links;
 pub use page::Page;
-pub use raw::RawParams;
+pub use raw::{RawParams, decode_name};
 pub use select::{Key, Selection};
 
 /// The parameters of a list.

@@ -8,7 +8,7 @@ use super::folder::{blocking, configure_existing, with_content};
 use super::remote::Remote;
 use crate::access::Access;
 use crate::config::ExportArgs;
-use crate::content::Content;
+use crate::content::{Content, Export};
 
 type Out = Box<dyn Write + Send>;
 
@@ -58,7 +58,7 @@ async fn export_from_server(remote: &Remote, path: &str, mut out: Out) -> Result
 }
 
 fn export_from_folder(content: &Content, blueprint: &str, query: &str, mut out: Out) -> Result<(), CliError> {
-    let mut export = content.read(&Access::everything("cli"), blueprint)?.export(query, None)?;
+    let mut export = Export::begin(content.view(&Access::everything("cli"), blueprint)?, query, None)?;
     while let Some(piece) = export.next_chunk()? {
         out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;
     }

@@ -62,7 +62,7 @@ async fn import_to_folder(
 fn note(results: Vec<ImportLine>, tally: &mut Tally) {
     for ImportLine { index, result } in results {
         match result {
-            Ok((_, op)) => tally.succeed(index, op),
+            Ok(imported) => tally.succeed(index, imported.op),
             Err(error) => tally.fail(index, &error_object(&error)),
         }
     }

@@ -39,7 +39,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let stopping = content.clone();
     let stop = async move {
         signal.await;
-        stopping.leave_changes();
+        stopping.pause_changes();
     };
     let app = App { config: Arc::new(config), content: content.clone(), analytics: analytics.clone() };
     let served = http::serve(listener, http::router(app), stop, STOP_GRACE).await;
@@ -58,7 +58,7 @@ async fn greet(content: &Content, config: &Config, address: &str) -> Result<(), 
             blueprints: None,
             expires_at: None,
         };
-        let (_, secret) = content.issue_token(new).await?;
+        let secret = content.issue_token(new).await?.secret;
         print("");
         print("This token has every ability. It cannot be shown again:");
         print("");

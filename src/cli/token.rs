@@ -8,21 +8,24 @@ use super::output::print;
 use super::remote::Remote;
 use crate::access::Access;
 use crate::config::TokenCommand;
-use crate::content::{Content, now};
-use crate::model::time::format_millis;
+use crate::content::Content;
+use crate::http;
+use crate::model::time::{format_millis, now_millis};
 
 pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
     let access = Access::everything("cli");
     match command {
         TokenCommand::Create { name, abilities, blueprints, expires, server } => {
-            let expires_at = expires.map(|lifetime| format_millis(now() + lifetime.as_millis() as i64));
+            let expires_at = expires.map(|lifetime| format_millis(now_millis() + lifetime.as_millis() as i64));
             let body =
                 json!({ "name": name, "abilities": abilities, "blueprints": blueprints, "expires_at": expires_at });
             let token = match Remote::of(&server)? {
                 Some(remote) => remote.post("/v2/tokens", &body).await?,
                 None => {
                     let body = body.to_string();
-                    let create = async |content: Content| Ok(content.create_token(&access, body.as_bytes()).await?);
+                    let create = async |content: Content| {
+                        Ok(http::issued_token(&content.create_token(&access, body.as_bytes()).await?))
+                    };
                     with_content(&configure(&server.folder)?, create).await?
                 }
             };
@@ -32,7 +35,8 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
             let tokens = match Remote::of(&server)? {
                 Some(remote) => remote.get("/v2/tokens").await?,
                 None => {
-                    let list = async |content: Content| Ok(Value::Array(content.list_tokens(&access)?));
+                    let list =
+                        async |content: Content| Ok(content.list_tokens(&access)?.iter().map(http::token).collect());
                     with_content(&configure(&server.folder)?, list).await?
                 }
             };

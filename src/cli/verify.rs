@@ -13,17 +13,17 @@ pub(super) async fn verify(args: FolderArgs) -> Result<(), CliError> {
 }
 
 fn report(findings: &Findings) -> Result<(), CliError> {
-    let Findings { log_records, bases, values, resources, unnamed_copies, fault_count, faults } = findings;
+    let Findings { log_records, bases, values, resources, unnamed_copies, issue_count, issues } = findings;
     print(&format!("checked {log_records} log records, {bases} bases and {values} values of the store"));
     print(&format!("compared {resources} resources with the index; {unnamed_copies} copies are unreferenced"));
-    for issue in faults {
+    for issue in issues {
         print(issue);
     }
-    if *fault_count == 0 {
+    if *issue_count == 0 {
         print("no problems found");
         return Ok(());
     }
-    Err(CliError::Incomplete(format!("{fault_count} issues found")))
+    Err(CliError::Incomplete(format!("{issue_count} issues found")))
 }
 
 pub(super) async fn reindex(args: FolderArgs) -> Result<(), CliError> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::access::{Member, NewMember, MemberPatch, NewToken, Token};
+use crate::access::{Member, MemberPatch, NewMember, NewToken, Token};
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::kept_answer::IdempotentRequest;

@@ -19,8 +19,8 @@ use crate::content::maintain::checkpoint::Pins;
 use crate::content::queue::Queue;
 use crate::log::FollowLog;
 use crate::model::error::Result;
-use crate::sanitize::Sanitizer;
 use crate::model::time::now_millis;
+use crate::sanitize::Sanitizer;
 use crate::store::Store;
 
 /// The content of one data folder. Clones share it.

@@ -1,5 +1,7 @@
 //! Blueprints, members and tokens (`API.md` 4.9, 4.10 and 5.5). Must not know what makes one of them valid.
 
+use std::sync::Arc;
+
 use axum::http::{StatusCode, header};
 use serde_json::{Value, json};
 
@@ -7,26 +9,30 @@ use super::body::JsonBody;
 use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
+use super::represent;
 use super::respond::{data_value, no_content};
+use crate::access::Member;
 use crate::model::ability::Ability;
+use crate::model::blueprint::{Blueprint, render};
 use crate::model::error::Error;
 
 pub(super) async fn list_blueprints(call: Call) -> Answer {
-    Ok(data_value(StatusCode::OK, call.app.content.list_blueprints(&call.access)?.into()))
+    let blueprints = call.app.content.list_blueprints(&call.access)?;
+    Ok(data_value(StatusCode::OK, blueprints.iter().map(|blueprint| render::to_json(blueprint)).collect()))
 }
 
 pub(super) async fn find_blueprint(call: Call<String>) -> Answer {
-    Ok(data_value(StatusCode::OK, call.app.content.find_blueprint(&call.access, &call.path)?))
+    let blueprint = call.app.content.find_blueprint(&call.access, &call.path)?;
+    Ok(data_value(StatusCode::OK, render::to_json(&blueprint)))
 }
 
 pub(super) async fn create_blueprint(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-    let render = move |blueprint: &Value| {
-        let slug = blueprint["slug"].as_str().unwrap_or_default();
-        created(blueprint, &format!("{base}/v2/blueprints/{slug}"))
+    let render = move |blueprint: &Arc<Blueprint>| {
+        created(&render::to_json(blueprint), &format!("{base}/v2/blueprints/{}", blueprint.slug))
     };
-    let create = async |body: JsonBody, keep| {
+    let create = async |body: JsonBody, idempotent| {
         let body = body.read(call.max_body_bytes()).await?;
-        Ok(call.app.content.create_blueprint(&call.access, &body, keep).await?)
+        Ok(call.app.content.create_blueprint(&call.access, &body, idempotent).await?)
     };
     request.answer(&call, Ability::Manage, render, create).await
 }
@@ -36,12 +42,12 @@ fn created(value: &Value, location: &str) -> Rendered {
 }
 
 pub(super) async fn replace_blueprint(call: Call<String>, body: JsonBody) -> Answer {
-    let replacing = call.app.content.replace_blueprint(&call.access, &call.path, &call.query)?;
+    let replacement = call.app.content.replace_blueprint(&call.access, &call.path, &call.query)?;
     let body = body.read(call.max_body_bytes()).await?;
     // A task of its own, so that the change goes on if the client disconnects (`API.md` 4.9.7).
-    let change = tokio::spawn(async move { replacing.run(&body).await });
-    let blueprint = change.await.map_err(Error::internal)??;
-    Ok(data_value(StatusCode::OK, blueprint))
+    let change = tokio::spawn(async move { replacement.run(&body).await });
+    let replaced = change.await.map_err(Error::internal)??;
+    Ok(data_value(StatusCode::OK, represent::replaced(&replaced)))
 }
 
 pub(super) async fn delete_blueprint(call: Call<String>) -> Answer {
@@ -50,13 +56,15 @@ pub(super) async fn delete_blueprint(call: Call<String>) -> Answer {
 }
 
 pub(super) async fn list_tokens(call: Call) -> Answer {
-    Ok(data_value(StatusCode::OK, call.app.content.list_tokens(&call.access)?.into()))
+    let tokens = call.app.content.list_tokens(&call.access)?;
+    Ok(data_value(StatusCode::OK, tokens.iter().map(represent::token).collect()))
 }
 
 pub(super) async fn create_token(call: Call, body: JsonBody) -> Answer {
     call.access.require(&[Ability::Manage])?;
     let body = body.read(call.max_body_bytes()).await?;
-    Ok(data_value(StatusCode::CREATED, call.app.content.create_token(&call.access, &body).await?))
+    let issued = call.app.content.create_token(&call.access, &body).await?;
+    Ok(data_value(StatusCode::CREATED, represent::issued_token(&issued)))
 }
 
 pub(super) async fn revoke_token(call: Call<String>) -> Answer {
@@ -65,18 +73,21 @@ pub(super) async fn revoke_token(call: Call<String>) -> Answer {
 }
 
 pub(super) async fn list_members(call: Call) -> Answer {
-    Ok(data_value(StatusCode::OK, call.app.content.list_members(&call.access)?.into()))
+    let members = call.app.content.list_members(&call.access)?;
+    Ok(data_value(StatusCode::OK, members.iter().map(represent::member).collect()))
 }
 
 pub(super) async fn find_member(call: Call<String>) -> Answer {
-    Ok(data_value(StatusCode::OK, call.app.content.find_member(&call.access, &call.path)?))
+    let member = call.app.content.find_member(&call.access, &call.path)?;
+    Ok(data_value(StatusCode::OK, represent::member(&member)))
 }
 
 pub(super) async fn create_member(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-    let render = move |member: &Value| created(member, &format!("{base}/v2/members/{}", member["id"]));
-    let create = async |body: JsonBody, keep| {
+    let render =
+        move |member: &Member| created(&represent::member(member), &format!("{base}/v2/members/{}", member.id));
+    let create = async |body: JsonBody, idempotent| {
         let body = body.read(call.max_body_bytes()).await?;
-        Ok(call.app.content.create_member(&call.access, &body, keep).await?)
+        Ok(call.app.content.create_member(&call.access, &body, idempotent).await?)
     };
     request.answer(&call, Ability::Manage, render, create).await
 }
@@ -85,7 +96,8 @@ pub(super) async fn change_member(call: Call<String>, body: JsonBody) -> Answer 
     // A missing member is reported before an error in the body (`API.md` 1.7).
     call.app.content.find_member(&call.access, &call.path)?;
     let body = body.read(call.max_body_bytes()).await?;
-    Ok(data_value(StatusCode::OK, call.app.content.change_member(&call.access, &call.path, &body).await?))
+    let member = call.app.content.change_member(&call.access, &call.path, &body).await?;
+    Ok(data_value(StatusCode::OK, represent::member(&member)))
 }
 
 pub(super) async fn delete_member(call: Call<String>) -> Answer {

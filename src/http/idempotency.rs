@@ -15,7 +15,7 @@ use super::body::JsonBody;
 use super::error::{Answer, Failure, error_object, wire};
 use super::head::Call;
 use super::respond;
-use crate::content::{Done, Fingerprint, Keep, Once, OnceKey};
+use crate::content::{Answered, IdempotencyKey, Idempotent};
 use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
 
@@ -74,32 +74,32 @@ impl Post {
         call: &Call<P>,
         ability: Ability,
         render: impl Fn(&T) -> Rendered + Clone + Send + Sync + 'static,
-        run: impl AsyncFnOnce(JsonBody, Option<Keep<T>>) -> std::result::Result<Done<T>, Failure>,
+        run: impl AsyncFnOnce(JsonBody, Option<Idempotent<T>>) -> std::result::Result<Answered<T>, Failure>,
     ) -> Answer {
         call.access.require(&[ability])?;
         let Some(key) = self.key else { return respond_to(run(self.body, None).await?, render) };
-        let key = OnceKey::parse(&call.access, &key)?;
+        let key = IdempotencyKey::parse(&call.access, &key)?;
         let body = self.body.read_ahead(call.max_body_bytes()).await;
         let request = body.bytes().map(|bytes| {
             let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
-            Fingerprint::of(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
+            key.clone().request(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
         });
-        if let Some(kept) = call.app.content.kept(&key, request).await? {
+        if let Some(kept) = call.app.content.kept_answer(&key, request.as_ref()).await? {
             return Ok(Rendered::decode(&kept)?.into_response());
         }
-        let keep = request.map(|request| {
+        let idempotent = request.map(|request| {
             let render = render.clone();
-            Keep::new(Once { key, request }, move |result| render_to_keep(result, &render))
+            Idempotent::new(request, move |result| render_to_keep(result, &render))
         });
-        respond_to(run(body, keep).await?, render)
+        respond_to(run(body, idempotent).await?, render)
     }
 }
 
 /// The response to a request that is done.
-pub(super) fn respond_to<T>(done: Done<T>, render: impl Fn(&T) -> Rendered) -> Answer {
-    Ok(match done {
-        Done::Now(value) => render(&value).into_response(),
-        Done::Kept(kept) => Rendered::decode(&kept)?.into_response(),
+pub(super) fn respond_to<T>(answered: Answered<T>, render: impl Fn(&T) -> Rendered) -> Answer {
+    Ok(match answered {
+        Answered::Now(value) => render(&value).into_response(),
+        Answered::Kept(kept) => Rendered::decode(&kept)?.into_response(),
     })
 }
 

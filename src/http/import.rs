@@ -26,11 +26,11 @@ pub(super) async fn import(call: Call<String>, request: Post) -> Answer {
     let render = |lines: &Vec<ImportLine>| {
         Rendered::new(StatusCode::OK, render_lines(lines)).with(header::CONTENT_TYPE, LINE_TYPES[0])
     };
-    let import = async |body: JsonBody, keep: Option<_>| {
+    let import = async |body: JsonBody, idempotent: Option<_>| {
         let import = call.app.content.import(&call.access, &call.path, &call.query)?;
         let body = body.read_as(call.max_body_bytes(), &LINE_TYPES).await?;
-        let keep = keep.ok_or_else(|| Error::internal("a body was read, but not fingerprinted"))?;
-        Ok(import.once(body, keep).await?)
+        let idempotent = idempotent.ok_or_else(|| Error::internal("a body was read, but not fingerprinted"))?;
+        Ok(import.once(body, idempotent).await?)
     };
     request.answer(&call, Ability::Manage, render, import).await
 }
@@ -74,7 +74,7 @@ fn render_lines(results: &[ImportLine]) -> String {
     let mut out = String::new();
     for ImportLine { index, result } in results {
         let line = match result {
-            Ok((id, op)) => json!({ "index": index, "id": id.to_string(), "op": op }),
+            Ok(imported) => json!({ "index": index, "id": imported.id.to_string(), "op": imported.op }),
             Err(error) => json!({ "index": index, "errors": error_object(error) }),
         };
         out.push_str(&line.to_string());

@@ -5,45 +5,61 @@ use std::io;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 
 use super::body::JsonBody;
 use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
+use super::links::Links;
 use super::respond::{cacheable, data, no_content, with_data};
 use super::stream;
-use crate::content::{self, Created, Etags};
+use crate::content::{Created, Export, IfMatch, ListPage, ResourceAnswer, ResourceVersion};
 use crate::model::ability::Ability;
 
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
 pub(super) async fn list(call: Call<String>, BaseUrl(base): BaseUrl, headers: HeaderMap) -> Answer {
-    let reading = call.app.content.read(&call.access, &call.path)?;
-    let tag = format!("\"{}\"", reading.list_tag());
-    let url = format!("{base}/v2/resources/{}", call.path);
+    let view = call.app.content.view(&call.access, &call.path)?;
+    let tag = format!("\"{}\"", view.list_tag());
     // Made even if the client has it already: an invalid parameter must never be answered with 304.
-    let list = reading.list(&call.query, &url)?;
-    Ok(cacheable(&headers, tag, list.json))
+    let list = view.list(&call.query)?;
+    let url = format!("{base}/v2/resources/{}", call.path);
+    Ok(cacheable(&headers, tag, list_body(&list, &url, &call.query)))
+}
+
+/// The body of a list: `data`, `links` and `meta` (`API.md` 4.2.1).
+fn list_body(list: &ListPage, url: &str, query: &str) -> String {
+    let ListPage { resources, page, total } = list;
+    let Links { first, last, prev, next } = Links::new(url, query, *page, *total);
+    let links = json!({ "first": first, "last": last, "prev": prev, "next": next });
+    let meta = json!({
+        "current_page": page.number,
+        "last_page": page.last(*total),
+        "per_page": page.per_page,
+        "total": total,
+    });
+    format!("{{\"data\":{resources},\"links\":{links},\"meta\":{meta}}}")
 }
 
 pub(super) async fn find(call: Call<Resource>, headers: HeaderMap) -> Answer {
     let (blueprint, id) = &call.path;
-    let resource = call.app.content.read(&call.access, blueprint)?.find(id, &call.query)?;
+    let resource = call.app.content.view(&call.access, blueprint)?.find(id, &call.query)?;
     Ok(cacheable(&headers, etag(&resource), with_data(&resource.json)))
 }
 
 pub(super) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let blueprint = call.path.clone();
-    let render = move |(id, resource): &Created| {
-        Rendered::new(StatusCode::CREATED, with_data(&resource.json))
-            .with(header::ETAG, &etag(resource))
+    let render = move |Created { id, answer }: &Created| {
+        Rendered::new(StatusCode::CREATED, with_data(&answer.json))
+            .with(header::ETAG, &etag(answer))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     };
-    let create = async |body: JsonBody, keep| {
+    let create = async |body: JsonBody, idempotent| {
         let writing = call.app.content.write(&call.access, Ability::Create, &call.path, &call.query)?;
         let body = body.read(call.max_body_bytes()).await?;
-        Ok(writing.create(&body, keep).await?)
+        Ok(writing.create(&body, idempotent).await?)
     };
     request.answer(&call, Ability::Create, render, create).await
 }
@@ -54,10 +70,10 @@ pub(super) async fn update(call: Call<Resource>, method: Method, headers: Header
     let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
     let id = writing.target(id)?;
     let body = body.read(call.max_body_bytes()).await?;
-    let etags = if_match(&headers);
+    let if_match = if_match(&headers);
     let resource = match method {
-        Method::PUT => writing.replace(id, etags, &body).await?,
-        _ => writing.change(id, etags, &body).await?,
+        Method::PUT => writing.replace(id, if_match, &body).await?,
+        _ => writing.change(id, if_match, &body).await?,
     };
     Ok(([(header::ETAG, etag(&resource))], data(StatusCode::OK, &resource.json)).into_response())
 }
@@ -72,33 +88,35 @@ pub(super) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
 
 pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let mut export = call.app.content.read(&call.access, &call.path)?.export(&call.query, accept)?;
+    let mut export = Export::begin(call.app.content.view(&call.access, &call.path)?, &call.query, accept)?;
     let headers = [(header::CONTENT_TYPE, export.format().media_type()), (header::VARY, "Authorization")];
     let body = stream::produced(move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
     Ok((headers, Response::new(body)).into_response())
 }
 
 /// The entity tag of a resource: its version and its blueprint's.
-fn etag(resource: &content::Answer) -> String {
-    let (resource, blueprint) = resource.version;
+fn etag(answer: &ResourceAnswer) -> String {
+    let ResourceVersion { resource, blueprint } = answer.version;
     format!("\"{resource}-{blueprint}\"")
 }
 
 /// The versions that an `If-Match` names. Weak tags and tags of another form match nothing.
-fn if_match(headers: &HeaderMap) -> Etags {
+fn if_match(headers: &HeaderMap) -> IfMatch {
     let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
     if values.peek().is_none() {
-        return Etags::Any;
+        return IfMatch::Any;
     }
     let mut versions = Vec::new();
     for tag in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
         if tag.trim() == "*" {
-            return Etags::Any;
+            return IfMatch::Any;
         }
         let numbers = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
         let numbers = numbers.and_then(|tag| tag.split_once('-'));
-        let parsed = numbers.and_then(|(resource, blueprint)| Some((resource.parse().ok()?, blueprint.parse().ok()?)));
-        versions.extend(parsed);
+        let version = numbers.and_then(|(resource, blueprint)| {
+            Some(ResourceVersion { resource: resource.parse().ok()?, blueprint: blueprint.parse().ok()? })
+        });
+        versions.extend(version);
     }
-    Etags::Versions(versions)
+    IfMatch::OneOf(versions)
 }

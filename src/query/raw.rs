@@ -79,7 +79,7 @@ pub(super) fn boolean(value: &str) -> Option<bool> {
 }
 
 /// A parameter's name, decoded. Invalid UTF-8 in it is replaced, since no parameter has such a name.
-pub(super) fn decode_name(encoded: &str) -> String {
+pub fn decode_name(encoded: &str) -> String {
     percent_decode_str(&encoded.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
 

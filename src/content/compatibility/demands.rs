@@ -10,9 +10,9 @@ use crate::content::data::lookup::Lookup;
 use crate::content::data::state::State;
 use crate::model::blueprint::{Blueprint, Field, FieldType};
 use crate::model::error::{FieldErrors, Result};
-use crate::sanitize::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::value;
+use crate::sanitize::Sanitizer;
 use crate::store::Key;
 
 /// The differences between two revisions that values may not survive.

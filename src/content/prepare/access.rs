@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::access::{NewMember, MemberPatch, NewToken};
+use crate::access::{MemberPatch, NewMember, NewToken, Patch};
 use crate::content::prepare::body::{date, into_object, quoted, unknown_keys};
 use crate::model::ability::Ability;
 use crate::model::error::{Error, FieldErrors, Result};
@@ -104,12 +104,12 @@ fn read_member(body: &[u8], required: &[&str]) -> Result<MemberPatch> {
         errors.push(("email".to_owned(), vec!["must be one email address such as `ada@example.org`".to_owned()]));
     }
     let role = match object.get("role") {
-        None => None,
-        Some(Value::Null) => Some(None),
-        Some(Value::String(role)) if is_word(role) => Some(Some(role.clone())),
+        None => Patch::Keep,
+        Some(Value::Null) => Patch::Clear,
+        Some(Value::String(role)) if is_word(role) => Patch::Set(role.clone()),
         Some(_) => {
             errors.push(("role".to_owned(), vec!["must be a word, or null".to_owned()]));
-            None
+            Patch::Keep
         }
     };
     if errors.is_empty() { Ok(MemberPatch { name, email, role }) } else { Err(Error::validation(errors)) }

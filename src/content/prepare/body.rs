@@ -7,12 +7,12 @@ use crate::content::data::refusals::{needs_publish, no_second};
 use crate::content::data::version::IfMatch;
 use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Code, Error, FieldErrors, Result};
-use crate::sanitize::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 use crate::model::time::{Millis, parse_system_date};
 use crate::model::value;
 use crate::projection;
+use crate::sanitize::Sanitizer;
 
 /// Keys that the server answers in a resource, and therefore ignores in a body (`API.md` 1.6).
 const ANSWERED_KEYS: [&str; 5] = ["id", "type", "created_at", "updated_at", "relationships"];

@@ -26,9 +26,9 @@ use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::STEP_PAUSE;
 use crate::content::queue::{Job, Reply};
 use crate::model::error::{Code, Error, Result};
-use crate::sanitize::Sanitizer;
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, now_millis};
+use crate::sanitize::Sanitizer;
 use crate::store::StoreWrite;
 
 /// The most commands of one group: bounds how long the first of them waits.

@@ -24,15 +24,17 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
     let state = context.state;
     match command {
         Command::Write(write) => Ok(decide_write(context, overlay, write)),
-        Command::CreateBlueprint(draft) => blueprint::create(state, overlay, draft),
-        Command::ReplaceBlueprint { slug, draft, force } => blueprint::replace(context, overlay, slug, draft, *force),
+        Command::CreateBlueprint(definition) => blueprint::create(state, overlay, definition),
+        Command::ReplaceBlueprint { slug, definition, force } => {
+            blueprint::replace(context, overlay, slug, definition, *force)
+        }
         Command::Backfill { blueprint, resources } => blueprint::backfill(state, overlay, *blueprint, resources),
         Command::FinishChange { blueprint } => blueprint::finish_change(state, overlay, *blueprint),
         Command::DropChange { blueprint } => blueprint::drop_change(state, overlay, *blueprint),
         Command::DeleteBlueprint { slug, force } => blueprint::delete(state, overlay, slug, *force),
         Command::CreateToken(token) => access::create_token(state, overlay, token),
         Command::RevokeToken(id) => access::revoke_token(state, overlay, id),
-        Command::CreateMember(draft) => access::create_member(state, overlay, draft),
+        Command::CreateMember(member) => access::create_member(state, overlay, member),
         Command::ChangeMember(id, patch) => access::change_member(state, overlay, *id, patch),
         Command::DeleteMember(id) => access::delete_member(state, overlay, *id),
         Command::Wait => Ok(Outcome::Done),

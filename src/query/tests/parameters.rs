@@ -20,34 +20,6 @@ fn pages_have_defaults_and_bounds() {
 }
 
 #[test]
-fn links_keep_the_other_parameters_and_end_with_the_page() {
-    let base = "https://cms.example/v2/resources/articles";
-    let link = |raw, number, total| Links::new(base, raw, Page { number, per_page: 10 }, total);
-
-    let middle = link("filter[title]=a%20b+c&page=2&%70age=4&&search=x", 2, 30);
-    let prefix = format!("{base}?filter[title]=a%20b+c&search=x&page=");
-    assert_eq!(middle.first, format!("{prefix}1"));
-    assert_eq!(middle.prev, Some(format!("{prefix}1")));
-    assert_eq!(middle.next, Some(format!("{prefix}3")));
-    assert_eq!(middle.last, format!("{prefix}3"));
-
-    let pages = [
-        // (page, total) → (prev, next, last)
-        ((1, 0), (None, None, 1)),
-        ((1, 10), (None, None, 1)),
-        ((1, 11), (None, Some(2), 2)),
-        ((2, 11), (Some(1), None, 2)),
-        ((2, 0), (Some(1), None, 1)),
-        ((9, 21), (Some(3), None, 3)),
-    ];
-    for ((number, total), (prev, next, last)) in pages {
-        let at = |number: i32| format!("{base}?page={number}");
-        let expected = Links { first: at(1), last: at(last), prev: prev.map(at), next: next.map(at) };
-        assert_eq!(link("", number, total), expected, "page {number} of {total}");
-    }
-}
-
-#[test]
 fn sort_lists_keys_by_priority() {
     let table = [
         ("", "-created"),

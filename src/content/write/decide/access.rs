@@ -1,6 +1,6 @@
 //! Decides commands on tokens and members.
 
-use crate::access::{Member, NewMember, MemberPatch, NewToken, Token, new_secret};
+use crate::access::{Member, MemberPatch, NewMember, NewToken, Token, new_secret};
 use crate::content::command::Outcome;
 use crate::content::data::refusals::{no_blueprint, no_member};
 use crate::content::data::state::State;

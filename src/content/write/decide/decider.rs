@@ -9,8 +9,8 @@ use crate::content::data::records::Meta;
 use crate::content::data::state::State;
 use crate::content::write::overlay::Overlay;
 use crate::model::blueprint::Blueprint;
-use crate::sanitize::Sanitizer;
 use crate::model::id::ResourceId;
+use crate::sanitize::Sanitizer;
 use crate::store::Key;
 
 /// What commands are decided with, beside the overlay that they write to.

@@ -132,11 +132,11 @@ fn only_written(draft: &CopyDraft, n_fields: usize) -> Vec<Value> {
 fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predicate> {
     use bindery_index::{Bound, Kind, Predicate, Range};
     match kind {
-        BlueprintKind::Number => {
+        Kind::Number => {
             let number: f64 = text.parse().ok()?;
             Some(Predicate::Number(Range { from: Some(Bound::Included(number)), to: Some(Bound::Included(number)) }))
         }
-        BlueprintKind::Instant => {
+        Kind::Instant => {
             let at = parse_instant(text)?.micros;
             Some(Predicate::Instant(Range { from: Some(Bound::Included(at)), to: Some(Bound::Included(at)) }))
         }

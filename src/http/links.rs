@@ -1,0 +1,87 @@
+//! The links of a list (`API.md` 4.2.2): every other parameter as it was sent, and `page` last.
+
+use crate::query::{Page, decode_name};
+
+/// The links of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Links {
+    /// The first page.
+    pub(super) first: String,
+    /// The last page.
+    pub(super) last: String,
+    /// The previous page; the last one if this page is past it.
+    pub(super) prev: Option<String>,
+    /// The next page.
+    pub(super) next: Option<String>,
+}
+
+impl Links {
+    /// The links of a page of a list with `total` items. `base` is the list's absolute address without a query string,
+    /// `raw` the query string as it was sent.
+    pub(super) fn new(base: &str, raw: &str, page: Page, total: u64) -> Links {
+        let last = page.last(total);
+        let prefix = prefix(base, raw);
+        let link = |number: u64| format!("{prefix}page={number}");
+        Links {
+            first: link(1),
+            last: link(last),
+            prev: (page.number > 1).then(|| link(last.min(page.number - 1))),
+            next: (page.number < last).then(|| link(page.number + 1)),
+        }
+    }
+}
+
+fn prefix(base: &str, raw: &str) -> String {
+    let mut prefix = format!("{base}?");
+    for part in raw.split('&').filter(|part| !part.is_empty()) {
+        let name = part.split_once('=').map_or(part, |(name, _)| name);
+        if decode_name(name) != "page" {
+            prefix.push_str(part);
+            prefix.push('&');
+        }
+    }
+    prefix
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn links_keep_the_other_parameters_and_end_with_the_page() {
+        let base = "https://cms.example/v2/resources/articles";
+        let link = |raw, number, total| Links::new(base, raw, Page { number, per_page: 10 }, total);
+
+        let middle = link("filter[title]=a%20b+c&page=2&%70age=4&&search=x", 2, 30);
+        let prefix = format!("{base}?filter[title]=a%20b+c&search=x&page=");
+        assert_eq!(middle.first, format!("{prefix}1"));
+        assert_eq!(middle.prev, Some(format!("{prefix}1")));
+        assert_eq!(middle.next, Some(format!("{prefix}3")));
+        assert_eq!(middle.last, format!("{prefix}3"));
+
+        let pages = [
+            // (page, total) → (prev, next, last)
+            ((1, 0), (None, None, 1)),
+            ((1, 10), (None, None, 1)),
+            ((1, 11), (None, Some(2), 2)),
+            ((2, 11), (Some(1), None, 2)),
+            ((2, 0), (Some(1), None, 1)),
+            ((9, 21), (Some(3), None, 3)),
+        ];
+        for ((number, total), (prev, next, last)) in pages {
+            let at = |number: i32| format!("{base}?page={number}");
+            let expected = Links { first: at(1), last: at(last), prev: prev.map(at), next: next.map(at) };
+            assert_eq!(link("", number, total), expected, "page {number} of {total}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn links_never_panic(raw in "(page|%|\\[|=|&|\\PC){0,24}") {
+            let page = Page { number: u64::MAX, per_page: 100 };
+            Links::new("http://localhost/v2/resources/articles", &raw, page, u64::MAX);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Blueprints, tokens and members as JSON. Must not know how they are requested.
+
+use serde_json::{Map, Value, json};
+
+use crate::access::{Member, Token};
+use crate::content::{BlueprintPlan, IssuedToken, Replaced};
+use crate::model::blueprint::render;
+use crate::model::time::format_millis;
+
+/// A token without its secret (`API.md` 5.5).
+pub(crate) fn token(token: &Token) -> Value {
+    json!({
+        "id": token.id,
+        "type": "token",
+        "name": token.name,
+        "abilities": token.abilities.iter().map(|ability| ability.as_str()).collect::<Vec<_>>(),
+        "blueprints": token.blueprints,
+        "created_at": format_millis(token.created_at),
+        "expires_at": token.expires_at.map(format_millis),
+    })
+}
+
+/// A new token with its secret.
+pub(crate) fn issued_token(issued: &IssuedToken) -> Value {
+    let mut value = token(&issued.token);
+    value["secret"] = Value::from(issued.secret.as_str());
+    value
+}
+
+/// A member (`API.md` 4.10).
+pub(super) fn member(member: &Member) -> Value {
+    json!({ "id": member.id, "type": "member", "name": member.name, "email": member.email, "role": member.role })
+}
+
+/// What became of a replacement: the blueprint, or the plan of a dry run (`API.md` 4.9).
+pub(super) fn replaced(replaced: &Replaced) -> Value {
+    match replaced {
+        Replaced::Applied(blueprint) => render::to_json(blueprint),
+        Replaced::Planned(plan) => self::plan(plan),
+    }
+}
+
+fn plan(plan: &BlueprintPlan) -> Value {
+    let changes = plan.differences.iter();
+    let changes: Vec<Value> =
+        changes.map(|difference| json!({ "op": difference.op.as_str(), "field": difference.field })).collect();
+    let loses: Map<String, Value> =
+        plan.losses.iter().map(|(field, count)| (field.clone(), Value::from(*count))).collect();
+    let conflicts = json!({ "count": plan.conflicts.count, "ids": plan.conflicts.ids });
+    json!({ "changes": changes, "loses": loses, "conflicts": conflicts })
+}
