@@ -88,7 +88,11 @@ fn compare(example: &Example, outcome: &Outcome, failures: &mut Vec<String>) {
 fn run(server: &Server, examples: &[&Example]) -> Vec<Outcome> {
     let folder = tempfile::tempdir().unwrap();
     // Makes curl report the status of each request without a change to the documented command.
-    fs::write(folder.path().join(".curlrc"), "write-out = \"%{stderr}%{http_code}\\n\"\nmax-time = 60\n").unwrap();
+    fs::write(
+        folder.path().join(".curlrc"),
+        "write-out = \"%{stderr}%{http_code}\\n\"\nmax-time = 60\nnoproxy = \"*\"\n",
+    )
+    .unwrap();
     let mut script = String::new();
     for (index, example) in examples.iter().enumerate() {
         writeln!(script, "{{\n{}\n}} >{index}.out 2>{index}.err", example.commands).unwrap();
