@@ -3,7 +3,7 @@
 //! Handlers are a translation table: extract, one call, respond. Only this module names axum, statuses and headers.
 
 mod administration;
-mod analytics;
+pub mod analytics;
 mod backup;
 mod bulk;
 mod drain;

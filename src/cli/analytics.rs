@@ -1,4 +1,5 @@
-//! `bindery analytics import` and `delete`: an access log into a running server or a data folder, figures out of it.
+//! `bindery analytics import` and `delete`: imports an access log and deletes figures, on a running server or in a data
+//! folder.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,10 +14,12 @@ use url::form_urlencoded;
 use super::import::decompress;
 use super::remote::Remote;
 use super::{CliError, close_analytics, failed, open_analytics, print, start_log};
-use crate::analytics::ImportOutcome;
+use crate::analytics::{Day, Period};
 use crate::config::{AnalyticsCommand, Config, ServerArgs};
+use crate::http::analytics::ImportBody;
 use crate::model::error::Error;
 use crate::model::site::site_host;
+use crate::model::time::{format_date, parse_date};
 
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_IN_FLIGHT: usize = 4;
@@ -27,38 +30,71 @@ pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError>
     match command {
         AnalyticsCommand::Import { file, site, server } => import(&file, &site, &server).await,
         AnalyticsCommand::Delete { site, before, from, to, server } => {
-            delete(&site, from.as_deref(), before.or(to).as_deref(), &server).await
+            let to = before.or(to);
+            delete(DeleteRequest::parse(&site, from.as_deref(), to.as_deref())?, &server).await
         }
     }
 }
 
-fn host(site: &str) -> Result<String, CliError> {
-    site_host(site)
-        .ok_or_else(|| CliError::Incomplete(format!("`--site` is `{site}`; it takes a host such as `www.example.com`")))
+/// The figures that a `delete` names.
+struct DeleteRequest {
+    host: String,
+    start: Option<Day>,
+    end: Option<Day>,
+    period: Period,
 }
 
-async fn delete(site: &str, start: Option<&str>, end: Option<&str>, server: &ServerArgs) -> Result<(), CliError> {
-    let host = host(site)?;
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair("site", &host);
-    for (name, day) in [("start", start), ("end", end)] {
-        query.extend_pairs(day.map(|day| (name, day)));
+impl DeleteRequest {
+    fn parse(site: &str, from: Option<&str>, to: Option<&str>) -> Result<DeleteRequest, CliError> {
+        let (start, end) = (day("--from", from)?, day("--to", to)?);
+        let wrong_order = || CliError::Incomplete("`--from` is after `--to`; expected a day up to it".to_owned());
+        Ok(DeleteRequest {
+            host: host(site)?,
+            start,
+            end,
+            period: Period::between(start, end).ok_or_else(wrong_order)?,
+        })
     }
-    let query = query.finish();
+
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("site", &self.host);
+        for (name, day) in [("start", self.start), ("end", self.end)] {
+            query.extend_pairs(day.map(|day| (name, format_date(day))));
+        }
+        query.finish()
+    }
+}
+
+fn host(site: &str) -> Result<String, CliError> {
+    let wrong = || format!("`--site` is `{site}`; expected a host such as `www.example.com`");
+    site_host(site).ok_or_else(|| CliError::Incomplete(wrong()))
+}
+
+fn day(flag: &str, text: Option<&str>) -> Result<Option<Day>, CliError> {
+    let Some(text) = text else { return Ok(None) };
+    let wrong = || CliError::Incomplete(format!("`{flag}` is `{text}`; expected a date such as `2026-11-20`"));
+    parse_date(text).map(Some).ok_or_else(wrong)
+}
+
+async fn delete(request: DeleteRequest, server: &ServerArgs) -> Result<(), CliError> {
     let deleted = match Remote::of(server)? {
-        Some(remote) => remote.delete_answered(&format!("/v2/analytics/events?{query}")).await?["deleted"].as_u64(),
-        None => Some(delete_in_folder(server, query).await?),
+        Some(remote) => {
+            let path = format!("/v2/analytics/events?{}", request.query());
+            remote.delete_answered(&path).await?["deleted"].as_u64().unwrap_or_default()
+        }
+        None => delete_in_folder(server, &request).await?,
     };
-    print(&format!("{} pageviews of {host} are deleted", deleted.unwrap_or_default()));
+    print(&format!("{deleted} pageviews of {} were deleted", request.host));
     Ok(())
 }
 
-async fn delete_in_folder(server: &ServerArgs, query: String) -> Result<u64, CliError> {
+async fn delete_in_folder(server: &ServerArgs, request: &DeleteRequest) -> Result<u64, CliError> {
     let config = Config::load(server.settings(), server.config.as_deref())?;
     start_log("warn");
     let analytics = open_analytics(&config).await?;
-    let deleting = analytics.clone();
-    let deleted = tokio::task::spawn_blocking(move || deleting.delete(&query)).await.map_err(Error::internal)?;
+    let (deleting, host, period) = (analytics.clone(), request.host.clone(), request.period);
+    let deleted = tokio::task::spawn_blocking(move || deleting.delete(&host, period)).await.map_err(Error::internal)?;
     close_analytics(analytics).await?;
     deleted.map_err(CliError::from)
 }
@@ -80,7 +116,7 @@ async fn import(file: &Path, site: &str, server: &ServerArgs) -> Result<(), CliE
     Ok(())
 }
 
-async fn import_to_folder(server: &ServerArgs, host: &str, mut pieces: Pieces) -> Result<ImportOutcome, CliError> {
+async fn import_to_folder(server: &ServerArgs, host: &str, mut pieces: Pieces) -> Result<ImportBody, CliError> {
     let config = Config::load(server.settings(), server.config.as_deref())?;
     start_log("warn");
     let analytics = open_analytics(&config).await?;
@@ -89,7 +125,7 @@ async fn import_to_folder(server: &ServerArgs, host: &str, mut pieces: Pieces) -
         while let Some(piece) = pieces.blocking_recv() {
             import.push(&piece.map_err(|error| failed("reading the file", &error))?);
         }
-        import.finish().map_err(CliError::from)
+        import.finish().map(ImportBody::from).map_err(CliError::from)
     });
     let outcome = counted.await.map_err(Error::internal)?;
     close_analytics(analytics).await?;
@@ -114,7 +150,7 @@ fn read_pieces(path: &Path, progress: ProgressBar) -> Result<Pieces, CliError> {
             let mut piece = vec![0; PIECE_BYTES];
             loop {
                 let count = reader.read(&mut piece)?;
-                // Nobody waits for more once the import has ended.
+                // Sending fails once the import has ended.
                 if count == 0 || sender.blocking_send(Ok(Bytes::copy_from_slice(&piece[..count]))).is_err() {
                     return Ok::<(), std::io::Error>(());
                 }
@@ -127,10 +163,10 @@ fn read_pieces(path: &Path, progress: ProgressBar) -> Result<Pieces, CliError> {
     Ok(pieces)
 }
 
-fn show(outcome: &ImportOutcome, elapsed: Duration) {
-    let ImportOutcome { lines, pageviews, added, robots, others, bad, first_bad } = outcome;
+fn show(outcome: &ImportBody, elapsed: Duration) {
+    let ImportBody { lines, pageviews, added, robots, others, bad, first_bad } = outcome;
     print(&format!(
-        "{lines} lines in {:.1} s: {pageviews} pageviews ({added} of them new), {robots} of robots, {others} other requests, {bad} bad lines",
+        "{lines} lines in {:.1} s: {pageviews} pageviews ({added} of them new), {robots} requests of robots, {others} other requests, {bad} bad lines",
         elapsed.as_secs_f64()
     ));
     for (number, text) in first_bad {

@@ -9,6 +9,8 @@
 //! - A system date takes any number of fractional digits, of which those beyond milliseconds are cut. It is answered in
 //!   UTC with a year of four digits, so one whose offset pushes it out of the years 0001 to 9999 is refused.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use chrono::{Datelike, NaiveDate};
 
 /// Milliseconds since 1970-01-01T00:00:00Z: the three system dates.
@@ -21,6 +23,11 @@ const DAY_SECONDS: i64 = 86_400;
 /// 0001-01-01 and 9999-12-31, in days since 1970-01-01.
 const FIRST_DAY: i64 = -719_162;
 const LAST_DAY: i64 = 2_932_896;
+
+/// The current time by the system's clock; 0 if the clock is before 1970.
+pub fn now_millis() -> Millis {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
+}
 
 /// A point in time, as `datetime` attributes are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
