@@ -201,11 +201,9 @@ impl Import {
         for (day, file) in &day_files {
             file.write(&counts.day_files.unfinished(DayKey { day: *day, source }), &data.names)?;
         }
-        for day in day_files.keys() {
-            counts.day_files.replace(DayKey { day: *day, source }, 0)?;
-        }
-        let written = counts.day_files.sync().and_then(|()| imports.write(&data.folder));
-        if let Err(error) = written {
+        let replaced = day_files.keys().try_for_each(|day| counts.day_files.replace(DayKey { day: *day, source }, 0));
+        let listed = replaced.and_then(|()| counts.day_files.sync()).and_then(|()| imports.write(&data.folder));
+        if let Err(error) = listed {
             counts.day_files.remove(|key| key.source == source)?;
             return Err(error);
         }

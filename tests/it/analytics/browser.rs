@@ -202,7 +202,7 @@ fn browsers_that_ask_not_to_be_tracked_and_headless_ones_are_not_counted() {
     let say = "fetch('/done?' + encodeURIComponent(JSON.stringify(navigator.doNotTrack)))";
     let pages = Pages::serve(move |_| format!("<!doctype html>{scripts}<script>onload = () => {say}</script>"));
     let address = format!("http://127.0.0.1:{}/page", pages.port);
-    for (preferences, user_agent, asks, right) in [
+    for (preferences, user_agent, asks, expected) in [
         (json!({ "enable_do_not_track": true }), Some(AGENTS[0].0), json!("1"), [1, 0]),
         (json!({}), Some(AGENTS[0].0), Value::Null, [2, 1]),
         // The default user agent says that it is headless.
@@ -210,7 +210,7 @@ fn browsers_that_ask_not_to_be_tracked_and_headless_ones_are_not_counted() {
     ] {
         let _browser = Browser::open(&chromium, &address, user_agent, &preferences);
         assert_eq!(pages.wait(), asks, "what the browser asks");
-        expect_pageviews(&counts, right[0]);
-        assert_eq!(counted(&heeds), right[1]);
+        expect_pageviews(&counts, expected[0]);
+        assert_eq!(counted(&heeds), expected[1]);
     }
 }

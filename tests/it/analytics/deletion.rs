@@ -122,7 +122,7 @@ fn deleted_figures_are_not_on_disk() {
         let folder = tempfile::tempdir().unwrap();
         let mut counter = filled(folder.path());
         let all = pages(&counter);
-        let right: BTreeSet<String> = (all.iter())
+        let expected: BTreeSet<String> = (all.iter())
             .filter(|path| {
                 let day = path.rsplit('-').next().unwrap().parse::<u64>().unwrap();
                 let day = if day >= 20_000 { day - 20_000 + 4 } else { day };
@@ -131,10 +131,14 @@ fn deleted_figures_are_not_on_disk() {
             .cloned()
             .collect();
         assert_eq!(on_disk(folder.path(), &all), all, "every path is found before the deletion");
-        assert_eq!(counter.delete(query), (all.len() - right.len()) as u64 + views_twice(&all, &right), "{query}");
-        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (right.clone(), right.clone()), "{query}");
+        assert_eq!(
+            counter.delete(query),
+            (all.len() - expected.len()) as u64 + views_twice(&all, &expected),
+            "{query}"
+        );
+        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (expected.clone(), expected.clone()), "{query}");
         counter.restart();
-        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (right.clone(), right), "{query}");
+        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (expected.clone(), expected), "{query}");
     }
 }
 
@@ -178,8 +182,8 @@ fn a_deletion_interrupted_by_a_crash_is_finished_at_the_next_start() {
     copy(&after, &before);
     let counter = Counter::open(&after, 20_003 * DAY + 4_000);
     counter.delete("site=a.example&end=2024-10-05");
-    let right = pages(&counter);
-    assert_eq!(right.len(), all.len() - 4);
+    let expected = pages(&counter);
+    assert_eq!(expected.len(), all.len() - 4);
     drop(counter);
     let new_log: Vec<_> = files(&after.join("analytics/log"));
     let days = files(&before.join("analytics/days"));
@@ -200,8 +204,8 @@ fn a_deletion_interrupted_by_a_crash_is_finished_at_the_next_start() {
         }
         for _ in 0..2 {
             let mut counter = Counter::open(&torn, 20_003 * DAY + 4_000);
-            assert_eq!(pages(&counter), right, "{done} day files were done");
-            assert_eq!(on_disk(&torn, &all), right);
+            assert_eq!(pages(&counter), expected, "{done} day files were done");
+            assert_eq!(on_disk(&torn, &all), expected);
             counter.restart();
         }
     }

@@ -150,9 +150,9 @@ fn bodies_have_the_documented_shape() {
                 "bounce_rate": 50, "visitors_change": 0, "sessions_change": 100, "pageviews_change": 200 }),
         ),
     ];
-    for (path, right) in table {
-        assert_same(&get(&server, &format!("{path}?{day}")), &right, path);
-        assert_same(&get(&server, &format!("{path}?{day}&site=A.example:80")), &right, path);
+    for (path, expected) in table {
+        assert_same(&get(&server, &format!("{path}?{day}")), &expected, path);
+        assert_same(&get(&server, &format!("{path}?{day}&site=A.example:80")), &expected, path);
     }
     let two = "start=2026-11-19&end=2026-11-20";
     assert_eq!(get(&server, &format!("visitors?{two}")), json!({ "visitors": 2 }));

@@ -98,8 +98,8 @@ fn invalid_events_are_rejected_with_the_errors_of_all_fields() {
     }
     let all = post("text/plain", r#"{"name":"click","url":1}"#).expect(422).json();
     assert_eq!(all["errors"]["fields"].as_object().unwrap().keys().collect::<Vec<_>>(), ["name", "url"]);
-    for right in [format!("{{{name},{url}}}"), format!("{{{name},{url},\"referrer\":null,\"screen_width\":390}}")] {
-        post("text/plain", &right).expect(202);
+    for body in [format!("{{{name},{url}}}"), format!("{{{name},{url},\"referrer\":null,\"screen_width\":390}}")] {
+        post("text/plain", &body).expect(202);
     }
     assert_eq!(pageviews(&server), 2);
     assert_eq!(server.get(EVENTS).expect(405).code(), "METHOD_NOT_ALLOWED");
@@ -174,13 +174,13 @@ fn cors_allows_the_configured_sites_to_send_events() {
 
 #[test]
 fn do_not_track_is_respected_if_configured() {
-    for (arguments, right) in [(&["--analytics-do-not-track"][..], 1), (&[][..], 3)] {
+    for (arguments, expected) in [(&["--analytics-do-not-track"][..], 1), (&[][..], 3)] {
         let server = start(arguments);
         for header in [("dnt", "1"), ("sec-gpc", "1"), ("dnt", "0")] {
             send(&server, "https://a.example/", &[header]).expect(202);
         }
-        assert_eq!(pageviews(&server), right);
-        assert_eq!(server.get("/v2/analytics/script.js").text.contains("doNotTrack"), right == 1);
+        assert_eq!(pageviews(&server), expected);
+        assert_eq!(server.get("/v2/analytics/script.js").text.contains("doNotTrack"), expected == 1);
     }
 }
 
@@ -280,6 +280,6 @@ fn a_country_file_takes_precedence_over_the_country_header() {
         send(&server, "https://a.example/", &headers).expect(202);
     }
     let countries = server.get("/v2/analytics/demographics/countries").json();
-    let right = json!([{ "country": "DE", "count": 2, "percentage": 66.7 }, { "country": "unknown", "count": 1, "percentage": 33.3 }]);
-    assert_eq!(countries, right);
+    let expected = json!([{ "country": "DE", "count": 2, "percentage": 66.7 }, { "country": "unknown", "count": 1, "percentage": 33.3 }]);
+    assert_eq!(countries, expected);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 
 use super::deletion::copy;
-use super::naive::{Asked, answer, assert_same};
+use super::naive::{Asked, assert_same, expected_body};
 use super::private::files;
 use super::random::reports;
 use super::{Counter, DAY, SITES, Seen};
@@ -31,8 +31,8 @@ fn check(folder: &Path, seen: &[Seen]) {
     for (start, end) in [(4, 4), (5, 5), (4, 5)] {
         let asked = Asked { site: None, start: date(start), end: date(end), interval: "hour", limit: 10 };
         for report in reports() {
-            let right = answer(&report, &asked, seen, now);
-            assert_same(&counter.report(&report, &asked.query()), &right, &format!("{report:?} {}", asked.query()));
+            let expected = expected_body(&report, &asked, seen, now);
+            assert_same(&counter.report(&report, &asked.query()), &expected, &format!("{report:?} {}", asked.query()));
         }
     }
     counter.analytics.unwrap().close();

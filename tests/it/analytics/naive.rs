@@ -144,7 +144,7 @@ fn live(asked: &Asked, all: &[Seen], now: i64) -> usize {
 }
 
 /// The expected body of the report.
-pub(crate) fn answer(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> Value {
+pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> Value {
     let (views, sessions, before) = (asked.views(all), asked.sessions(all), asked.previous());
     let counted = |asked: &Asked| visitors(asked.views(all));
     match report {
