@@ -1,9 +1,9 @@
-//! What analytics cost at ten million pageviews of sixty days: `cargo bench --bench analytics [PAGEVIEWS]`.
+//! The cost of analytics at ten million pageviews over sixty days: `cargo bench --bench analytics [PAGEVIEWS]`.
 //!
-//! Pageviews are generated from a seed and sent one after the other through the same door as the server's, with a clock
-//! that stands at each one's time: some 50,000 paths and 2,000 referrers, few of them frequent, 40,000 visitors a day
-//! with one to ten pageviews a session. Measured are the rate, the size on disk after a restart, and reports over the
-//! last 30 days (by hour: 7), one at a time, while 5,000 pageviews a second come in beside them.
+//! Pageviews are generated from a seed and submitted one after the other as the server does, with a clock set to the time
+//! of each: some 50,000 paths and 2,000 referrers, few of them frequent, and 40,000 visitors a day with one to ten
+//! pageviews a session. Measures the rate, the size on disk after a restart, and reports over the last 30 days (7 by
+//! hour), one at a time, while 5,000 pageviews a second arrive.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use bindery::analytics::{Analytics, AnalyticsOptions, Event, Hit, Report};
+use bindery::analytics::{Analytics, AnalyticsOptions, Hit, Metric};
+use bindery::http::analytics::{Report, parse_event};
 
 const DAY: i64 = 86_400_000;
 const DAYS: i64 = 60;
@@ -27,7 +28,7 @@ const AGENTS: [&str; 4] = [
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36 Edg/131.0.0.0",
 ];
 
-/// Random numbers of a seed.
+/// Reproducible random numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -39,7 +40,7 @@ impl Random {
         (mixed ^ (mixed >> 31)) % bound
     }
 
-    /// Small numbers are frequent: each is about half as likely as the one of half its size.
+    /// A number that is likely small: about half as likely as one of half its size.
     fn skewed(&mut self, bound: u64) -> u64 {
         let exponent = self.below(1_000_000) as f64 / 1_000_000.0;
         ((bound as f64).powf(exponent) - 1.0) as u64
@@ -57,7 +58,7 @@ impl Random {
             path % 40
         );
         Hit {
-            event: Event::parse(body.as_bytes()).unwrap(),
+            event: parse_event(body.as_bytes()).unwrap(),
             address: IpAddr::V4(Ipv4Addr::from_bits(visitor)),
             user_agent: AGENTS[visitor as usize % 4].to_owned(),
             country: Some(["de", "fr", "us", "jp", "br"][visitor as usize % 5].to_owned()),
@@ -84,14 +85,14 @@ fn main() {
     let started = Instant::now();
     for number in 0..pageviews {
         clock.store(START + (DAYS * DAY - 3_600_000) * number / pageviews, Ordering::SeqCst);
-        analytics.take(random.hit());
+        analytics.submit(random.hit());
         if number % 20_000 == 0 {
-            analytics.report(&Report::Live, "").unwrap();
+            Report::Live.answer(&analytics, "").unwrap();
         }
     }
-    analytics.report(&Report::Live, "").unwrap();
+    Report::Live.answer(&analytics, "").unwrap();
     let seconds = started.elapsed().as_secs_f64();
-    println!("{pageviews} pageviews taken in {seconds:.1} s: {:.0} a second", pageviews as f64 / seconds);
+    println!("{pageviews} pageviews counted in {seconds:.1} s: {:.0} a second", pageviews as f64 / seconds);
     assert_eq!(analytics.dropped(), 0);
 
     analytics.close();
@@ -107,13 +108,13 @@ fn main() {
         measure(&analytics, pageviews as u64);
         sending.store(false, Ordering::SeqCst);
         let (sent, seconds) = sender.join().unwrap();
-        println!("beside it {:.0} pageviews a second, {} dropped", sent as f64 / seconds, analytics.dropped());
+        println!("meanwhile {:.0} pageviews a second, {} dropped", sent as f64 / seconds, analytics.dropped());
     });
 }
 
 fn measure(analytics: &Analytics, pageviews: u64) {
     let (month, week) = ("start=2026-10-22&end=2026-11-20", "start=2026-11-14&end=2026-11-20&interval=hour");
-    let all = analytics.report(&Report::Pageviews, "start=2026-09-01&end=2026-12-01").unwrap();
+    let all = Report::Pageviews.answer(analytics, "start=2026-09-01&end=2026-12-01").unwrap();
     assert!(all["pageviews"].as_u64().unwrap() >= pageviews);
     for (name, report, query) in [
         ("summary", Report::Summary, month),
@@ -123,13 +124,13 @@ fn measure(analytics: &Analytics, pageviews: u64) {
         ("referrers", Report::Referrers, month),
         ("referrers/trends", Report::ReferrersTrends, month),
         ("demographics/browsers", Report::Browsers, month),
-        ("timeseries by day", Report::VisitorsSeries, month),
-        ("timeseries by hour", Report::VisitorsSeries, week),
+        ("timeseries by day", Report::Series(Metric::Visitors), month),
+        ("timeseries by hour", Report::Series(Metric::Visitors), week),
     ] {
         let mut times: Vec<Duration> = (0..ROUNDS)
             .map(|_| {
                 let started = Instant::now();
-                analytics.report(&report, query).unwrap();
+                report.answer(analytics, query).unwrap();
                 started.elapsed()
             })
             .collect();
@@ -145,13 +146,13 @@ fn measure(analytics: &Analytics, pageviews: u64) {
     }
 }
 
-/// Sends 5,000 pageviews a second until told to stop; answers how many in how many seconds.
+/// Submits 5,000 pageviews a second while `sending` is set. Returns how many, and in how many seconds.
 fn send(analytics: &Analytics, clock: &AtomicI64, sending: &AtomicBool) -> (u64, f64) {
     let (mut random, started, mut sent) = (Random(2), Instant::now(), 0);
     while sending.load(Ordering::SeqCst) {
         for _ in 0..50 {
             clock.fetch_add(1, Ordering::SeqCst);
-            analytics.take(random.hit());
+            analytics.submit(random.hit());
             sent += 1;
         }
         let due = Duration::from_micros(200 * sent);

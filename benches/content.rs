@@ -84,11 +84,11 @@ async fn import(content: &Content, access: &Access, lines: &[String]) {
 fn time(content: &Content, access: &Access, name: &str, query: &str) {
     let list = || {
         let started = Instant::now();
-        let answer = content.read(access, "articles").unwrap().list(query, "http://localhost").unwrap();
+        let answer = content.view(access, "articles").unwrap().list(query).unwrap();
         (started.elapsed(), answer)
     };
     let (first, answer) = list();
-    let body: serde_json::Value = serde_json::from_str(&answer.json).unwrap();
+    let body: serde_json::Value = serde_json::from_str(&answer.resources).unwrap();
     let mut times: Vec<Duration> = (0..REPEATS).map(|_| list().0).collect();
     times.sort_unstable();
     let total = &body["meta"]["total"];

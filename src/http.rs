@@ -4,7 +4,7 @@
 //! axum, statuses or headers.
 
 mod administration;
-mod analytics;
+pub mod analytics;
 mod app;
 mod backup;
 mod body;

@@ -1,16 +1,16 @@
-//! User agents: which are robots, and the device and the browser of those that are none.
+//! User agents: which ones are robots, and the device and browser of all others.
 //!
-//! Robots are those on `isbot`'s list, woothee's crawlers, what names itself a program below, and what sends no user
-//! agent at all. Browsers are woothee's, but for those that it takes for the browser whose engine they have: these are
-//! known by the word with which they name themselves. Devices are told by the few words that browsers have agreed on.
+//! Robots are the user agents on `isbot`'s list, woothee's crawlers, the programs listed below, and requests without a
+//! user agent. woothee names the browser, except where it reports the browser whose engine is used: such browsers are
+//! recognized by their own word. Devices are recognized by the few words that browsers have agreed on.
 
 use std::collections::HashMap;
 
-/// How many user agents are remembered, so that the usual ones are looked at once.
-const REMEMBERED: usize = 4096;
+/// How many user agents are cached, so that the usual ones are parsed once.
+const CACHED: usize = 4096;
 
-/// What no list of robots has, and no browser says: libraries, feed readers, monitors and headless browsers.
-const PROGRAMS: [&str; 37] = [
+/// Words of robots that the lists miss and no browser sends: libraries, feed readers, monitors and headless browsers.
+const ROBOT_WORDS: [&str; 37] = [
     "feedparser",
     "feedburner",
     "feedly",
@@ -50,10 +50,10 @@ const PROGRAMS: [&str; 37] = [
     "anthropic-ai",
 ];
 
-/// Programs whose whole user agent is a word that others may hold.
-const WORDS: [&str; 4] = ["", "-", "node", "ruby"];
+/// Robots whose whole user agent is a word that a browser's may contain.
+const ROBOT_AGENTS: [&str; 4] = ["", "-", "node", "ruby"];
 
-/// Browsers that also call themselves by the name of a better known one, which woothee believes.
+/// Browsers that woothee reports as a better-known one, by the word that identifies them.
 const BROWSERS: [(&str, &str); 20] = [
     ("OPT/", "Opera"),
     (" Opera ", "Opera"),
@@ -77,7 +77,7 @@ const BROWSERS: [(&str, &str); 20] = [
     ("MAXTHON", "Maxthon"),
 ];
 
-/// What a user agent tells.
+/// What a user agent says about a visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agent {
     /// `desktop`, `mobile`, `tablet`, or `unknown`.
@@ -86,35 +86,35 @@ pub(super) struct Agent {
     pub(super) browser: &'static str,
 }
 
-/// Reads user agents.
+/// A parser of user agents with a cache.
 pub(super) struct Agents {
     robots: isbot::Bots,
     parser: woothee::parser::Parser,
-    remembered: HashMap<String, Option<Agent>>,
+    cache: HashMap<String, Option<Agent>>,
 }
 
 impl Agents {
     pub(super) fn new() -> Agents {
-        Agents { robots: isbot::Bots::default(), parser: woothee::parser::Parser::new(), remembered: HashMap::new() }
+        Agents { robots: isbot::Bots::default(), parser: woothee::parser::Parser::new(), cache: HashMap::new() }
     }
 
-    /// What the user agent tells; nothing if it is a robot's.
+    /// The device and browser, or `None` for a robot.
     pub(super) fn read(&mut self, user_agent: &str) -> Option<Agent> {
-        if let Some(agent) = self.remembered.get(user_agent) {
+        if let Some(agent) = self.cache.get(user_agent) {
             return *agent;
         }
-        let agent = self.look_at(user_agent);
-        if self.remembered.len() >= REMEMBERED {
-            self.remembered.clear();
+        let agent = self.parse(user_agent);
+        if self.cache.len() >= CACHED {
+            self.cache.clear();
         }
-        self.remembered.insert(user_agent.to_owned(), agent);
+        self.cache.insert(user_agent.to_owned(), agent);
         agent
     }
 
-    fn look_at(&self, user_agent: &str) -> Option<Agent> {
+    fn parse(&self, user_agent: &str) -> Option<Agent> {
         let lower = user_agent.to_ascii_lowercase();
-        let names_itself = || PROGRAMS.iter().any(|program| lower.contains(program));
-        if WORDS.contains(&lower.trim()) || names_itself() || self.robots.is_bot(user_agent) {
+        let has_robot_word = || ROBOT_WORDS.iter().any(|word| lower.contains(word));
+        if ROBOT_AGENTS.contains(&lower.trim()) || has_robot_word() || self.robots.is_bot(user_agent) {
             return None;
         }
         let parsed = self.parser.parse(user_agent);
@@ -128,24 +128,24 @@ impl Agents {
 }
 
 fn device(user_agent: &str, category: &str) -> &'static str {
-    let says = |words: &[&str]| words.iter().any(|word| user_agent.contains(word));
-    let is_phone = says(&["Mobi", "iPhone", "iPod", "Windows Phone", "BlackBerry", "Opera Mini"]);
-    if says(&["iPad", "PlayBook", "Kindle"]) || says(&["Tablet"]) && !says(&["Tablet PC"]) {
+    let has_any = |words: &[&str]| words.iter().any(|word| user_agent.contains(word));
+    let is_phone = has_any(&["Mobi", "iPhone", "iPod", "Windows Phone", "BlackBerry", "Opera Mini"]);
+    if has_any(&["iPad", "PlayBook", "Kindle"]) || has_any(&["Tablet"]) && !has_any(&["Tablet PC"]) {
         return "tablet";
     }
-    if says(&["Android", "Silk/"]) && !is_phone {
+    if has_any(&["Android", "Silk/"]) && !is_phone {
         return "tablet";
     }
     match category {
         _ if is_phone => "mobile",
         "smartphone" | "mobilephone" => "mobile",
         "pc" => "desktop",
-        _ if says(&["Windows NT", "Macintosh", "X11", "CrOS"]) => "desktop",
+        _ if has_any(&["Windows NT", "Macintosh", "X11", "CrOS"]) => "desktop",
         _ => "unknown",
     }
 }
 
-/// The name as people know it, of a browser whose name woothee says.
+/// The usual name of a browser, from the name that woothee reports.
 fn browser_name(user_agent: &str, name: &str) -> &'static str {
     const KNOWN: [(&str, &str); 12] = [
         ("Chrome", "Chrome"),
@@ -165,10 +165,10 @@ fn browser_name(user_agent: &str, name: &str) -> &'static str {
         return named;
     }
     match KNOWN.iter().find(|(known, _)| name.starts_with(known)) {
-        // Before Chrome, the browser of Android itself.
+        // Android's own browser, before Chrome.
         Some((_, "Safari")) if user_agent.contains("Android") => "Android Browser",
         Some((_, named)) => named,
-        // Not all of them say so in the form that woothee knows.
+        // woothee does not know every form of its user agent.
         None if user_agent.contains("MSIE ") => "Internet Explorer",
         None => "unknown",
     }
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_and_browsers_are_told_and_robots_known() {
+    fn user_agents_give_device_and_browser_or_are_robots() {
         let table = [
             (
                 "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36 OPR/115.0.0.0",
@@ -251,10 +251,10 @@ mod tests {
             ("", None),
         ];
         let mut agents = Agents::new();
-        for (user_agent, right) in table {
-            let right = right.map(|(device, browser)| Agent { device, browser });
-            assert_eq!(agents.read(user_agent), right, "{user_agent}");
-            assert_eq!(agents.read(user_agent), right, "remembered: {user_agent}");
+        for (user_agent, expected) in table {
+            let expected = expected.map(|(device, browser)| Agent { device, browser });
+            assert_eq!(agents.read(user_agent), expected, "{user_agent}");
+            assert_eq!(agents.read(user_agent), expected, "cached: {user_agent}");
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The bytes of records and parts: numbers of as many bytes as they need, texts with their length before them.
+//! The encoding that log records and day files share: numbers in as few bytes as they need, texts preceded by their
+//! length. Knows nothing of what is encoded.
 
-/// What was written is not what is read: damage, or another version.
+/// Bytes that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("it is damaged, or of another version")]
+#[error("the data is damaged or was written by another version")]
 pub(super) struct Damaged;
 
-/// Appends a number, seven bits a byte.
+/// Appends a number, seven bits to a byte.
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -25,7 +26,8 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads what was appended, in the same order.
+/// Reads values in the order in which they were appended. Every method fails with [`Damaged`] if the bytes do not hold
+/// such a value.
 #[derive(Debug)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
@@ -33,7 +35,7 @@ impl<'a> Input<'a> {
     pub(super) fn number(&mut self) -> Result<u64, Damaged> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
-            let byte = self.take(1)?[0];
+            let byte = self.bytes(1)?[0];
             number |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(number);
@@ -53,23 +55,23 @@ impl<'a> Input<'a> {
 
     pub(super) fn text(&mut self) -> Result<&'a str, Damaged> {
         let length = self.count()?;
-        std::str::from_utf8(self.take(length)?).map_err(|_| Damaged)
+        std::str::from_utf8(self.bytes(length)?).map_err(|_| Damaged)
     }
 
-    /// How many things follow, of a byte or more each.
+    /// The number of items that follow. It is at most the number of bytes left, since an item takes a byte or more.
     pub(super) fn count(&mut self) -> Result<usize, Damaged> {
         let count = self.number()?;
         usize::try_from(count).ok().filter(|count| *count <= self.0.len()).ok_or(Damaged)
     }
 
     pub(super) fn wide(&mut self) -> Result<u128, Damaged> {
-        let bytes = self.take(16)?.try_into().map_err(|_| Damaged)?;
+        let bytes = self.bytes(16)?.try_into().map_err(|_| Damaged)?;
         Ok(u128::from_le_bytes(bytes))
     }
 
-    pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Damaged)?;
+    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or(Damaged)?;
         self.0 = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 }

@@ -1,20 +1,23 @@
-//! Countries of addresses: by a file in MaxMind's format, else by what a trusted proxy says.
+//! The country of an address: from a file in MaxMind's format if one is configured, otherwise from the trusted proxy's
+//! header.
 
 use std::net::IpAddr;
 use std::path::Path;
 
 use maxminddb::{Reader, geoip2};
 
-/// The country of what nothing is known of.
-pub(super) const UNKNOWN: &str = "unknown";
+/// The country of an address about which nothing is known.
+const UNKNOWN: &str = "unknown";
 
-/// Where countries are looked up.
+/// The lookup of countries.
 pub(super) struct Countries {
     file: Option<Reader<Vec<u8>>>,
 }
 
 impl Countries {
-    /// Reads the file, where one is configured.
+    /// Reads the country file, if one is configured.
+    ///
+    /// Errors: a message that names the file.
     pub(super) fn open(file: Option<&Path>) -> Result<Countries, String> {
         let file = file.map(|path| {
             Reader::open_readfile(path)
@@ -23,18 +26,19 @@ impl Countries {
         Ok(Countries { file: file.transpose()? })
     }
 
-    /// The ISO code of an address' country, or `unknown`.
-    pub(super) fn find(&self, address: Option<IpAddr>, told: Option<&str>) -> String {
+    /// The ISO code of the country, or `unknown`. `header` is the trusted proxy's header, which counts only without a
+    /// country file.
+    pub(super) fn find(&self, address: Option<IpAddr>, header: Option<&str>) -> String {
         let code = match &self.file {
             Some(file) => address.and_then(|address| {
                 let found = file.lookup(address).ok()?.decode::<geoip2::Country>().ok()??;
                 found.country.iso_code.map(str::to_owned)
             }),
-            None => told.map(str::trim).map(str::to_ascii_uppercase),
+            None => header.map(str::trim).map(str::to_ascii_uppercase),
         };
-        // `XX` and `T1` are how proxies say that they do not know.
-        let known =
+        // Proxies send `XX` or `T1` for a country that they do not know.
+        let is_known =
             |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) && code != "XX";
-        code.filter(known).unwrap_or_else(|| UNKNOWN.to_owned())
+        code.filter(is_known).unwrap_or_else(|| UNKNOWN.to_owned())
     }
 }

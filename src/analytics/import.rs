@@ -1,90 +1,95 @@
-//! Access logs in the combined format, as they are imported.
+//! Imports of access logs in the combined format.
 //!
-//! A file is known by a hash of its beginning. What an import adds are parts of its own; when the file has grown, it is
-//! counted anew as a whole and takes the place of what it was, so that sessions and visitors are those of the whole
-//! file. Visitors are told apart under a key that is made for the import and forgotten with it.
+//! A file is recognized by the hash of its beginning. An import adds day files of its own. When the file has grown, it is
+//! counted again as a whole and replaces its former import, so that its sessions and visitors are those of the whole
+//! file. Visitors are hashed under a key that is made for the import and never stored.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use super::access_log::LoggedRequest;
 use super::agent::Agents;
-use super::counting::Traffic;
-use super::event::{page_path, page_url, referrer_host};
-use super::names::{Name, Names};
-use super::part::Part;
-use super::parts::{Parts, Source};
-use super::rollup::{Day, View};
+use super::data::AnalyticsData;
+use super::day_file::DayFile;
+use super::day_files::{DayKey, Source};
+use super::event::{PageUrl, referrer_host};
+use super::handle::WorkerHandle;
+use super::import_list::{HEAD_BYTES, ImportList, ImportedFile};
+use super::names::Name;
+use super::pageview::{DIMENSIONS, Pageview};
+use super::period::Day;
 use super::salts;
-use super::session::Visitor;
-use super::{Analytics, Shared};
+use super::session::{Visitor, VisitorHash};
+use super::traffic::Traffic;
 use crate::model::error::Error;
-use crate::model::time::{Millis, day_number, parse_instant};
+use crate::model::time::{Millis, day_number};
 
-mod known;
-mod line;
-
-pub(super) use known::{forget, listed, next, of_site};
-
-use known::{HEAD_BYTES, Known, Manifest};
-use line::Line;
-
-/// A line that is longer is no line of an access log.
+/// The longest line; a longer one is malformed.
 const MAX_LINE_BYTES: usize = 64 << 10;
-/// How many bad lines are shown.
-const SHOWN: usize = 5;
-const SHOWN_CHARS: usize = 200;
+/// How many malformed lines are reported, and how much of each.
+const REPORTED_LINES: usize = 5;
+const REPORTED_CHARS: usize = 200;
 
-/// What became of a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The result of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportOutcome {
-    /// How many lines it has.
+    /// The lines of the file.
     pub lines: u64,
-    /// How many of them are pageviews.
+    /// The lines that are pageviews.
     pub pageviews: u64,
-    /// How many pageviews were not there before.
+    /// The pageviews that earlier imports of the file did not have.
     pub added: u64,
-    /// How many would be pageviews, but are a robot's.
+    /// The lines that would be pageviews, but were requested by robots.
     pub robots: u64,
-    /// How many are requests for other things than pages, or that failed.
+    /// The requests that failed or were not for pages.
     pub others: u64,
-    /// How many are no lines of the combined format.
+    /// The lines that are not in the combined format.
     pub bad: u64,
-    /// The first of these: the number of the line, and what it says.
-    pub first_bad: Vec<(u64, String)>,
+    /// The first few of these.
+    pub first_bad: Vec<BadLine>,
 }
 
-/// A file that is being imported.
+/// A line that is not in the combined format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    /// Its number in the file, from 1.
+    pub number: u64,
+    /// Its first characters.
+    pub text: String,
+}
+
+/// A file that is being imported. Nothing of it counts before [`Import::finish`].
 pub struct Import {
-    analytics: Analytics,
+    /// Keeps the folder open.
+    worker: Arc<WorkerHandle>,
     site: String,
     key: [u8; 32],
     agents: Agents,
     head: Vec<u8>,
     bytes: u64,
-    /// The line that has not ended yet.
+    /// The beginning of the line that has not ended yet.
     rest: Vec<u8>,
-    found: Vec<Found>,
+    found: Vec<FoundPageview>,
     outcome: ImportOutcome,
 }
 
 /// A pageview of the file.
-struct Found {
+struct FoundPageview {
     at: Millis,
-    visitor: Visitor,
+    visitor: VisitorHash,
     path: Name,
-    traits: [Name; 4],
+    dimensions: [Name; DIMENSIONS],
 }
 
 impl Import {
-    pub(super) fn new(analytics: Analytics, site: &str) -> Import {
+    pub(super) fn new(worker: Arc<WorkerHandle>, site: &str) -> Import {
         let mut key = [0; 32];
-        // Without randomness visitors are still told apart; nothing of the key or of what is hashed is kept.
+        // A key of zeros also tells visitors apart; neither the key nor a hash is stored.
         let _ = getrandom::fill(&mut key);
         Import {
-            analytics,
+            worker,
             site: site.to_owned(),
             key,
             agents: Agents::new(),
@@ -96,7 +101,7 @@ impl Import {
         }
     }
 
-    /// Takes the next piece of the file; lines may go on in the next one.
+    /// Reads the next piece of the file. A piece may end within a line.
     pub fn push(&mut self, mut piece: &[u8]) {
         let missing = HEAD_BYTES - self.head.len();
         self.head.extend_from_slice(&piece[..missing.min(piece.len())]);
@@ -104,11 +109,11 @@ impl Import {
         while let Some(end) = piece.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = (&piece[..end], &piece[end + 1..]);
             if self.rest.is_empty() {
-                self.line(line);
+                self.read_line(line);
             } else {
                 let mut whole = std::mem::take(&mut self.rest);
                 whole.extend_from_slice(line);
-                self.line(&whole);
+                self.read_line(&whole);
             }
             piece = rest;
         }
@@ -116,114 +121,114 @@ impl Import {
         self.rest.extend_from_slice(&piece[..room.min(piece.len())]);
     }
 
-    /// Counts what was found, and makes it durable and visible, if it is not there already.
+    /// Counts the pageviews, unless an earlier import has them all. On return they are on disk and in every report.
     ///
     /// # Errors
-    /// `INTERNAL` if the disk fails; then nothing is counted.
+    /// `INTERNAL` if the disk fails; then none of them counts.
     pub fn finish(mut self) -> Result<ImportOutcome, Error> {
         let last = std::mem::take(&mut self.rest);
         if !last.is_empty() {
-            self.line(&last);
+            self.read_line(&last);
         }
-        let shared = std::sync::Arc::clone(&self.analytics.handle.shared);
-        let _one_at_a_time = shared.importing.lock();
-        self.place(&shared).map_err(Error::internal)
+        let data = Arc::clone(&self.worker.data);
+        let _one_at_a_time = data.import_lock.lock();
+        self.save(&data).map_err(Error::internal)
     }
 
-    fn line(&mut self, bytes: &[u8]) {
+    fn read_line(&mut self, bytes: &[u8]) {
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if bytes.is_empty() {
             return;
         }
         self.outcome.lines += 1;
         let text = String::from_utf8_lossy(bytes);
-        match Line::parse(&text).filter(|_| bytes.len() <= MAX_LINE_BYTES) {
-            Some(line) => self.request(&line),
+        match LoggedRequest::parse(&text).filter(|_| bytes.len() <= MAX_LINE_BYTES) {
+            Some(request) => self.read_request(&request),
             None => {
                 self.outcome.bad += 1;
-                if self.outcome.first_bad.len() < SHOWN {
-                    self.outcome.first_bad.push((self.outcome.lines, text.chars().take(SHOWN_CHARS).collect()));
+                if self.outcome.first_bad.len() < REPORTED_LINES {
+                    let text = text.chars().take(REPORTED_CHARS).collect();
+                    self.outcome.first_bad.push(BadLine { number: self.outcome.lines, text });
                 }
             }
         }
     }
 
-    fn request(&mut self, line: &Line) {
-        let Some(path) = line.page().and_then(|target| self.path(target)) else {
+    fn read_request(&mut self, request: &LoggedRequest) {
+        let Some(path) = request.page_target().and_then(|target| self.page_path(target)) else {
             self.outcome.others += 1;
             return;
         };
-        let Some(agent) = self.agents.read(&line.user_agent) else {
+        let Some(agent) = self.agents.read(&request.user_agent) else {
             self.outcome.robots += 1;
             return;
         };
-        let shared = &self.analytics.handle.shared;
-        let country = shared.countries.find(line.address.parse::<IpAddr>().ok(), None);
-        let referrer = referrer_host(&line.referrer, &self.site);
-        let traits = [referrer.as_str(), agent.device, agent.browser, &country].map(|text| shared.names.number(text));
-        self.found.push(Found {
-            at: line.at,
-            visitor: salts::hash(&self.key, line.address, &line.user_agent, &self.site),
-            path: shared.names.number(&path),
-            traits,
+        let AnalyticsData { names, countries, .. } = &*self.worker.data;
+        let country = countries.find(request.address.parse::<IpAddr>().ok(), None);
+        let referrer = referrer_host(&request.referrer, &self.site);
+        let dimensions = [referrer.as_str(), agent.device, agent.browser, &country].map(|text| names.intern(text));
+        self.found.push(FoundPageview {
+            at: request.at,
+            visitor: salts::hash(&self.key, request.address, &request.user_agent, &self.site),
+            path: names.intern(&path),
+            dimensions,
         });
     }
 
-    /// The page's path of a request's target.
-    fn path(&self, target: &str) -> Option<String> {
-        let address = if target.starts_with('/') { format!("http://{}{target}", self.site) } else { target.to_owned() };
-        page_url(&address).map(|url| page_path(url.path()))
+    /// The page's path for a request target, which is a path or a URL.
+    fn page_path(&self, target: &str) -> Option<String> {
+        let url = if target.starts_with('/') { format!("http://{}{target}", self.site) } else { target.to_owned() };
+        PageUrl::parse(&url).map(|url| url.page_path())
     }
 
-    /// Puts the parts of the file in place of what it was, if it is new or has grown.
-    fn place(mut self, shared: &Shared) -> io::Result<ImportOutcome> {
-        let mut manifest = Manifest::read(&shared.folder)?;
-        let found = manifest.files.iter().position(|known| known.site == self.site && known.begins(&self.head));
+    /// Writes the day files and puts them in use, if the file is new or has grown.
+    fn save(mut self, data: &AnalyticsData) -> io::Result<ImportOutcome> {
+        let mut imports = ImportList::read(&data.folder)?;
+        let former = imports.take(&self.site, &self.head);
         self.outcome.pageviews = self.found.len() as u64;
-        let known = found.map(|place| manifest.files.remove(place));
-        if known.as_ref().is_some_and(|known| self.bytes <= known.bytes) {
+        if former.as_ref().is_some_and(|former| self.bytes <= former.bytes) {
             return Ok(self.outcome);
         }
-        self.outcome.added = self.outcome.pageviews.saturating_sub(known.as_ref().map_or(0, |known| known.pageviews));
-        let import = manifest.next;
-        manifest.next += 1;
-        manifest.files.push(Known::new(import, &self.site, &self.head, self.bytes, self.outcome.pageviews));
+        let counted = former.as_ref().map_or(0, |former| former.pageviews);
+        self.outcome.added = self.outcome.pageviews.saturating_sub(counted);
+        let import = imports.next;
+        imports.next += 1;
+        imports.files.push(ImportedFile::new(import, &self.site, &self.head, self.bytes, self.outcome.pageviews));
         let outcome = std::mem::take(&mut self.outcome);
-        let parts = self.count(shared);
+        let day_files = self.count(data);
         let source = Source::Import(import);
-        let mut state = shared.state.write();
-        for (day, part) in &parts {
-            part.write(&state.parts.unfinished((*day, source)), &shared.names)?;
+        let mut counts = data.counts.write();
+        for (day, file) in &day_files {
+            file.write(&counts.day_files.unfinished(DayKey { day: *day, source }), &data.names)?;
         }
-        for day in parts.keys() {
-            state.parts.place((*day, source), 0)?;
-        }
-        let written = state.parts.sync().and_then(|()| manifest.write(&shared.folder));
-        if let Err(error) = written {
-            state.parts.remove(|key| key.1 == source)?;
+        let replaced = day_files.keys().try_for_each(|day| counts.day_files.replace(DayKey { day: *day, source }, 0));
+        let listed = replaced.and_then(|()| counts.day_files.sync()).and_then(|()| imports.write(&data.folder));
+        if let Err(error) = listed {
+            counts.day_files.remove(|key| key.source == source)?;
             return Err(error);
         }
-        if let Some(known) = known {
-            state.parts.remove(|key| key.1 == Source::Import(known.import))?;
+        if let Some(former) = former {
+            counts.day_files.remove(|key| key.source == Source::Import(former.import))?;
         }
         Ok(outcome)
     }
 
-    /// What the pageviews add up to, by day.
-    fn count(mut self, shared: &Shared) -> BTreeMap<Day, Part> {
-        let site = shared.names.number(&self.site);
-        // Stable: of one second, the line that stands first is the first.
+    /// Adds up the pageviews by day.
+    fn count(mut self, data: &AnalyticsData) -> BTreeMap<Day, DayFile> {
+        let site = data.names.intern(&self.site);
+        // A stable sort: within one second, the order of the lines decides.
         self.found.sort_by_key(|found| found.at);
         let mut traffic = Traffic::default();
         let mut today = Day::MIN;
-        for Found { at, visitor, path, traits } in self.found {
+        for FoundPageview { at, visitor, path, dimensions } in self.found {
             if day_number(at) > today {
                 traffic.forget_visitors(at);
                 today = day_number(at);
             }
-            traffic.add(&View { at, site, visitor, before: None, path, traits }, |_| true);
+            let visitor = Visitor { today: visitor, yesterday: None };
+            traffic.add(&Pageview { at, site, visitor, path, dimensions }, |_| true);
         }
         let days = traffic.days.into_iter();
-        days.map(|(day, counting)| (day, Part { number: 0, sites: counting.sites })).collect()
+        days.map(|(day, open_day)| (day, DayFile { counted_through: 0, sites: open_day.into_sites() })).collect()
     }
 }

@@ -1,49 +1,50 @@
-//! Names as numbers: paths, hosts, browsers and the like are stored once, and counted by number.
+//! Interned names: paths, hosts, browsers and other texts are stored once and counted by number. Knows nothing of what
+//! they name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-/// The number of a name in this process.
+/// The number of an interned text. It is valid in this process only.
 pub(super) type Name = u32;
 
-/// Every name that was met since the start. Names are never forgotten, numbers never used again.
+/// Every name seen since the start. Names are never removed, and their numbers are never reused.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    inner: RwLock<Inner>,
+    table: RwLock<Table>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct Table {
     numbers: HashMap<Arc<str>, Name>,
     texts: Vec<Arc<str>>,
 }
 
 impl Names {
-    /// The number of a text.
-    pub(super) fn number(&self, text: &str) -> Name {
+    /// The number of a text. A new text gets the next number.
+    pub(super) fn intern(&self, text: &str) -> Name {
         if let Some(number) = self.find(text) {
             return number;
         }
-        let mut inner = self.inner.write();
-        if let Some(number) = inner.numbers.get(text) {
+        let mut table = self.table.write();
+        if let Some(number) = table.numbers.get(text) {
             return *number;
         }
-        let number = Name::try_from(inner.texts.len()).expect("there is no memory for 2^32 names");
+        let number = Name::try_from(table.texts.len()).expect("memory runs out before 2^32 names are interned");
         let text: Arc<str> = text.into();
-        inner.texts.push(Arc::clone(&text));
-        inner.numbers.insert(text, number);
+        table.texts.push(Arc::clone(&text));
+        table.numbers.insert(text, number);
         number
     }
 
-    /// The number of a text that was met before.
+    /// The number of a text, if it is interned.
     pub(super) fn find(&self, text: &str) -> Option<Name> {
-        self.inner.read().numbers.get(text).copied()
+        self.table.read().numbers.get(text).copied()
     }
 
     /// The text of a number.
     pub(super) fn text(&self, number: Name) -> Arc<str> {
-        Arc::clone(&self.inner.read().texts[number as usize])
+        Arc::clone(&self.table.read().texts[number as usize])
     }
 }

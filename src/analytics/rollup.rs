@@ -1,39 +1,12 @@
 //! What the pageviews of one site and day add up to.
 //!
-//! A rollup is exact because of how the figures are defined: visitors of several days add up, so that the distinct ones
-//! need to be known within a day alone.
+//! A rollup is exact because visitors of several days add up, so distinct visitors need to be known only within a day.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::names::Name;
-use super::session::Visitor;
+use super::pageview::DIMENSIONS;
 use crate::model::time::Millis;
-
-/// A day, in days since 1970-01-01.
-pub(super) type Day = i64;
-
-/// By what visitors are told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trait {
-    /// Where the session came from.
-    Referrer,
-    Device,
-    Browser,
-    Country,
-}
-
-/// A pageview, as it is counted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct View {
-    pub(super) at: Millis,
-    pub(super) site: Name,
-    pub(super) visitor: Visitor,
-    /// The visitor under the salt of the day before, while that one lives.
-    pub(super) before: Option<Visitor>,
-    pub(super) path: Name,
-    /// By [`Trait`].
-    pub(super) traits: [Name; 4],
-}
 
 /// The figures of one hour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,7 +31,7 @@ pub(super) struct Share {
     pub(super) visitors: u32,
 }
 
-/// The figures of one site on one day. Durations and bounces may be negative in what is added to an older day.
+/// The figures of one site on one day. Bounces and duration may be negative in what is added to an earlier day.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rollup {
     pub(super) hours: [Hour; 24],
@@ -66,9 +39,12 @@ pub(super) struct Rollup {
     pub(super) bounces: i64,
     pub(super) duration: Millis,
     pub(super) pages: Vec<Page>,
-    /// By [`Trait`].
-    pub(super) shares: [Vec<Share>; 4],
+    /// By [`super::pageview::Dimension`].
+    pub(super) shares: [Vec<Share>; DIMENSIONS],
 }
+
+/// The rollups of one day by site.
+pub(super) type SiteRollups = BTreeMap<Name, Rollup>;
 
 impl Rollup {
     pub(super) fn pageviews(&self) -> u64 {
@@ -79,7 +55,7 @@ impl Rollup {
         self.hours.iter().map(|hour| hour.sessions).sum()
     }
 
-    /// Adds what was counted of the same site and day by itself.
+    /// Adds a rollup of the same site and day that counts other pageviews.
     pub(super) fn add(&mut self, other: &Rollup) {
         for (hour, more) in self.hours.iter_mut().zip(&other.hours) {
             hour.pageviews += more.pageviews;
@@ -89,11 +65,11 @@ impl Rollup {
         self.visitors += other.visitors;
         self.bounces += other.bounces;
         self.duration += other.duration;
-        let mut places: HashMap<Name, usize> =
-            self.pages.iter().enumerate().map(|(at, page)| (page.path, at)).collect();
+        let mut indexes: HashMap<Name, usize> =
+            self.pages.iter().enumerate().map(|(index, page)| (page.path, index)).collect();
         for more in &other.pages {
-            let place = *places.entry(more.path).or_insert(self.pages.len());
-            match self.pages.get_mut(place) {
+            let index = *indexes.entry(more.path).or_insert(self.pages.len());
+            match self.pages.get_mut(index) {
                 Some(page) => {
                     page.views += more.views;
                     page.visitors += more.visitors;

@@ -1,8 +1,7 @@
-//! The salts that visitors are hashed under: one a day of UTC, made when the day begins and destroyed when it is over.
+//! The salts that visitors are hashed under: one for each UTC day, made when the day begins and destroyed when it is over.
 //!
-//! A salt lies in a file of its own, so that a restart does not count everybody anew. It outlives its day by the 30
-//! minutes in which a session may still be continued; then the file is overwritten and removed. Salts are in no log, no
-//! store and no backup.
+//! A salt has a file of its own, so a restart counts nobody twice. It outlives its day by the 30 minutes in which a
+//! session may still be continued; then the file is overwritten and removed. No log, store or backup holds a salt.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,22 +9,22 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::rollup::Day;
-use super::session::{SESSION_GAP, Visitor};
+use super::period::Day;
+use super::session::{SESSION_GAP, Visitor, VisitorHash};
 use crate::model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
 
 const SALT_BYTES: usize = 32;
 
 type Salt = [u8; SALT_BYTES];
 
-/// The salts that live.
+/// The salts that are alive.
 pub(super) struct Salts {
     folder: PathBuf,
     salts: BTreeMap<Day, Salt>,
 }
 
 impl Salts {
-    /// Reads the salts in the folder, destroys those whose time is over, and makes that of today.
+    /// Reads the salts in the folder, destroys the expired ones, and makes today's.
     pub(super) fn open(folder: &Path, now: Millis) -> io::Result<Salts> {
         fs::create_dir_all(folder)?;
         let mut salts = Salts { folder: folder.to_owned(), salts: BTreeMap::new() };
@@ -37,7 +36,7 @@ impl Salts {
                 Some((day, salt)) => {
                     salts.salts.insert(day, salt);
                 }
-                // Half written, or none of ours: nothing was hashed under it.
+                // Half written, or not a salt: nothing was hashed under it.
                 None => destroy(&path)?,
             }
         }
@@ -45,43 +44,43 @@ impl Salts {
         Ok(salts)
     }
 
-    /// Makes the salt of the day and destroys those whose time is over.
+    /// Makes the salt of the day and destroys the expired ones.
+    ///
+    /// Errors: the first of either; the other is done all the same.
     pub(super) fn advance(&mut self, now: Millis) -> io::Result<()> {
-        let today = day_number(now);
-        let is_over = |day: &Day| *day > today || now >= (day + 1) * DAY_MILLIS + SESSION_GAP;
-        let over: Vec<Day> = self.salts.keys().copied().filter(is_over).collect();
-        for day in over {
+        let made = self.make(day_number(now));
+        made.and(self.destroy_expired(now))
+    }
+
+    /// The visitor at a time of the day that the salts were last advanced to. `None` if that day has no salt because
+    /// making it failed.
+    pub(super) fn visitor(&self, at: Millis, address: &str, user_agent: &str, site: &str) -> Option<Visitor> {
+        let today = day_number(at);
+        let under = |day: Day| self.salts.get(&day).map(|salt| hash(salt, address, user_agent, site));
+        let yesterday = if at - day_start(at) < SESSION_GAP { under(today - 1) } else { None };
+        Some(Visitor { today: under(today)?, yesterday })
+    }
+
+    fn make(&mut self, today: Day) -> io::Result<()> {
+        let path = self.path(today);
+        let Entry::Vacant(missing) = self.salts.entry(today) else { return Ok(()) };
+        let mut salt = Salt::default();
+        getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
+        missing.insert(salt);
+        let mut file = File::create(path)?;
+        file.write_all(&salt)?;
+        file.sync_all()?;
+        File::open(&self.folder)?.sync_all()
+    }
+
+    fn destroy_expired(&mut self, now: Millis) -> io::Result<()> {
+        let is_expired = |day: &Day| *day > day_number(now) || now >= (day + 1) * DAY_MILLIS + SESSION_GAP;
+        let expired: Vec<Day> = self.salts.keys().copied().filter(is_expired).collect();
+        for day in expired {
             self.salts.remove(&day);
             destroy(&self.path(day))?;
         }
-        if let Entry::Vacant(missing) = self.salts.entry(today) {
-            let mut salt = Salt::default();
-            getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
-            missing.insert(salt);
-            self.keep(today, &salt)?;
-        }
         Ok(())
-    }
-
-    /// The visitor at a time of today; and who it was yesterday, as long as a session of then may go on.
-    pub(super) fn visitor(
-        &self,
-        at: Millis,
-        address: &str,
-        user_agent: &str,
-        site: &str,
-    ) -> (Visitor, Option<Visitor>) {
-        let today = day_number(at);
-        let under = |day: Day| self.salts.get(&day).map(|salt| hash(salt, address, user_agent, site));
-        let before = if at - day_start(at) < SESSION_GAP { under(today - 1) } else { None };
-        (under(today).expect("advance made it"), before)
-    }
-
-    fn keep(&self, day: Day, salt: &Salt) -> io::Result<()> {
-        let mut file = File::create(self.path(day))?;
-        file.write_all(salt)?;
-        file.sync_all()?;
-        File::open(&self.folder)?.sync_all()
     }
 
     fn path(&self, day: Day) -> PathBuf {
@@ -89,8 +88,8 @@ impl Salts {
     }
 }
 
-/// The first 128 bits of a keyed hash over the three texts, each with its length.
-pub(super) fn hash(salt: &Salt, address: &str, user_agent: &str, site: &str) -> Visitor {
+/// The first 128 bits of a keyed hash over the three texts, each preceded by its length.
+pub(super) fn hash(salt: &Salt, address: &str, user_agent: &str, site: &str) -> VisitorHash {
     let mut hasher = blake3::Hasher::new_keyed(salt);
     for text in [address, user_agent, site] {
         hasher.update(&(text.len() as u64).to_le_bytes());
@@ -98,10 +97,10 @@ pub(super) fn hash(salt: &Salt, address: &str, user_agent: &str, site: &str) -> 
     }
     let mut first = [0; 16];
     first.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-    Visitor::from_le_bytes(first)
+    VisitorHash::from_le_bytes(first)
 }
 
-/// Overwrites a file, on the disk too, and removes it.
+/// Overwrites a file, also on disk, and removes it.
 fn destroy(path: &Path) -> io::Result<()> {
     let overwritten = File::options().write(true).open(path).and_then(|mut file| {
         file.write_all(&[0; SALT_BYTES])?;

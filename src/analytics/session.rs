@@ -1,4 +1,4 @@
-//! Sessions: a visitor's pageviews with at most 30 minutes between two. Knows neither days nor sites' figures.
+//! Sessions: a visitor's pageviews with at most 30 minutes between two. Knows nothing of days or of a site's figures.
 
 use std::collections::HashMap;
 
@@ -7,80 +7,95 @@ use crate::model::time::Millis;
 
 /// The longest time between two pageviews of one session.
 pub(super) const SESSION_GAP: Millis = 30 * 60 * 1000;
-/// How long after its last pageview a session's user counts as live.
+/// How long after its last pageview a session counts as a live user.
 const LIVE_TIME: Millis = 5 * 60 * 1000;
 
-/// A visitor of one site: a keyed hash, or in an import a number.
-pub(super) type Visitor = u128;
+/// A visitor of one site, as a keyed hash.
+pub(super) type VisitorHash = u128;
 
-/// A session that a further pageview may continue.
+/// A visitor under the salts that are alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Visitor {
+    /// The hash under today's salt.
+    pub(super) today: VisitorHash,
+    /// The hash under yesterday's salt, while that salt is alive: a session may cross midnight.
+    pub(super) yesterday: Option<VisitorHash>,
+}
+
+/// A session that another pageview may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Session {
     pub(super) site: Name,
     pub(super) began: Millis,
     pub(super) last: Millis,
-    /// Whether it has one pageview so far.
+    /// Whether it has only one pageview so far.
     pub(super) is_bounce: bool,
 }
 
-/// What a pageview did.
+/// An open session and its visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// It began a session.
+pub(super) struct OpenSession {
+    pub(super) visitor: VisitorHash,
+    pub(super) session: Session,
+}
+
+/// What a pageview did to its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionStep {
+    /// It began one.
     Began,
-    /// It made the session that began then longer by `gap`.
+    /// It made the session that began at `began` longer by `gap`.
     Continued { began: Millis, gap: Millis, was_bounce: bool },
 }
 
-/// The open sessions, by visitor.
+/// The open sessions by visitor.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sessions {
-    open: HashMap<Visitor, Session>,
+    open: HashMap<VisitorHash, Session>,
 }
 
 impl Sessions {
-    /// Notes a pageview. Pageviews come in the order of their times. `before` is who the visitor was under the salt of
-    /// the day before, as long as that one lives.
-    pub(super) fn track(&mut self, site: Name, visitor: Visitor, before: Option<Visitor>, at: Millis) -> Step {
-        let lasts = |session: &Session| at - session.last <= SESSION_GAP;
-        if !self.open.get(&visitor).is_some_and(lasts) {
-            let earlier = before.and_then(|before| self.open.remove(&before)).filter(lasts);
-            let Some(earlier) = earlier else {
-                self.open.insert(visitor, Session { site, began: at, last: at, is_bounce: true });
-                return Step::Began;
-            };
-            self.open.insert(visitor, earlier);
-        }
-        let session = self.open.get_mut(&visitor).expect("it was found or put there");
-        let step = Step::Continued { began: session.began, gap: at - session.last, was_bounce: session.is_bounce };
-        session.last = at;
-        session.is_bounce = false;
+    /// Notes a pageview. Pageviews must come in the order of their times.
+    pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis) -> SessionStep {
+        let goes_on = |session: &Session| at - session.last <= SESSION_GAP;
+        let today = self.open.get(&visitor.today).copied().filter(goes_on);
+        let open =
+            today.or_else(|| visitor.yesterday.and_then(|yesterday| self.open.remove(&yesterday)).filter(goes_on));
+        let (session, step) = match open {
+            None => (Session { site, began: at, last: at, is_bounce: true }, SessionStep::Began),
+            Some(session) => {
+                let (began, gap, was_bounce) = (session.began, at - session.last, session.is_bounce);
+                let session = Session { last: at, is_bounce: false, ..session };
+                (session, SessionStep::Continued { began, gap, was_bounce })
+            }
+        };
+        self.open.insert(visitor.today, session);
         step
     }
 
-    /// How many sessions had a pageview in the last five minutes.
+    /// How many sessions had a pageview in the last five minutes: of one site, or of all without one.
     pub(super) fn live(&self, site: Option<Name>, now: Millis) -> u64 {
         let of_site = self.open.values().filter(|session| site.is_none_or(|site| site == session.site));
         of_site.filter(|session| now - session.last <= LIVE_TIME).count() as u64
     }
 
-    /// Forgets the sessions that nothing can continue any more.
-    pub(super) fn prune(&mut self, now: Millis) {
+    /// Drops the sessions that no pageview can continue any more.
+    pub(super) fn drop_ended(&mut self, now: Millis) {
         self.open.retain(|_, session| now - session.last <= SESSION_GAP);
     }
 
-    /// Forgets those sessions.
+    /// Drops the sessions that `which` selects.
     pub(super) fn remove(&mut self, which: impl Fn(&Session) -> bool) {
         self.open.retain(|_, session| !which(session));
     }
 
-    /// All that are open.
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (Visitor, Session)> {
-        self.open.iter().map(|(visitor, session)| (*visitor, *session))
+    /// All open sessions.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = OpenSession> {
+        self.open.iter().map(|(visitor, session)| OpenSession { visitor: *visitor, session: *session })
     }
 
-    /// These sessions and no others.
-    pub(super) fn replace(&mut self, sessions: impl IntoIterator<Item = (Visitor, Session)>) {
-        self.open = sessions.into_iter().collect();
+    /// Replaces all sessions.
+    pub(super) fn replace(&mut self, sessions: impl IntoIterator<Item = OpenSession>) {
+        self.open = sessions.into_iter().map(|open| (open.visitor, open.session)).collect();
     }
 }

@@ -11,44 +11,73 @@ use super::folder::{configure, with_analytics};
 use super::input::{Cut, Pieces, progress, read_pieces};
 use super::output::print;
 use super::remote::Remote;
-use crate::analytics::{Analytics, ImportOutcome};
+use crate::analytics::{Analytics, Day, Period};
 use crate::config::{AnalyticsCommand, ServerArgs};
+use crate::http::analytics::ImportBody;
 use crate::model::site::site_host;
+use crate::model::time::{format_date, parse_date};
 
 pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError> {
     match command {
         AnalyticsCommand::Import { file, site, server } => import(&file, &site, &server).await,
         AnalyticsCommand::Delete { site, before, from, to, server } => {
-            delete(&site, from.as_deref(), before.or(to).as_deref(), &server).await
+            let to = before.or(to);
+            delete(DeleteRequest::parse(&site, from.as_deref(), to.as_deref())?, &server).await
         }
+    }
+}
+
+/// The figures that a `delete` names.
+struct DeleteRequest {
+    host: String,
+    start: Option<Day>,
+    end: Option<Day>,
+    period: Period,
+}
+
+impl DeleteRequest {
+    fn parse(site: &str, from: Option<&str>, to: Option<&str>) -> Result<DeleteRequest, CliError> {
+        let (start, end) = (day("--from", from)?, day("--to", to)?);
+        let wrong_order = || CliError::Incomplete("`--from` is after `--to`; expected a day up to it".to_owned());
+        let period = Period::between(start, end).ok_or_else(wrong_order)?;
+        Ok(DeleteRequest { host: host(site)?, start, end, period })
+    }
+
+    fn query(&self) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("site", &self.host);
+        for (name, day) in [("start", self.start), ("end", self.end)] {
+            query.extend_pairs(day.map(|day| (name, format_date(day))));
+        }
+        query.finish()
     }
 }
 
 fn host(site: &str) -> Result<String, CliError> {
-    site_host(site).ok_or_else(|| {
-        CliError::Incomplete(format!("`--site` is `{site}`; it must be a host such as `www.example.com`"))
-    })
+    let wrong = || format!("`--site` is `{site}`; expected a host such as `www.example.com`");
+    site_host(site).ok_or_else(|| CliError::Incomplete(wrong()))
 }
 
-async fn delete(site: &str, start: Option<&str>, end: Option<&str>, server: &ServerArgs) -> Result<(), CliError> {
-    let host = host(site)?;
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair("site", &host);
-    for (name, day) in [("start", start), ("end", end)] {
-        query.extend_pairs(day.map(|day| (name, day)));
-    }
-    let query = query.finish();
+fn day(flag: &str, text: Option<&str>) -> Result<Option<Day>, CliError> {
+    let Some(text) = text else { return Ok(None) };
+    let wrong = || CliError::Incomplete(format!("`{flag}` is `{text}`; expected a date such as `2026-11-20`"));
+    parse_date(text).map(Some).ok_or_else(wrong)
+}
+
+async fn delete(request: DeleteRequest, server: &ServerArgs) -> Result<(), CliError> {
+    let DeleteRequest { host, period, .. } = &request;
     let deleted = match Remote::of(server)? {
         Some(remote) => {
-            let response = remote.delete_with_response(&format!("/v2/analytics/events?{query}")).await?;
-            response["deleted"].as_u64().unwrap_or_default()
+            let path = format!("/v2/analytics/events?{}", request.query());
+            remote.delete_with_response(&path).await?["deleted"].as_u64().unwrap_or_default()
         }
         None => {
             let config = configure(&server.folder)?;
-            with_analytics(&config, move |analytics| Ok(analytics.delete(&query)?)).await?
+            let (host, period) = (host.clone(), *period);
+            with_analytics(&config, move |analytics| Ok(analytics.delete(&host, period)?)).await?
         }
     };
-    print(&format!("{deleted} pageviews of {host} are deleted"));
+    print(&format!("{deleted} pageviews of {host} were deleted"));
     Ok(())
 }
 
@@ -69,20 +98,20 @@ async fn import(file: &Path, site: &str, server: &ServerArgs) -> Result<(), CliE
     Ok(())
 }
 
-async fn import_to_folder(server: &ServerArgs, host: String, mut pieces: Pieces) -> Result<ImportOutcome, CliError> {
+async fn import_to_folder(server: &ServerArgs, host: String, mut pieces: Pieces) -> Result<ImportBody, CliError> {
     let config = configure(&server.folder)?;
     let import = move |analytics: Analytics| {
         let mut import = analytics.import(&host);
         while let Some(piece) = pieces.blocking_recv() {
             import.push(&piece.map_err(|error| failed("reading the file", &error))?);
         }
-        Ok(import.finish()?)
+        Ok(ImportBody::from(import.finish()?))
     };
     with_analytics(&config, import).await
 }
 
-fn report(outcome: &ImportOutcome, elapsed: Duration) {
-    let ImportOutcome { lines, pageviews, added, robots, others, bad, first_bad } = outcome;
+fn report(outcome: &ImportBody, elapsed: Duration) {
+    let ImportBody { lines, pageviews, added, robots, others, bad, first_bad } = outcome;
     print(&format!(
         "{lines} lines in {:.1} s: {pageviews} pageviews ({added} of them new), {robots} from robots, \
          {others} other requests, {bad} bad lines",

@@ -9,6 +9,8 @@
 //! - A system date may have any number of fractional digits; those beyond milliseconds are cut. It is written in UTC with
 //!   a four-digit year, so it is rejected if its offset moves it out of the years 0001 to 9999.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use chrono::{Datelike, NaiveDate};
 
 /// Milliseconds since 1970-01-01T00:00:00Z. The three system dates have this precision.
@@ -23,10 +25,9 @@ const FIRST_DAY: i64 = -719_162;
 /// 9999-12-31, in days since 1970-01-01.
 const LAST_DAY: i64 = 2_932_896;
 
-/// The time by the system's clock.
+/// The current time by the system's clock; 0 if the clock is before 1970.
 pub fn now_millis() -> Millis {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as Millis)
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
 }
 
 /// A point in time with the precision of `datetime` attributes.

@@ -1,4 +1,4 @@
-//! Analytics: every figure against the definitions of `API.md` 4.8, computed naively over a list of pageviews.
+//! Analytics: compares every figure with the definitions of `API.md` 4.8, computed naively over a list of pageviews.
 
 mod apache;
 mod browser;
@@ -16,13 +16,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use bindery::analytics::{Analytics, AnalyticsOptions, Event, Hit, Report};
+use bindery::analytics::{Analytics, AnalyticsOptions, Hit};
+use bindery::http::analytics::{Report, delete_figures, parse_event};
 use serde_json::{Value, json};
 
 pub(crate) const DAY: i64 = 86_400_000;
 pub(crate) const SITES: [&str; 2] = ["a.example", "www.b.example"];
 
-/// User agents, and the device and the browser that they are of.
+/// User agents with their device and browser.
 pub(crate) const AGENTS: [(&str, &str, &str); 5] = [
     (
         "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
@@ -47,7 +48,7 @@ pub(crate) const AGENTS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// What is sent as a referrer, and what it counts as on the first site.
+/// Referrers as they are sent, and what each counts as on the first site.
 pub(crate) const REFERRERS: [(&str, &str); 7] = [
     ("", "direct"),
     ("https://www.search.example/?q=x", "search.example"),
@@ -58,12 +59,12 @@ pub(crate) const REFERRERS: [(&str, &str); 7] = [
     ("http://News.Example:8080", "news.example"),
 ];
 
-/// A pageview as the naive reports know it.
+/// A pageview for the naive reports.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) at: i64,
     pub(crate) site: String,
-    /// Address and user agent; of imports, the file too.
+    /// The address, for imports preceded by the file, and the index of the user agent.
     pub(crate) who: (String, usize),
     pub(crate) path: String,
     pub(crate) referrer: String,
@@ -72,12 +73,12 @@ pub(crate) struct Seen {
     pub(crate) browser: String,
     /// Whether the pageview was deleted.
     pub(crate) is_gone: bool,
-    /// Whether its session was deleted, by the day it began in.
+    /// Whether its session was deleted, along with the day that the session began on.
     pub(crate) is_of_gone_session: bool,
 }
 
 impl Seen {
-    /// A pageview of one of [`AGENTS`], reached directly.
+    /// A pageview without a referrer by one of [`AGENTS`].
     pub(crate) fn new(at: i64, site: &str, who: (String, usize), path: &str) -> Seen {
         let (_, device, browser) = AGENTS[who.1];
         Seen {
@@ -95,7 +96,7 @@ impl Seen {
     }
 }
 
-/// Analytics on a folder, with a clock that stands where it is put.
+/// Analytics on a folder with a clock that the test sets.
 pub(crate) struct Counter {
     folder: std::path::PathBuf,
     clock: Arc<AtomicI64>,
@@ -122,38 +123,36 @@ impl Counter {
         self.analytics = Some(Analytics::open(&options).unwrap());
     }
 
-    /// Puts the clock forward, once everything of before is counted.
+    /// Sets the clock once every earlier pageview is counted.
     pub(crate) fn set_clock(&self, now: i64) {
         self.report(&Report::Live, "");
         self.clock.store(now, Ordering::SeqCst);
     }
 
     pub(crate) fn report(&self, report: &Report, query: &str) -> Value {
-        self.analytics
-            .as_ref()
-            .unwrap()
-            .report(report, query)
+        report
+            .answer(self.analytics.as_ref().unwrap(), query)
             .unwrap_or_else(|error| panic!("{report:?} {query}: {error}"))
     }
 
-    /// Deletes; answers how many pageviews are told to be gone.
+    /// Deletes, and returns the reported number of deleted pageviews.
     pub(crate) fn delete(&self, query: &str) -> u64 {
-        self.analytics.as_ref().unwrap().delete(query).unwrap()
+        delete_figures(self.analytics.as_ref().unwrap(), query).unwrap()["deleted"].as_u64().unwrap()
     }
 
-    pub(crate) fn take(&self, url: &str, referrer: &str, address: &str, agent: usize, country: Option<&str>) {
+    pub(crate) fn submit(&self, url: &str, referrer: &str, address: &str, agent: usize, country: Option<&str>) {
         let body = json!({ "name": "pageview", "url": url, "referrer": referrer });
         let hit = Hit {
-            event: Event::parse(body.to_string().as_bytes()).unwrap(),
+            event: parse_event(body.to_string().as_bytes()).unwrap(),
             address: address.parse::<Ipv4Addr>().map(IpAddr::V4).unwrap(),
             user_agent: AGENTS[agent].0.to_owned(),
             country: country.map(str::to_owned),
         };
-        self.analytics.as_ref().unwrap().take(hit);
+        self.analytics.as_ref().unwrap().submit(hit);
     }
 }
 
-/// Random numbers of a seed.
+/// Reproducible random numbers from a seed.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

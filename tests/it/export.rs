@@ -298,10 +298,9 @@ fn at_midnight_a_list_is_another_one() {
     let writing = content.write(&access, bindery::model::ability::Ability::Create, "things", "").unwrap();
     runtime.block_on(writing.create(body.as_bytes(), None)).unwrap();
     let at = |now: i64| {
-        let reading = content.read_at(&access, "things", now).unwrap();
-        let list = reading.list("filter[published]=true", "http://x/v2/resources/things").unwrap();
-        let list: Value = serde_json::from_str(&list.json).unwrap();
-        (reading.list_tag(), list["meta"]["total"].as_u64().unwrap())
+        let view = content.view_at(&access, "things", now).unwrap();
+        let list = view.list("filter[published]=true").unwrap();
+        (view.list_tag(), list.total)
     };
     let (before, after) = (at(MIDNIGHT - 1), at(MIDNIGHT));
     assert_eq!((before.1, after.1), (0, 1), "what is published today is published from midnight on");

@@ -1,4 +1,4 @@
-// Served without line ends, leading blanks and these comments; see script.rs.
+// Served without line ends, indentation and this comment; see script.rs.
 !function(w,d){
   var n=navigator,l=location,h=history,p,r=d.referrer,e=new URL("events",d.currentScript.src).href;
   /*check*/

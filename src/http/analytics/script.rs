@@ -1,25 +1,34 @@
-//! The script that pages include. It sends a pageview when a page is shown, also by client-side navigation or from the
-//! browser's history; it keeps nothing in the browser.
+//! The script that pages include. It sends a pageview when a page is shown, also on client-side navigation and when the
+//! page comes from the browser's history. It stores nothing in the browser.
 
-use super::*;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+
+use crate::http::app::App;
+use crate::http::error::Answer;
+use crate::http::respond::is_unmodified;
+use crate::model::error::Error;
 
 const SCRIPT: &str = include_str!("script.js");
-/// For which of these the script is made, stands in its place in the text.
+/// Replaces `/*check*/` in the script if browsers can ask not to be tracked.
 const CHECK: &str = "if(n.doNotTrack==1||n.globalPrivacyControl)return;";
 const MAX_AGE: HeaderValue = HeaderValue::from_static("public, max-age=86400");
 
-/// The script, as the configuration wants it.
-pub(super) fn text(do_not_track: bool) -> String {
-    let minified: String = SCRIPT.lines().filter(|line| !line.starts_with("//")).map(str::trim_start).collect();
-    minified.replace("/*check*/", if do_not_track { CHECK } else { "" })
-}
-
+/// `GET /v2/analytics/script.js`.
 pub(super) async fn serve(State(app): State<App>, headers: HeaderMap) -> Answer {
     let text = text(app.config.analytics.do_not_track);
     let tag = format!("\"{}\"", &blake3::hash(text.as_bytes()).to_hex()[..16]);
-    let kept = [(CACHE_CONTROL, MAX_AGE), (ETAG, HeaderValue::from_str(&tag).map_err(Error::internal)?)];
+    let cache_headers = [(CACHE_CONTROL, MAX_AGE), (ETAG, HeaderValue::from_str(&tag).map_err(Error::internal)?)];
     if is_unmodified(&headers, &tag) {
-        return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, cache_headers).into_response());
     }
-    Ok((kept, [(CONTENT_TYPE, HeaderValue::from_static("text/javascript; charset=utf-8"))], text).into_response())
+    let content_type = [(CONTENT_TYPE, HeaderValue::from_static("text/javascript; charset=utf-8"))];
+    Ok((cache_headers, content_type, text).into_response())
+}
+
+fn text(do_not_track: bool) -> String {
+    let minified: String = SCRIPT.lines().filter(|line| !line.starts_with("//")).map(str::trim_start).collect();
+    minified.replace("/*check*/", if do_not_track { CHECK } else { "" })
 }

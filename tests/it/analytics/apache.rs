@@ -1,20 +1,21 @@
-//! A real access log, where `BINDERY_TEST_DATA` names a folder with it: every endpoint against the definitions.
+//! A real access log, if `BINDERY_TEST_DATA` names the folder that holds it: compares every endpoint with the definitions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use bindery::analytics::Report;
+use bindery::analytics::Metric;
+use bindery::http::analytics::Report;
 use chrono::{DateTime, NaiveDate, Utc};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
 use super::Seen;
-use super::naive::{Asked, answer, assert_same};
+use super::naive::{Asked, assert_same, expected_body};
 use super::random::reports;
 use crate::support::Server;
 
-/// The site of the log, and one that is said to have its second half too.
+/// The site of the log, and a second site that gets the log's second half.
 const SITES: [&str; 2] = ["semicomplete.com", "www.other.example"];
 
 /// A request of the log.
@@ -49,7 +50,7 @@ impl Request {
         format!("{address} - - [{time}] \"{method} {target} HTTP/1.1\" {status} 1 \"{referrer}\" \"{user_agent}\"\n")
     }
 
-    /// The path, if the request is one of a page.
+    /// The path, if the request is for a page.
     fn page(&self) -> Option<String> {
         let path = self.target.split(['?', '#']).next().unwrap();
         let name = path.rsplit('/').next().unwrap();
@@ -65,13 +66,14 @@ impl Request {
         let rest = self.referrer.strip_prefix("http://").or_else(|| self.referrer.strip_prefix("https://"));
         let host = rest.unwrap_or_default().split(['/', '?', '#', ':']).next().unwrap().to_lowercase();
         let plain = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
-        // Some are of letters that are not UTF-8, which the log shows as numbers of bytes.
+        // Some hosts are not UTF-8; the log has escaped bytes for these.
         let is_host = !host.is_empty() && !host.contains('\\') && plain(&host) != plain(site);
         if is_host { plain(&host) } else { "direct".to_owned() }
     }
 }
 
-/// What the server says of each user agent alone: device and browser; nothing of robots. Each has a day of its own.
+/// Device and browser according to the server, for each user agent that is not a robot. Each user agent is imported on a
+/// day of its own.
 fn agents(server: &Server, requests: &[Request]) -> HashMap<String, (String, String)> {
     let mut agents: Vec<&String> = requests.iter().map(|request| &request.user_agent).collect();
     agents.sort();
@@ -120,13 +122,13 @@ fn path_of(report: &Report) -> String {
         Report::Devices => "demographics/devices".to_owned(),
         Report::Browsers => "demographics/browsers".to_owned(),
         Report::Countries => "demographics/countries".to_owned(),
-        Report::VisitorsSeries => "timeseries/visitors".to_owned(),
-        Report::PageviewsSeries => "timeseries/pageviews".to_owned(),
-        Report::SessionsSeries => "timeseries/sessions".to_owned(),
+        Report::Series(Metric::Visitors) => "timeseries/visitors".to_owned(),
+        Report::Series(Metric::Pageviews) => "timeseries/pageviews".to_owned(),
+        Report::Series(Metric::Sessions) => "timeseries/sessions".to_owned(),
     }
 }
 
-/// The pageviews of the log as they are to be counted of a site.
+/// The pageviews of the log that a site is expected to count.
 fn pageviews(requests: &[Request], site: &str, agents: &HashMap<String, (String, String)>) -> Vec<Seen> {
     let mut numbers: BTreeMap<&String, usize> = BTreeMap::new();
     let views = requests.iter().filter_map(|request| {
@@ -141,9 +143,9 @@ fn pageviews(requests: &[Request], site: &str, agents: &HashMap<String, (String,
 }
 
 #[test]
-fn a_real_log_is_counted_by_the_definitions() {
+fn figures_of_a_real_log_match_the_definitions() {
     let Some(folder) = std::env::var_os("BINDERY_TEST_DATA").map(PathBuf::from) else {
-        let _ = writeln!(std::io::stderr(), "the real access log is skipped: BINDERY_TEST_DATA names no folder");
+        let _ = writeln!(std::io::stderr(), "the test of a real access log is skipped: BINDERY_TEST_DATA is not set");
         return;
     };
     let packed = std::fs::read(folder.join("events-apache.ndjson.zst")).unwrap();
@@ -186,10 +188,10 @@ fn a_real_log_is_counted_by_the_definitions() {
                 let interval = ["hour", "day", "week", "month"][turn % 4];
                 let limit = [1, 7, 10, 1_000][turn % 4];
                 let asked = Asked { site: site.map(str::to_owned), start, end, interval, limit };
-                // The second time only what depends on the interval or the limit.
+                // The second round asks only for reports that depend on the interval or the limit.
                 for report in reports.iter().filter(|report| more == 0 || has_choice(report)) {
                     let path = format!("{}?{}", path_of(report), asked.query());
-                    assert_same(&get(&server, &path), &answer(report, &asked, &seen, now), &path);
+                    assert_same(&get(&server, &path), &expected_body(report, &asked, &seen, now), &path);
                 }
             }
         }
@@ -197,6 +199,5 @@ fn a_real_log_is_counted_by_the_definitions() {
 }
 
 fn has_choice(report: &Report) -> bool {
-    use Report::{Pages, PageviewsSeries, Referrers, SessionsSeries, VisitorsSeries};
-    matches!(report, Pages | Referrers | VisitorsSeries | PageviewsSeries | SessionsSeries)
+    matches!(report, Report::Pages | Report::Referrers | Report::Series(_))
 }

@@ -1,5 +1,5 @@
-//! The script in a browser: pages on an address of the test's own, opened in Chromium without a window. Where there is no
-//! Chromium (`BINDERY_TEST_CHROMIUM` names one; else it is looked for in `PATH`) the tests say so and check nothing.
+//! The script in a browser: opens pages in headless Chromium. `BINDERY_TEST_CHROMIUM` names the program; otherwise the
+//! tests look for it in `PATH`. Without Chromium they say so and check nothing.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,50 +13,50 @@ use serde_json::{Value, json};
 use super::AGENTS;
 use crate::support::Server;
 
-/// How long the browser may take for all that it is asked to do.
+/// How long the browser may take for a test.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it is waited for pageviews that must not come.
+/// How long the tests wait for pageviews that must not arrive.
 const SILENCE: Duration = Duration::from_millis(700);
 
-/// Pages without a site of their own: whatever path is asked for, the answer is one page.
+/// A web server for the pages under test. It answers every path with a page.
 struct Pages {
     port: u16,
-    told: Receiver<String>,
+    reports: Receiver<String>,
 }
 
 impl Pages {
-    /// `page` makes the page of a path; what a page sends to `/done?…` is told.
+    /// `page` makes the page for a path. A page reports to the test by requesting `/done?…`.
     fn serve(page: impl Fn(&str) -> String + Send + Sync + 'static) -> Pages {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (tell, told) = channel();
+        let (report, reports) = channel();
         let page = std::sync::Arc::new(page);
         std::thread::spawn(move || {
-            // A browser opens connections in advance: each waits on a thread of its own for what may never come.
+            // A browser opens connections in advance and may never use them, so each has its own thread.
             for connection in listener.incoming().map_while(Result::ok) {
-                let (page, tell) = (std::sync::Arc::clone(&page), tell.clone());
-                std::thread::spawn(move || answer(&connection, &*page, &tell));
+                let (page, report) = (std::sync::Arc::clone(&page), report.clone());
+                std::thread::spawn(move || answer(&connection, &*page, &report));
             }
         });
-        Pages { port, told }
+        Pages { port, reports }
     }
 
-    /// What the page said that was done.
+    /// Waits for a page's report.
     fn wait(&self) -> Value {
-        let said = self.told.recv_timeout(PATIENCE).expect("the browser did what the page says");
-        serde_json::from_str(&percent_encoding::percent_decode_str(&said).decode_utf8().unwrap()).unwrap()
+        let report = self.reports.recv_timeout(PATIENCE).expect("the page must report in time");
+        serde_json::from_str(&percent_encoding::percent_decode_str(&report).decode_utf8().unwrap()).unwrap()
     }
 }
 
-/// Answers one request; nothing if there is none.
-fn answer(mut connection: &TcpStream, page: &dyn Fn(&str) -> String, tell: &Sender<String>) -> Option<()> {
+/// Answers one request. `None` if the connection closes without one.
+fn answer(mut connection: &TcpStream, page: &dyn Fn(&str) -> String, reports: &Sender<String>) -> Option<()> {
     let mut lines = BufReader::new(connection).lines().map_while(Result::ok);
     let target = lines.next()?.split(' ').nth(1)?.to_owned();
     while !lines.next()?.is_empty() {}
     let body = match target.strip_prefix("/done?") {
-        Some(said) => {
-            // Who waited may have given up.
-            let _ = tell.send(said.to_owned());
+        Some(report) => {
+            // The test may have given up.
+            let _ = reports.send(report.to_owned());
             String::new()
         }
         None => page(target.split('?').next().unwrap_or_default()),
@@ -66,7 +66,7 @@ fn answer(mut connection: &TcpStream, page: &dyn Fn(&str) -> String, tell: &Send
     connection.write_all(format!("{head}content-length: {length}\r\n\r\n{body}").as_bytes()).ok()
 }
 
-/// A browser that runs; it is ended when dropped.
+/// A running browser; dropping it ends it.
 struct Browser {
     child: Child,
     _profile: tempfile::TempDir,
@@ -89,7 +89,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Asked to end, it ends its own processes too; otherwise they would write to the profile while it is removed.
+        // On SIGTERM it ends its own processes too; otherwise they would write to the profile while it is removed.
         let _ = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         let ended = Instant::now();
         while matches!(self.child.try_wait(), Ok(None)) && ended.elapsed() < Duration::from_secs(5) {
@@ -100,7 +100,7 @@ impl Drop for Browser {
     }
 }
 
-/// The browser, if there is one.
+/// The path of Chromium, if it is installed.
 fn chromium(test: &str) -> Option<PathBuf> {
     let named = std::env::var_os("BINDERY_TEST_CHROMIUM").filter(|named| !named.is_empty()).map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -112,8 +112,11 @@ fn chromium(test: &str) -> Option<PathBuf> {
     };
     let chromium = named.or_else(found);
     if chromium.is_none() {
-        // Past what holds back the output of tests that pass.
-        let _ = writeln!(std::io::stderr(), "{test} is skipped: there is no Chromium; BINDERY_TEST_CHROMIUM names one");
+        // Written directly, since the test harness captures the output of tests that pass.
+        let _ = writeln!(
+            std::io::stderr(),
+            "{test} is skipped: Chromium was not found; set BINDERY_TEST_CHROMIUM to its path"
+        );
     }
     chromium
 }
@@ -122,7 +125,7 @@ fn counted(server: &Server) -> u64 {
     server.get("/v2/analytics/pageviews").expect(200).json()["pageviews"].as_u64().unwrap()
 }
 
-/// Waits for so many pageviews, and a little longer for those that must not come.
+/// Waits for `count` pageviews, and a little longer for those that must not arrive.
 fn expect_pageviews(server: &Server, count: u64) {
     let began = Instant::now();
     while counted(server) < count && began.elapsed() < PATIENCE {
@@ -132,7 +135,7 @@ fn expect_pageviews(server: &Server, count: u64) {
     assert_eq!(counted(server), count);
 }
 
-/// What the page at `/start` does, one after the other; the page after it says what the browser keeps.
+/// The steps of the page at `/start`. The page after it reports what the browser stores.
 const STEPS: &str = r##"
 const pause = () => new Promise(done => setTimeout(done, 60));
 const back = () => new Promise(done => { addEventListener("popstate", () => done(pause()), {once: true}); history.back() });
@@ -155,13 +158,13 @@ addEventListener("load", async () => {
 });"##;
 
 #[test]
-fn navigation_within_and_between_pages_is_counted_and_nothing_else() {
+fn the_script_counts_navigation_within_and_between_pages_and_stores_nothing() {
     let Some(chromium) = chromium("the script in a browser") else { return };
     let server = Server::start_with(&["--analytics-sites=127.0.0.1"]);
     let script = format!("{}/v2/analytics/script.js", server.address());
     let pages = Pages::serve(move |path| {
         match path {
-        // Another host sends the visitor on.
+        // A page of another host that redirects to the site.
         "/elsewhere" => "<script>location = location.href.replace('localhost', '127.0.0.1').replace('elsewhere', 'start?a=b#c')</script>".to_owned(),
         _ => format!("<!doctype html><title>{path}</title><script defer src={script}></script><script>{STEPS}</script>"),
     }
@@ -170,8 +173,8 @@ fn navigation_within_and_between_pages_is_counted_and_nothing_else() {
     let _browser = Browser::open(&chromium, &address, Some(AGENTS[0].0), &json!({}));
     let kept = pages.wait();
     assert_eq!((&kept["cookie"], &kept["kept"], &kept["databases"]), (&json!(""), &json!(0), &json!(0)));
-    // The start, two pages that were pushed, one that was gone back to, and another page; not what has another query or
-    // fragment alone, and not what took an address's place.
+    // The start, two pushed pages, one reached by going back, and another page. A change of only the query or fragment
+    // and a replaced address do not count.
     expect_pageviews(&server, 5);
     let views = [("/second", 2), ("/last", 1), ("/start", 1), ("/über uns", 1)];
     let views = views.map(|(path, views)| json!({ "path": path, "views": views, "visitors": 1 }));
@@ -186,9 +189,9 @@ fn navigation_within_and_between_pages_is_counted_and_nothing_else() {
 }
 
 #[test]
-fn a_browser_that_asks_not_to_be_tracked_and_one_without_a_person_are_left_out() {
+fn browsers_that_ask_not_to_be_tracked_and_headless_ones_are_not_counted() {
     let Some(chromium) = chromium("the script in a browser that asks not to be tracked") else { return };
-    // One page with the scripts of both: one counts those who ask, the other does not.
+    // One page with the scripts of two servers: one ignores the request not to be tracked, the other respects it.
     let (counts, heeds) = (
         Server::start_with(&["--analytics-sites=127.0.0.1"]),
         Server::start_with(&["--analytics-sites=127.0.0.1", "--analytics-do-not-track"]),
@@ -199,15 +202,15 @@ fn a_browser_that_asks_not_to_be_tracked_and_one_without_a_person_are_left_out()
     let say = "fetch('/done?' + encodeURIComponent(JSON.stringify(navigator.doNotTrack)))";
     let pages = Pages::serve(move |_| format!("<!doctype html>{scripts}<script>onload = () => {say}</script>"));
     let address = format!("http://127.0.0.1:{}/page", pages.port);
-    for (preferences, user_agent, asks, right) in [
+    for (preferences, user_agent, asks, expected) in [
         (json!({ "enable_do_not_track": true }), Some(AGENTS[0].0), json!("1"), [1, 0]),
         (json!({}), Some(AGENTS[0].0), Value::Null, [2, 1]),
-        // It calls itself headless.
+        // The default user agent says that it is headless.
         (json!({}), None, Value::Null, [2, 1]),
     ] {
         let _browser = Browser::open(&chromium, &address, user_agent, &preferences);
         assert_eq!(pages.wait(), asks, "what the browser asks");
-        expect_pageviews(&counts, right[0]);
-        assert_eq!(counted(&heeds), right[1]);
+        expect_pageviews(&counts, expected[0]);
+        assert_eq!(counted(&heeds), expected[1]);
     }
 }

@@ -1,4 +1,4 @@
-//! Deletions: what is deleted is gone from every report and from disk, whatever happens in between, and nothing else is.
+//! Deletions: deleted figures disappear from every report and from disk, also after a crash, and nothing else does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Command;
 
-use bindery::analytics::Report;
+use bindery::http::analytics::Report;
 use chrono::{NaiveDate, TimeDelta};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn instant(year: i32, month: u32, day: u32) -> i64 {
     NaiveDate::from_ymd_opt(year, month, day).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp_millis()
 }
 
-/// Some days around a day, as a query names them and as they are.
+/// Some days around a day: as query parameters and as a range.
 fn some_days(random: &mut Random, now: i64) -> (String, RangeInclusive<NaiveDate>) {
     let end = date(now) - TimeDelta::days(random.below(4) as i64 - 1);
     let start = end - TimeDelta::days(random.below(4) as i64);
@@ -43,7 +43,7 @@ fn delete_both(counter: &Counter, seen: &mut [Seen], site: &str, (query, days): 
 }
 
 #[test]
-fn what_is_deleted_is_gone_and_nothing_else() {
+fn a_deletion_removes_the_figures_it_names_and_no_others() {
     for seed in 0..5 {
         let mut random = Random(seed);
         let start = instant(2025, 12, 24);
@@ -73,14 +73,14 @@ fn what_is_deleted_is_gone_and_nothing_else() {
     }
 }
 
-/// A folder with pageviews of both sites on four days, the last of which is being counted, and an import of the first
-/// site. Each page's path says its site and its day.
+/// A folder with pageviews of both sites on four days, the last of which is being counted, and an import for the first
+/// site. Each path names its site and day.
 fn filled(folder: &Path) -> Counter {
     let counter = Counter::open(folder, 20_000 * DAY);
     for day in 20_000..20_004 {
         for (at, site) in [(1, SITES[0]), (2, SITES[1]), (3, SITES[0])] {
             counter.set_clock(day * DAY + at * 1_000);
-            counter.take(&format!("https://{site}/page-of-{site}-{day}"), "", "192.0.2.1", 0, None);
+            counter.submit(&format!("https://{site}/page-of-{site}-{day}"), "", "192.0.2.1", 0, None);
         }
     }
     let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]);
@@ -89,7 +89,7 @@ fn filled(folder: &Path) -> Counter {
     counter
 }
 
-/// 2024-10-04 is the day 20,000.
+/// An access log of days in October 2024. 2024-10-04 is day 20,000.
 fn log(days: &[&str]) -> String {
     let line = |day: &&str| {
         format!(
@@ -105,14 +105,14 @@ fn pages(counter: &Counter) -> BTreeSet<String> {
     rows.as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Which of the pages' paths are anywhere on disk.
+/// The paths that occur anywhere on disk.
 fn on_disk(folder: &Path, paths: &BTreeSet<String>) -> BTreeSet<String> {
     let files: Vec<Vec<u8>> = files(folder).iter().map(|path| fs::read(path).unwrap()).collect();
     paths.iter().filter(|path| files.iter().any(|bytes| holds(bytes, path))).cloned().collect()
 }
 
 #[test]
-fn what_is_deleted_is_on_no_disk() {
+fn deleted_figures_are_not_on_disk() {
     for (query, left) in [
         ("site=a.example", ""),
         ("site=a.example&end=2024-10-05", "06 07"),
@@ -122,7 +122,7 @@ fn what_is_deleted_is_on_no_disk() {
         let folder = tempfile::tempdir().unwrap();
         let mut counter = filled(folder.path());
         let all = pages(&counter);
-        let right: BTreeSet<String> = (all.iter())
+        let expected: BTreeSet<String> = (all.iter())
             .filter(|path| {
                 let day = path.rsplit('-').next().unwrap().parse::<u64>().unwrap();
                 let day = if day >= 20_000 { day - 20_000 + 4 } else { day };
@@ -130,21 +130,25 @@ fn what_is_deleted_is_on_no_disk() {
             })
             .cloned()
             .collect();
-        assert_eq!(on_disk(folder.path(), &all), all, "the files are looked through");
-        assert_eq!(counter.delete(query), (all.len() - right.len()) as u64 + views_twice(&all, &right), "{query}");
-        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (right.clone(), right.clone()), "{query}");
+        assert_eq!(on_disk(folder.path(), &all), all, "every path is found before the deletion");
+        assert_eq!(
+            counter.delete(query),
+            (all.len() - expected.len()) as u64 + views_twice(&all, &expected),
+            "{query}"
+        );
+        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (expected.clone(), expected.clone()), "{query}");
         counter.restart();
-        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (right.clone(), right), "{query}");
+        assert_eq!((pages(&counter), on_disk(folder.path(), &all)), (expected.clone(), expected), "{query}");
     }
 }
 
-/// Pages that were sent of the first site were seen twice.
+/// Each page that sent events for the first site was viewed twice.
 fn views_twice(all: &BTreeSet<String>, left: &BTreeSet<String>) -> u64 {
     all.difference(left).filter(|path| path.contains("page-of")).count() as u64
 }
 
 #[test]
-fn yesterdays_pageviews_are_in_parts_alone() {
+fn after_midnight_the_log_holds_no_pageviews_of_the_day_before() {
     let folder = tempfile::tempdir().unwrap();
     let counter = filled(folder.path());
     let logged = |path: &str| {
@@ -152,7 +156,7 @@ fn yesterdays_pageviews_are_in_parts_alone() {
     };
     assert!(logged("/page-of-a.example-20003"));
     counter.set_clock(20_004 * DAY + 1);
-    counter.take("https://a.example/new", "", "192.0.2.1", 0, None);
+    counter.submit("https://a.example/new", "", "192.0.2.1", 0, None);
     assert_eq!(pages(&counter).len(), 12);
     assert!(logged("/new") && !logged("/page-of"));
 }
@@ -167,9 +171,9 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The states in which a crash may leave the folder, put together from those before and after the deletion.
+/// Composes the states in which a crash may leave the folder from those before and after the deletion.
 #[test]
-fn a_deletion_that_a_crash_broke_off_goes_on() {
+fn a_deletion_interrupted_by_a_crash_is_finished_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let [before, after, torn] = ["before", "after", "torn"].map(|name| folder.path().join(name));
     let mut counter = filled(&after);
@@ -178,8 +182,8 @@ fn a_deletion_that_a_crash_broke_off_goes_on() {
     copy(&after, &before);
     let counter = Counter::open(&after, 20_003 * DAY + 4_000);
     counter.delete("site=a.example&end=2024-10-05");
-    let right = pages(&counter);
-    assert_eq!(right.len(), all.len() - 4);
+    let expected = pages(&counter);
+    assert_eq!(expected.len(), all.len() - 4);
     drop(counter);
     let new_log: Vec<_> = files(&after.join("analytics/log"));
     let days = files(&before.join("analytics/days"));
@@ -189,7 +193,7 @@ fn a_deletion_that_a_crash_broke_off_goes_on() {
         new_log
             .iter()
             .for_each(|file| drop(fs::copy(file, torn.join("analytics/log").join(file.file_name().unwrap()))));
-        // So many of the parts are new ones, or removed.
+        // The first `done` day files are replaced or removed already.
         for day in days.iter().take(done) {
             let name = day.file_name().unwrap();
             let (new, old) = (after.join("analytics/days").join(name), torn.join("analytics/days").join(name));
@@ -200,18 +204,18 @@ fn a_deletion_that_a_crash_broke_off_goes_on() {
         }
         for _ in 0..2 {
             let mut counter = Counter::open(&torn, 20_003 * DAY + 4_000);
-            assert_eq!(pages(&counter), right, "{done} parts were done");
-            assert_eq!(on_disk(&torn, &all), right);
+            assert_eq!(pages(&counter), expected, "{done} day files were done");
+            assert_eq!(on_disk(&torn, &all), expected);
             counter.restart();
         }
     }
-    // Before its record nothing of it is done.
+    // Without the deletion's record, nothing is deleted.
     let counter = Counter::open(&before, 20_003 * DAY + 4_000);
     assert_eq!(pages(&counter), all);
 }
 
 #[test]
-fn a_kill_leaves_all_or_nothing() {
+fn a_kill_during_a_deletion_leaves_all_or_nothing_deleted() {
     let mut server = Server::start();
     let days: Vec<String> = (1..=31).map(|day| format!("{day:02}")).collect();
     let log = log(&days.iter().map(String::as_str).collect::<Vec<_>>());
@@ -219,7 +223,7 @@ fn a_kill_leaves_all_or_nothing() {
     for round in 0..6 {
         let path = "/v2/analytics/import?site=a.example";
         server.raw("POST", path, &[("content-type", "text/plain")], log.as_bytes()).expect(200);
-        assert_eq!(counted(&server), 31, "what was deleted counts again");
+        assert_eq!(counted(&server), 31, "a new import counts the deleted pageviews again");
         let url = format!("{}{EVENTS}?site=a.example&end=2024-10-20", server.address());
         let deleting = std::thread::spawn(move || {
             ureq::delete(url).header("authorization", format!("Bearer {ADMIN}")).call().is_ok()
@@ -232,7 +236,7 @@ fn a_kill_leaves_all_or_nothing() {
 }
 
 #[test]
-fn a_log_that_is_imported_again_counts_again() {
+fn importing_a_log_again_restores_its_deleted_figures() {
     let import = |counter: &Counter, days: &[&str]| {
         let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]);
         import.push(log(days).as_bytes());
@@ -255,7 +259,7 @@ fn a_log_that_is_imported_again_counts_again() {
                 counter.restart();
             }
             assert_eq!(imported(&counter), left, "{query}");
-            // As it was, and grown: all that the file holds is counted, once.
+            // The same file and then a longer one: each line counts once.
             assert_eq!(import(&counter, &["04", "05", "06"]), again, "{query}");
             assert_eq!(imported(&counter), ["04", "05", "06"], "{query}");
             if restarts {
@@ -306,7 +310,7 @@ fn deleting_needs_manage_and_a_site() {
 }
 
 #[test]
-fn the_command_deletes_in_a_folder_and_on_a_server() {
+fn the_delete_command_works_on_a_folder_and_on_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let data = format!("--data={}", folder.path().display());
     filled(folder.path()).analytics.take().unwrap().close();
@@ -314,13 +318,13 @@ fn the_command_deletes_in_a_folder_and_on_a_server() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bindery"));
         command.args(["analytics", "delete", "--site=a.example"]).args(more).output().unwrap()
     };
-    let told = |more: &[&str]| {
+    let stdout = |more: &[&str]| {
         let output = run(more);
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
-    assert_eq!(told(&["--before=2024-10-05", &data]), "3 pageviews of a.example are deleted\n");
-    assert_eq!(told(&["--from=2024-10-05", "--to=2024-10-05", &data]), "3 pageviews of a.example are deleted\n");
+    assert_eq!(stdout(&["--before=2024-10-05", &data]), "3 pageviews of a.example were deleted\n");
+    assert_eq!(stdout(&["--from=2024-10-05", "--to=2024-10-05", &data]), "3 pageviews of a.example were deleted\n");
     for wrong in [&["--before=2024-10-05", "--to=2024-10-05"][..], &["--before=soon"], &["--from=soon"]] {
         assert!(!run(&[wrong, &[data.as_str()]].concat()).status.success(), "{wrong:?}");
     }
@@ -328,7 +332,7 @@ fn the_command_deletes_in_a_folder_and_on_a_server() {
     let remote = ["--url", server.address(), "--token", ADMIN];
     let left = || -> Value { server.get(&format!("/v2/analytics/pageviews?{ALL}")).json()["pageviews"].clone() };
     assert_eq!(left(), 9);
-    assert_eq!(told(&[&["--to=2024-10-06"], &remote[..]].concat()), "3 pageviews of a.example are deleted\n");
-    assert_eq!(told(&remote), "2 pageviews of a.example are deleted\n");
+    assert_eq!(stdout(&[&["--to=2024-10-06"], &remote[..]].concat()), "3 pageviews of a.example were deleted\n");
+    assert_eq!(stdout(&remote), "2 pageviews of a.example were deleted\n");
     assert_eq!(left(), 4);
 }

@@ -1,4 +1,4 @@
-//! The endpoints of the reports: who may read them, what they take, what they answer.
+//! The report endpoints: permissions, parameters and bodies.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ const PATHS: [&str; 17] = [
     "timeseries/sessions",
 ];
 
-/// One visitor with two sessions on one day, one on the day before; a day that is over.
+/// A visitor with two sessions on one day and one on the day before.
 const LOG: &str = r#"192.0.2.1 - - [19/Nov/2026:23:50:00 +0000] "GET / HTTP/1.1" 200 9 "https://www.search.example/?q" "UA"
 192.0.2.1 - - [20/Nov/2026:10:00:00 +0000] "GET /caf%C3%A9/men%C3%BC/ HTTP/1.1" 200 9 "-" "UA"
 192.0.2.1 - - [20/Nov/2026:10:10:01 +0000] "GET /a%2Fb?x=1 HTTP/1.1" 304 9 "https://a.example/" "UA"
@@ -50,7 +50,7 @@ fn get(server: &Server, path: &str) -> Value {
 }
 
 #[test]
-fn reports_need_the_ability() {
+fn reports_require_the_analytics_view_ability() {
     let server = Server::start();
     let (reader, other) = (server.token(&["analytics:view"]), server.token(&["view", "preview", "manage", "create"]));
     for path in PATHS {
@@ -73,7 +73,7 @@ fn reports_need_the_ability() {
 }
 
 #[test]
-fn a_bad_value_is_an_invalid_parameter() {
+fn an_invalid_value_is_rejected_only_by_reports_that_take_the_parameter() {
     let server = Server::start();
     let table = [
         ("start=2026-02-29", "start"),
@@ -113,7 +113,7 @@ fn a_bad_value_is_an_invalid_parameter() {
 }
 
 #[test]
-fn answers_are_as_documented() {
+fn bodies_have_the_documented_shape() {
     let server = server();
     let day = "start=2026-11-20&end=2026-11-20";
     let table = [
@@ -121,7 +121,7 @@ fn answers_are_as_documented() {
         ("visitors", json!({ "visitors": 1 })),
         ("visitors/trends", json!({ "current": 1, "previous": 1, "change": 0, "trend": "stable" })),
         ("sessions", json!({ "sessions": 2 })),
-        // 601 seconds and none, over two: 300.5, half away from zero.
+        // The average of 601 and 0 seconds is 300.5, rounded half away from zero.
         ("sessions/average-duration", json!({ "average_session_duration": "00:05:01" })),
         ("pageviews", json!({ "pageviews": 3 })),
         (
@@ -150,9 +150,9 @@ fn answers_are_as_documented() {
                 "bounce_rate": 50, "visitors_change": 0, "sessions_change": 100, "pageviews_change": 200 }),
         ),
     ];
-    for (path, right) in table {
-        assert_same(&get(&server, &format!("{path}?{day}")), &right, path);
-        assert_same(&get(&server, &format!("{path}?{day}&site=A.example:80")), &right, path);
+    for (path, expected) in table {
+        assert_same(&get(&server, &format!("{path}?{day}")), &expected, path);
+        assert_same(&get(&server, &format!("{path}?{day}&site=A.example:80")), &expected, path);
     }
     let two = "start=2026-11-19&end=2026-11-20";
     assert_eq!(get(&server, &format!("visitors?{two}")), json!({ "visitors": 2 }));
@@ -186,7 +186,7 @@ fn nothing_counted_is_zeros() {
         assert_eq!(get(&server, &format!("pages/x?{query}")), json!({ "path": "/x", "views": 0, "visitors": 0 }));
     }
     let month = get(&server, "timeseries/pageviews?start=2020-02-01&end=2020-02-29");
-    assert_eq!(month.as_array().unwrap().len(), 29, "empty buckets are there");
+    assert_eq!(month.as_array().unwrap().len(), 29, "empty intervals are included");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn defaults_are_the_last_thirty_days_by_day() {
 }
 
 #[test]
-fn the_rest_of_the_address_is_the_page() {
+fn the_rest_of_the_url_path_names_the_page() {
     let server = server();
     let table = [
         ("caf%C3%A9/men%C3%BC", "/café/menü", 1),

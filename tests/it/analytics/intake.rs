@@ -1,4 +1,4 @@
-//! The intake: what is taken, from whom, what is dropped, and what a kill loses.
+//! The intake of events: what is accepted and from whom, what is dropped, and what a kill loses.
 
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ fn a_pageview_is_counted_before_the_next_report() {
 }
 
 #[test]
-fn robots_and_other_hosts_are_answered_alike_and_not_counted() {
+fn events_of_robots_and_other_hosts_are_accepted_but_not_counted() {
     let server = start(&[]);
     let robots = [
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -72,7 +72,7 @@ fn robots_and_other_hosts_are_answered_alike_and_not_counted() {
 }
 
 #[test]
-fn wrong_events_are_faults() {
+fn invalid_events_are_rejected_with_the_errors_of_all_fields() {
     let server = start(&[]);
     let post = |media_type: &str, body: &str| {
         let headers = [("content-type", media_type), ("user-agent", AGENTS[0].0)];
@@ -98,15 +98,15 @@ fn wrong_events_are_faults() {
     }
     let all = post("text/plain", r#"{"name":"click","url":1}"#).expect(422).json();
     assert_eq!(all["errors"]["fields"].as_object().unwrap().keys().collect::<Vec<_>>(), ["name", "url"]);
-    for right in [format!("{{{name},{url}}}"), format!("{{{name},{url},\"referrer\":null,\"screen_width\":390}}")] {
-        post("text/plain", &right).expect(202);
+    for body in [format!("{{{name},{url}}}"), format!("{{{name},{url},\"referrer\":null,\"screen_width\":390}}")] {
+        post("text/plain", &body).expect(202);
     }
     assert_eq!(pageviews(&server), 2);
     assert_eq!(server.get(EVENTS).expect(405).code(), "METHOD_NOT_ALLOWED");
 }
 
 #[test]
-fn one_address_may_send_so_many() {
+fn an_address_over_the_rate_limit_is_rejected() {
     let server = start(&["--analytics-events-per-minute=5", "--analytics-trusted-proxies=127.0.0.0/8"]);
     let from = |address: &str| send(&server, "https://a.example/", &[("x-forwarded-for", address)]);
     for _ in 0..5 {
@@ -121,7 +121,7 @@ fn one_address_may_send_so_many() {
 }
 
 #[test]
-fn headers_are_believed_of_trusted_proxies_alone() {
+fn forwarding_headers_count_only_from_trusted_proxies() {
     let headers = |address| [("x-forwarded-for", address), ("x-country", "de"), ("user-agent", AGENTS[0].0)];
     let sent = [
         "192.0.2.1",
@@ -140,14 +140,14 @@ fn headers_are_believed_of_trusted_proxies_alone() {
         (summary(&server)["visitors"].as_u64().unwrap(), countries[0]["country"].as_str().unwrap().to_owned())
     };
     let country = "--analytics-country-header=X-Country";
-    // The proxy itself stands for the one it could not name.
+    // Where the header names no valid address, the proxy itself counts as the client.
     assert_eq!(count(&["--analytics-trusted-proxies=10.0.0.0/8,127.0.0.1", country]), (4, "DE".to_owned()));
     assert_eq!(count(&["--analytics-trusted-proxies=10.0.0.0/8", country]), (1, "unknown".to_owned()));
     assert_eq!(count(&[country]), (1, "unknown".to_owned()));
 }
 
 #[test]
-fn pages_of_the_sites_may_send() {
+fn cors_allows_the_configured_sites_to_send_events() {
     let server = start(&["--cors-origins=https://app.example"]);
     for (origin, allowed) in [
         ("https://a.example", true),
@@ -173,19 +173,19 @@ fn pages_of_the_sites_may_send() {
 }
 
 #[test]
-fn who_asks_not_to_be_tracked_is_left_out_if_so_configured() {
-    for (arguments, right) in [(&["--analytics-do-not-track"][..], 1), (&[][..], 3)] {
+fn do_not_track_is_respected_if_configured() {
+    for (arguments, expected) in [(&["--analytics-do-not-track"][..], 1), (&[][..], 3)] {
         let server = start(arguments);
         for header in [("dnt", "1"), ("sec-gpc", "1"), ("dnt", "0")] {
             send(&server, "https://a.example/", &[header]).expect(202);
         }
-        assert_eq!(pageviews(&server), right);
-        assert_eq!(server.get("/v2/analytics/script.js").text.contains("doNotTrack"), right == 1);
+        assert_eq!(pageviews(&server), expected);
+        assert_eq!(server.get("/v2/analytics/script.js").text.contains("doNotTrack"), expected == 1);
     }
 }
 
 #[test]
-fn the_script_is_small_and_kept() {
+fn the_script_is_small_and_cacheable() {
     for arguments in [&[][..], &["--analytics-do-not-track"]] {
         let server = start(arguments);
         let script = server.as_token("").get("/v2/analytics/script.js").expect(200);
@@ -204,7 +204,7 @@ fn the_script_is_small_and_kept() {
 }
 
 #[test]
-fn a_kill_loses_the_last_second_at_most() {
+fn a_kill_loses_at_most_the_last_second() {
     let mut server = start(&["--analytics-events-per-minute=0"]);
     let mut kept = 0;
     for round in 0..3 {
@@ -227,7 +227,7 @@ fn a_kill_loses_the_last_second_at_most() {
             "{kept} + {old} <= {found} <= {kept} + {}",
             times.len()
         );
-        // What is there agrees with itself; the session goes on, and the visitor is the same.
+        // All figures agree, the session continues, and the visitor is the same.
         let views = |path: &str, key: &str| -> u64 {
             let rows = server.get(&format!("/v2/analytics/{path}")).expect(200).json();
             rows.as_array().unwrap().iter().map(|row| row[key].as_u64().unwrap()).sum()
@@ -242,11 +242,11 @@ fn a_kill_loses_the_last_second_at_most() {
     }
 }
 
-/// A file in MaxMind's format: the lower half of all addresses of IPv4 is in Germany.
+/// A file in MaxMind's format that places the lower half of all IPv4 addresses in Germany.
 fn country_file() -> Vec<u8> {
     let text = |text: &str| [&[0x40 | text.len() as u8], text.as_bytes()].concat();
     let short = |number: u8| vec![0xa1, number];
-    // One node: 0 is the record at 0 of the data (behind 16 zeros), 1 is nothing.
+    // One node: branch 0 leads to the record at offset 0 of the data (after 16 zeros), branch 1 to no record.
     let mut file = vec![0, 0, 17, 0, 0, 1];
     file.extend([0; 16]);
     file.extend([&[0xe1][..], &text("country"), &[0xe1], &text("iso_code"), &text("DE")].concat());
@@ -262,14 +262,14 @@ fn country_file() -> Vec<u8> {
         ("build_epoch", vec![0x01, 0x02, 1]),
         ("description", vec![0xe0]),
     ] {
-        // Texts of 29 bytes and more would be written otherwise.
+        // This encoding holds for strings of fewer than 29 bytes.
         file.extend([text(key), value].concat());
     }
     file
 }
 
 #[test]
-fn a_country_file_tells_countries_and_beats_the_header() {
+fn a_country_file_takes_precedence_over_the_country_header() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("countries.mmdb");
     std::fs::write(&path, country_file()).unwrap();
@@ -280,6 +280,6 @@ fn a_country_file_tells_countries_and_beats_the_header() {
         send(&server, "https://a.example/", &headers).expect(202);
     }
     let countries = server.get("/v2/analytics/demographics/countries").json();
-    let right = json!([{ "country": "DE", "count": 2, "percentage": 66.7 }, { "country": "unknown", "count": 1, "percentage": 33.3 }]);
-    assert_eq!(countries, right);
+    let expected = json!([{ "country": "DE", "count": 2, "percentage": 66.7 }, { "country": "unknown", "count": 1, "percentage": 33.3 }]);
+    assert_eq!(countries, expected);
 }

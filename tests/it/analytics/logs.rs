@@ -1,17 +1,18 @@
-//! Access logs that are imported.
+//! Imports of access logs.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bindery::analytics::{ImportOutcome, Report};
+use bindery::analytics::{BadLine, ImportOutcome};
+use bindery::http::analytics::Report;
 use chrono::{DateTime, NaiveDate};
 
 use super::random::{check, traffic};
 use super::{AGENTS, Counter, DAY, REFERRERS, Random, SITES, Seen};
 use crate::support::{ADMIN, Server};
 
-/// A log of pageviews in random order, with lines that are none; and the pageviews as the file holds them.
+/// A log of pageviews in random order, and its pageviews in the order of the file.
 fn log(random: &mut Random, file: &str, count: usize) -> (Vec<String>, Vec<Seen>) {
     let start =
         NaiveDate::from_ymd_opt(2026, 2, 20).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp_millis();
@@ -25,10 +26,10 @@ fn log(random: &mut Random, file: &str, count: usize) -> (Vec<String>, Vec<Seen>
         lines.push(line(view, sent, random));
         view.who.0 = format!("{file} {}", view.who.0);
     }
-    // Shuffled, but for those of one second, of which the first is the first.
+    // Shuffled; within one second, the order of the file decides.
     let mut order: Vec<usize> = (0..seen.len()).collect();
-    for place in (1..order.len()).rev() {
-        order.swap(place, random.below(place as u64 + 1) as usize);
+    for index in (1..order.len()).rev() {
+        order.swap(index, random.below(index as u64 + 1) as usize);
     }
     let seen: Vec<Seen> = order.iter().map(|at| seen[*at].clone()).collect();
     let lines = order.iter().map(|at| lines[*at].clone()).collect();
@@ -49,7 +50,7 @@ fn line(view: &Seen, referrer: &str, random: &mut Random) -> String {
     )
 }
 
-/// Lines that are no pageviews, and why.
+/// Lines that are not pageviews, and how each is classified.
 fn noise() -> [(String, &'static str); 10] {
     let of = |request: &str, status: u16, agent: &str| {
         format!("192.0.2.9 - - [25/Feb/2026:10:00:00 +0000] \"{request}\" {status} 1 \"-\" \"{agent}\"")
@@ -81,7 +82,7 @@ fn import(counter: &Counter, text: &str, random: &mut Random) -> ImportOutcome {
 }
 
 #[test]
-fn imported_figures_are_those_of_the_definitions() {
+fn figures_of_imports_match_the_definitions() {
     for seed in 0..4 {
         let mut random = Random(seed);
         let (mut lines, mut seen) = log(&mut random, "first", 300);
@@ -95,9 +96,9 @@ fn imported_figures_are_those_of_the_definitions() {
         let outcome = import(&counter, &(lines.join("\r\n") + "\r\n\r\n"), &mut random);
         assert_eq!((outcome.lines, outcome.pageviews, outcome.added), (310, 300, 300));
         assert_eq!((outcome.others, outcome.robots, outcome.bad), (6, 2, 2));
-        assert_eq!(outcome.first_bad[0], (57, "nonsense".to_owned()));
+        assert_eq!(outcome.first_bad[0], BadLine { number: 57, text: "nonsense".to_owned() });
         check(&counter, &seen, now, &mut random, 8);
-        // A second file of the same days: its visitors are its own.
+        // A second file of the same days: its visitors are others.
         let (lines, more) = log(&mut random, "second", 60);
         import(&counter, &lines.join("\n"), &mut random);
         seen.extend(more);
@@ -108,13 +109,13 @@ fn imported_figures_are_those_of_the_definitions() {
 }
 
 #[test]
-fn a_file_is_counted_once_however_often_and_long_it_comes() {
+fn a_file_imported_again_adds_only_what_it_has_grown_by() {
     let mut random = Random(9);
     let (lines, seen) = log(&mut random, "file", 400);
     let folder = tempfile::tempdir().unwrap();
     let now = seen.iter().map(|seen| seen.at).max().unwrap() + DAY;
     let mut counter = Counter::open(folder.path(), now);
-    // Also cut within a line, which then is a bad one until the rest has come.
+    // Also cut within a line, which is malformed until the rest has arrived.
     for (count, torn, added) in [
         (3, false, 3),
         (3, false, 0),
@@ -136,12 +137,12 @@ fn a_file_is_counted_once_however_often_and_long_it_comes() {
         counter.restart();
     }
     check(&counter, &seen, now, &mut random, 4);
-    // The same lines of another site are another file.
+    // For another site, the same lines are another file.
     let mut other = counter.analytics.as_ref().unwrap().import("other.example");
     other.push(lines.join("\n").as_bytes());
     assert_eq!(other.finish().unwrap().added, 400);
     let folder = std::fs::read_dir(folder.path().join("analytics/days")).unwrap();
-    assert!(folder.count() < 40, "what a grown file took the place of is removed");
+    assert!(folder.count() < 40, "the day files that a grown file replaced are removed");
 }
 
 fn run(file: &Path, more: &[&str]) -> Output {
@@ -151,7 +152,7 @@ fn run(file: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
-fn the_command_takes_plain_and_packed_files_into_a_folder_or_a_server() {
+fn the_import_command_reads_plain_and_compressed_files_into_a_folder_or_a_server() {
     let mut random = Random(3);
     let (lines, _) = log(&mut random, "file", 50);
     let text = lines.join("\n") + "\nnonsense\n";
@@ -169,12 +170,12 @@ fn the_command_takes_plain_and_packed_files_into_a_folder_or_a_server() {
     let data_flag = format!("--data={}", data.display());
     for (file, added) in [(&gzip, 50), (&plain, 0), (&zstd, 0)] {
         let output = run(file, &[&data_flag]);
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(told.contains(&format!("50 pageviews ({added} of them new)")), "{told}");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(stdout.contains(&format!("50 pageviews ({added} of them new)")), "{stdout}");
         assert!(
-            told.contains("1 bad lines") && told.contains("line 51 is not in the combined format: nonsense"),
-            "{told}"
+            stdout.contains("1 bad lines") && stdout.contains("line 51 is not in the combined format: nonsense"),
+            "{stdout}"
         );
     }
     let server = Server::start_in(&data, &[]);
@@ -192,7 +193,7 @@ fn the_command_takes_plain_and_packed_files_into_a_folder_or_a_server() {
 }
 
 #[test]
-fn what_a_crash_left_of_an_import_is_gone() {
+fn a_start_removes_what_an_interrupted_import_left() {
     let mut random = Random(5);
     let (lines, seen) = log(&mut random, "file", 40);
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Midnight: the day that is over is folded into a part and leaves the log, and a crash on the way counts nothing twice
-//! and loses nothing.
+//! Midnight: the day that is over goes from the log into a day file. A crash in between loses nothing and counts nothing
+//! twice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,18 +8,18 @@ use std::path::Path;
 use chrono::NaiveDate;
 
 use super::deletion::copy;
-use super::naive::{Asked, answer, assert_same};
+use super::naive::{Asked, assert_same, expected_body};
 use super::private::files;
 use super::random::reports;
 use super::{Counter, DAY, SITES, Seen};
 
 const MINUTE: i64 = 60_000;
 
-fn take(counter: &Counter, seen: &mut Vec<Seen>, views: &[(i64, usize, &str)]) {
+fn submit(counter: &Counter, seen: &mut Vec<Seen>, views: &[(i64, usize, &str)]) {
     for (at, visitor, path) in views {
         let (at, address) = (20_000 * DAY + at * MINUTE, format!("192.0.2.{visitor}"));
         counter.set_clock(at);
-        counter.take(&format!("https://{}{path}", SITES[0]), "", &address, 0, None);
+        counter.submit(&format!("https://{}{path}", SITES[0]), "", &address, 0, None);
         seen.push(Seen::new(at, SITES[0], (address, 0), path));
     }
 }
@@ -31,8 +31,8 @@ fn check(folder: &Path, seen: &[Seen]) {
     for (start, end) in [(4, 4), (5, 5), (4, 5)] {
         let asked = Asked { site: None, start: date(start), end: date(end), interval: "hour", limit: 10 };
         for report in reports() {
-            let right = answer(&report, &asked, seen, now);
-            assert_same(&counter.report(&report, &asked.query()), &right, &format!("{report:?} {}", asked.query()));
+            let expected = expected_body(&report, &asked, seen, now);
+            assert_same(&counter.report(&report, &asked.query()), &expected, &format!("{report:?} {}", asked.query()));
         }
     }
     counter.analytics.unwrap().close();
@@ -48,12 +48,12 @@ fn a_crash_at_midnight_counts_nothing_twice() {
     let [before, after, torn] = ["before", "after", "torn"].map(|name| folder.path().join(name));
     let mut seen = Vec::new();
     let mut counter = Counter::open(&after, 20_000 * DAY);
-    take(&counter, &mut seen, &[(600, 1, "/a"), (1_420, 2, "/b"), (1_430, 3, "/c"), (1_435, 2, "/a")]);
+    submit(&counter, &mut seen, &[(600, 1, "/a"), (1_420, 2, "/b"), (1_430, 3, "/c"), (1_435, 2, "/a")]);
     counter.analytics.take().unwrap().close();
     copy(&after, &before);
     counter.restart();
-    // The second visitor's session goes on over midnight, the third's begins anew.
-    take(&counter, &mut seen, &[(1_445, 2, "/d"), (1_465, 3, "/c"), (1_470, 2, "/b"), (1_475, 4, "/a")]);
+    // The second visitor's session continues across midnight; the third visitor begins a new one.
+    submit(&counter, &mut seen, &[(1_445, 2, "/d"), (1_465, 3, "/c"), (1_470, 2, "/b"), (1_475, 4, "/a")]);
     counter.analytics.take().unwrap().close();
     let (log, days) = (Path::new("analytics/log"), Path::new("analytics/days"));
     assert_eq!(names(&after.join(days)), BTreeSet::from(["2024-10-04.part".to_owned()]));
@@ -62,11 +62,11 @@ fn a_crash_at_midnight_counts_nothing_twice() {
             .is_disjoint(&names(&before.join(log)).into_iter().filter(|name| name != "LOCK").collect())
     );
     check(&after, &seen);
-    for has_part in [false, true] {
+    for has_day_file in [false, true] {
         let _ = fs::remove_dir_all(&torn);
         copy(&after, &torn);
         copy(&before.join(log), &torn.join(log));
-        if !has_part {
+        if !has_day_file {
             fs::remove_file(torn.join(days).join("2024-10-04.part")).unwrap();
             fs::write(torn.join(days).join("2024-10-04.unfinished"), "half").unwrap();
         }

@@ -1,14 +1,15 @@
-//! The reports as the definitions read, over a list of pageviews: slow and plain.
+//! The reports as their definitions say, computed over a list of pageviews: slow and simple.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bindery::analytics::Report;
+use bindery::analytics::Metric;
+use bindery::http::analytics::Report;
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{DAY, Seen};
 
-/// What is asked.
+/// The parameters of a report.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) site: Option<String>,
@@ -72,8 +73,8 @@ pub(crate) fn date(at: i64) -> NaiveDate {
     time(at).date_naive()
 }
 
-/// All sessions but those that were deleted, which end where they were. The list is in the order of arrival; sorting is
-/// stable.
+/// All sessions except deleted ones; a deleted one also ends the session before it. The list is in the order of arrival,
+/// which the stable sort keeps for equal times.
 fn sessions(all: &[Seen]) -> Vec<Session> {
     let mut by_visitor: BTreeMap<(&String, &(String, usize)), Vec<&Seen>> = BTreeMap::new();
     for seen in all {
@@ -142,8 +143,8 @@ fn live(asked: &Asked, all: &[Seen], now: i64) -> usize {
     sessions.iter().filter(here).filter(|session| now - session.views.last().unwrap() <= 5 * 60 * 1000).count()
 }
 
-/// The same answer as the server's, if it is right.
-pub(crate) fn answer(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> Value {
+/// The expected body of the report.
+pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> Value {
     let (views, sessions, before) = (asked.views(all), asked.sessions(all), asked.previous());
     let counted = |asked: &Asked| visitors(asked.views(all));
     match report {
@@ -204,15 +205,15 @@ pub(crate) fn answer(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> 
         Report::Devices => shares(&views, "device", |seen| seen.device.clone()),
         Report::Browsers => shares(&views, "browser", |seen| seen.browser.clone()),
         Report::Countries => shares(&views, "country", |seen| seen.country.clone()),
-        Report::VisitorsSeries => {
+        Report::Series(Metric::Visitors) => {
             let mut distinct: BTreeSet<(String, String, &(String, usize))> = BTreeSet::new();
             let step = if asked.interval == "hour" { "hour" } else { "day" };
             let firsts =
                 views.iter().filter(|seen| distinct.insert((bucket(seen.at, step), seen.site.clone(), &seen.who)));
             series(asked, firsts.map(|seen| seen.at))
         }
-        Report::PageviewsSeries => series(asked, views.iter().map(|seen| seen.at)),
-        Report::SessionsSeries => series(asked, sessions.iter().map(|session| session.views[0])),
+        Report::Series(Metric::Pageviews) => series(asked, views.iter().map(|seen| seen.at)),
+        Report::Series(Metric::Sessions) => series(asked, sessions.iter().map(|session| session.views[0])),
     }
 }
 
@@ -275,10 +276,10 @@ fn series(asked: &Asked, times: impl Iterator<Item = i64>) -> Value {
     counts.into_iter().map(|(date, value)| json!({ "date": date, "value": value })).collect()
 }
 
-/// Whether two answers say the same; `1` and `1.0` do.
+/// Compares two bodies; `1` equals `1.0`.
 #[track_caller]
-pub(crate) fn assert_same(left: &Value, right: &Value, what: &str) {
-    assert!(same(left, right), "{what}\n     is {left}\n  right {right}");
+pub(crate) fn assert_same(body: &Value, expected: &Value, what: &str) {
+    assert!(same(body, expected), "{what}\n      body {body}\n  expected {expected}");
 }
 
 fn same(left: &Value, right: &Value) -> bool {

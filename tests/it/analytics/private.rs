@@ -1,9 +1,11 @@
-//! What is private: no address and no user agent is ever on disk or in the server's log, and salts are destroyed.
+//! Privacy: no address and no user agent is ever on disk or in the server's log, and salts are destroyed.
 
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use bindery::http::analytics::Report;
 
 use super::{Counter, DAY};
 
@@ -18,7 +20,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the bytes hold what is looked for, as it is or in packed parts.
+/// Whether the bytes hold a text, either plain or within zstd frames.
 pub(crate) fn holds(bytes: &[u8], text: impl AsRef<[u8]>) -> bool {
     let text = text.as_ref();
     let here = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text);
@@ -34,18 +36,18 @@ pub(crate) fn holds(bytes: &[u8], text: impl AsRef<[u8]>) -> bool {
 }
 
 #[test]
-fn no_address_and_no_user_agent_is_on_disk_or_in_the_log() {
+fn addresses_and_user_agents_are_never_on_disk_or_in_the_log() {
     let (address, agent) =
         ("198.51.100.77", "Mozilla/5.0 (X11; Linux x86_64; rv:132.0; marked-agent) Gecko/20100101 Firefox/132.0");
     let folder = tempfile::tempdir().unwrap();
-    let (data, told) = (folder.path().join("data"), folder.path().join("told"));
+    let (data, log_file) = (folder.path().join("data"), folder.path().join("server.log"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_bindery"))
         .args(["serve", "--listen=127.0.0.1:0", "--log=trace", "--analytics-sites=a.example"])
         .args(["--analytics-trusted-proxies=127.0.0.1", "--data"])
         .arg(&data)
         .env("BINDERY_ADMIN_TOKEN", crate::support::ADMIN)
         .stdout(Stdio::piped())
-        .stderr(fs::File::create(&told).unwrap())
+        .stderr(fs::File::create(&log_file).unwrap())
         .spawn()
         .unwrap();
     let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
@@ -69,7 +71,7 @@ fn no_address_and_no_user_agent_is_on_disk_or_in_the_log() {
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     child.wait().unwrap();
     let mut marked = 0;
-    for path in files(&data).into_iter().chain([told]) {
+    for path in files(&data).into_iter().chain([log_file]) {
         let bytes = fs::read(&path).unwrap();
         for text in [address, agent, "marked-agent"] {
             assert!(!holds(&bytes, text), "{text} is in {}", path.display());
@@ -78,11 +80,11 @@ fn no_address_and_no_user_agent_is_on_disk_or_in_the_log() {
         assert!(!holds(&bytes, octets), "the bytes of {address} are in {}", path.display());
         marked += u32::from(holds(&bytes, "marked-path"));
     }
-    assert!(marked >= 2, "the pageviews themselves are there: in the log and in a part");
+    assert!(marked >= 2, "the path of the pageviews is in the log and in a day file");
 }
 
 #[test]
-fn salts_live_for_their_day_and_the_half_hour_after() {
+fn a_salt_is_destroyed_half_an_hour_after_its_day() {
     let start = 20_000 * DAY;
     let folder = tempfile::tempdir().unwrap();
     let salts = || {
@@ -94,25 +96,25 @@ fn salts_live_for_their_day_and_the_half_hour_after() {
         salts
     };
     let mut counter = Counter::open(folder.path(), start + DAY - 10 * MINUTE);
-    counter.take("https://a.example/", "", "192.0.2.1", 0, None);
+    counter.submit("https://a.example/", "", "192.0.2.1", 0, None);
     let first = salts();
     assert_eq!((first.len(), first[0].0.as_str(), first[0].1.len()), (1, "2024-10-04", 32));
     counter.restart();
     assert_eq!(salts(), first, "a restart keeps the salt");
     counter.set_clock(start + DAY + 10 * MINUTE);
-    counter.take("https://a.example/", "", "192.0.2.1", 0, None);
+    counter.submit("https://a.example/", "", "192.0.2.1", 0, None);
     counter.restart();
     let both = salts();
     assert_eq!((both.len(), &both[0], both[1].0.as_str()), (2, &first[0], "2024-10-05"));
     assert_ne!(both[1].1, first[0].1);
-    let sessions = |day: &str| counter.report(&bindery::analytics::Report::Sessions, &format!("start={day}&end={day}"));
+    let sessions = |day: &str| counter.report(&Report::Sessions, &format!("start={day}&end={day}"));
     assert_eq!((&sessions("2024-10-04")["sessions"], &sessions("2024-10-05")["sessions"]), (&1.into(), &0.into()));
     counter.set_clock(start + DAY + 30 * MINUTE);
-    counter.take("https://a.example/", "", "192.0.2.2", 0, None);
-    counter.report(&bindery::analytics::Report::Live, "");
-    assert_eq!(salts(), both[1..], "half past midnight the old salt is gone");
+    counter.submit("https://a.example/", "", "192.0.2.2", 0, None);
+    counter.report(&Report::Live, "");
+    assert_eq!(salts(), both[1..], "half an hour after midnight the old salt is destroyed");
     counter.set_clock(start + 5 * DAY);
     counter.restart();
-    assert_eq!(salts().len(), 1, "a start destroys salts whose time is over");
+    assert_eq!(salts().len(), 1, "a start destroys expired salts");
     assert_eq!(salts()[0].0, "2024-10-09");
 }

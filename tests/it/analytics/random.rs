@@ -1,10 +1,11 @@
-//! Random traffic, sent and imported, with restarts between: midnights, the edges of sessions, borders of weeks and
-//! months, empty periods.
+//! Random traffic with restarts in between: midnights, the limits of sessions, boundaries of weeks and months, empty
+//! periods.
 
-use bindery::analytics::Report;
+use bindery::analytics::Metric;
+use bindery::http::analytics::Report;
 use chrono::NaiveDate;
 
-use super::naive::{Asked, answer, assert_same, date};
+use super::naive::{Asked, assert_same, date, expected_body};
 use super::{AGENTS, Counter, DAY, REFERRERS, Random, SITES, Seen};
 
 const MINUTE: i64 = 60_000;
@@ -28,9 +29,9 @@ pub(crate) fn reports() -> Vec<Report> {
         Report::Devices,
         Report::Browsers,
         Report::Countries,
-        Report::VisitorsSeries,
-        Report::PageviewsSeries,
-        Report::SessionsSeries,
+        Report::Series(Metric::Visitors),
+        Report::Series(Metric::Pageviews),
+        Report::Series(Metric::Sessions),
     ]
 }
 
@@ -43,14 +44,14 @@ pub(crate) fn check(counter: &Counter, seen: &[Seen], now: i64, random: &mut Ran
         let interval = *random.pick(&["hour", "day", "week", "month"]);
         let asked = Asked { site, start, end, interval, limit: 1 + random.below(8) as usize };
         for report in reports() {
-            let right = answer(&report, &asked, seen, now);
-            let is = counter.report(&report, &asked.query());
-            assert_same(&is, &right, &format!("{report:?} {}", asked.query()));
+            let expected = expected_body(&report, &asked, seen, now);
+            let body = counter.report(&report, &asked.query());
+            assert_same(&body, &expected, &format!("{report:?} {}", asked.query()));
         }
     }
 }
 
-/// Pageviews of some weeks in the order of their times, many of them where something ends.
+/// Pageviews of some weeks in the order of their times, many of them near midnight or the end of a session.
 pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) -> Vec<Seen> {
     let mut seen: Vec<Seen> = Vec::new();
     for _ in 0..count {
@@ -73,7 +74,7 @@ pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) 
     seen
 }
 
-/// Sends them one after the other; `between` is called now and then.
+/// Submits them in order; calls `between` now and then.
 pub(crate) fn send(
     counter: &mut Counter,
     seen: &mut [Seen],
@@ -83,7 +84,7 @@ pub(crate) fn send(
     for at in 0..seen.len() {
         let view = &mut seen[at];
         counter.set_clock(view.at);
-        // What counts as a referrer depends on the site.
+        // How a referrer counts depends on the site.
         let (sent, counts) = random.pick(&REFERRERS);
         view.referrer =
             if view.site != SITES[0] && sent.contains("a.example") { "a.example" } else { counts }.to_owned();
@@ -99,7 +100,7 @@ pub(crate) fn send(
         let path = path.replace("50%", "50%25").replace(' ', "%20");
         let slash = if random.below(3) == 0 && path != "/" { "/" } else { "" };
         let url = format!("https://{}{path}{slash}?query=1#part", view.site);
-        counter.take(&url, sent, &view.who.0, view.who.1, country);
+        counter.submit(&url, sent, &view.who.0, view.who.1, country);
         if random.below(150) == 0 {
             between(counter, &mut seen[..=at], random);
         }
@@ -107,10 +108,10 @@ pub(crate) fn send(
 }
 
 #[test]
-fn figures_are_those_of_the_definitions_through_midnights_and_restarts() {
+fn figures_match_the_definitions_across_midnights_and_restarts() {
     for seed in 0..6 {
         let mut random = Random(seed);
-        // The weeks around the end of 2025: a year, months and weeks begin in them.
+        // The weeks around the end of 2025, in which a year, months and weeks begin.
         let start = NaiveDate::from_ymd_opt(2025, 12, 20).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc();
         let start = start.timestamp_millis();
         let mut seen = traffic(&mut random, start, 18, 700);
@@ -133,7 +134,7 @@ fn figures_are_those_of_the_definitions_through_midnights_and_restarts() {
 }
 
 #[test]
-fn a_session_that_goes_on_for_days_belongs_to_the_day_it_began() {
+fn a_session_of_several_days_belongs_to_the_day_it_began_on() {
     let start = 20_000 * DAY;
     let mut random = Random(1);
     let mut seen: Vec<Seen> = (0..200)
@@ -149,7 +150,7 @@ fn a_session_that_goes_on_for_days_belongs_to_the_day_it_began() {
 }
 
 #[test]
-fn old_figures_go_when_they_are_not_to_be_kept() {
+fn days_older_than_the_retention_are_removed() {
     use bindery::analytics::{Analytics, AnalyticsOptions};
     use std::sync::Arc;
 
@@ -157,7 +158,7 @@ fn old_figures_go_when_they_are_not_to_be_kept() {
     let mut counter = Counter::open(folder.path(), 20_000 * DAY);
     for day in 20_000..20_010 {
         counter.set_clock(day * DAY + 1);
-        counter.take("https://a.example/", "", "192.0.2.1", 0, None);
+        counter.submit("https://a.example/", "", "192.0.2.1", 0, None);
     }
     counter.restart();
     let query = "start=2024-01-01&end=2025-01-01";
@@ -169,5 +170,5 @@ fn old_figures_go_when_they_are_not_to_be_kept() {
         ..AnalyticsOptions::in_folder(folder.path())
     };
     let analytics = Analytics::open(&options).unwrap();
-    assert_eq!(analytics.report(&Report::Pageviews, query).unwrap()["pageviews"], 3);
+    assert_eq!(Report::Pageviews.answer(&analytics, query).unwrap()["pageviews"], 3);
 }

@@ -1,10 +1,10 @@
-//! One line of an access log in the combined format.
+//! Lines of access logs in the combined format: what they hold, and which of them are pageviews.
 
-use super::{Millis, parse_instant};
+use crate::model::time::{Millis, parse_instant};
 
-/// What a line says of a request.
+/// One request of an access log.
 #[derive(Debug, PartialEq)]
-pub(super) struct Line<'a> {
+pub(super) struct LoggedRequest<'a> {
     pub(super) address: &'a str,
     pub(super) at: Millis,
     request: String,
@@ -13,9 +13,9 @@ pub(super) struct Line<'a> {
     pub(super) user_agent: String,
 }
 
-impl<'a> Line<'a> {
-    /// `address ident user [time] "request" status bytes "referrer" "user agent"`; more may follow.
-    pub(super) fn parse(text: &'a str) -> Option<Line<'a>> {
+impl<'a> LoggedRequest<'a> {
+    /// Reads `address ident user [time] "request" status bytes "referrer" "user agent"`, and ignores what follows it.
+    pub(super) fn parse(text: &'a str) -> Option<LoggedRequest<'a>> {
         let (address, rest) = text.split_once(' ')?;
         let (_, rest) = rest.split_once('[')?;
         let (time, rest) = rest.split_once("] ")?;
@@ -28,12 +28,12 @@ impl<'a> Line<'a> {
         if address.is_empty() {
             return None;
         }
-        Some(Line { address, at: parse_time(time)?, request, status, referrer, user_agent })
+        Some(LoggedRequest { address, at: parse_time(time)?, request, status, referrer, user_agent })
     }
 
-    /// The target of the request, if it is a pageview: a `GET` that was answered with 2xx or 304, of a path without a
-    /// file's extension or with that of a page.
-    pub(super) fn page(&self) -> Option<&str> {
+    /// The target of the request if it is a pageview: a `GET` answered with 2xx or 304, of a path without a file
+    /// extension or with that of a page.
+    pub(super) fn page_target(&self) -> Option<&str> {
         let mut words = self.request.split(' ');
         let (method, target) = (words.next()?, words.next()?);
         let was_answered = (200..300).contains(&self.status) || self.status == 304;
@@ -48,14 +48,15 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A text in quotes, in which a backslash makes the next character literal, and `\\xhh` is a byte; and what follows it.
+/// Splits a text into its quoted beginning, unescaped, and the rest. A backslash makes the next character literal, and
+/// `\xhh` is a byte.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let text = text.strip_prefix('"')?;
     let bytes = text.as_bytes();
     let (mut unquoted, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
         match bytes[at] {
-            // A quote is never a part of another character.
+            // In UTF-8, the byte of a quote is never part of another character.
             b'"' => return Some((String::from_utf8_lossy(&unquoted).into_owned(), &text[at + 1..])),
             b'\\' => {
                 let byte = text.get(at + 2..at + 4).and_then(|digits| u8::from_str_radix(digits, 16).ok());
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_and_bytes_are_as_servers_write_them() {
+    fn quoted_fields_are_unescaped() {
         let table = [
             (r#""a b" c"#, Some(("a b", " c"))),
             (r#""a\"b\\c\td" "#, Some(("a\"b\\ctd", " "))),
@@ -106,9 +107,9 @@ mod tests {
             (r#""open\"#, None),
             ("bare", None),
         ];
-        for (text, right) in table {
-            let right = right.map(|(unquoted, rest)| (unquoted.to_owned(), rest));
-            assert_eq!(quoted(text), right, "{text}");
+        for (text, expected) in table {
+            let expected = expected.map(|(unquoted, rest)| (unquoted.to_owned(), rest));
+            assert_eq!(quoted(text), expected, "{text}");
         }
     }
 }

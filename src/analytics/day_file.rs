@@ -1,0 +1,106 @@
+//! A day file: what one source (the events of the server, or one imported access log) adds to one day. Owns the bytes of
+//! the file. A file is written once and replaced as a whole.
+//!
+//! ```text
+//! header   magic (8)  number of the last log record that it counts (8)  length of the content, unpacked (8)
+//!          CRC32 of the header so far and of the content (4)
+//! content  zstd: sites, each with its hours, totals, pages by path and shares by name
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write as _};
+use std::path::Path;
+
+use super::codec::{Damaged, Input};
+use super::names::Names;
+use super::rollup::{Rollup, SiteRollups};
+use super::rollup_codec::{decode_sites, encode_sites};
+
+const MAGIC: &[u8; 8] = b"bndrytr1";
+const HEADER_BYTES: usize = 28;
+const ZSTD_LEVEL: i32 = 6;
+/// More than any day's figures take. A greater length in a header is damage.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// The figures of a day by site.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct DayFile {
+    /// The number of the last log record that it counts; 0 for an import.
+    pub(super) counted_through: u64,
+    pub(super) sites: SiteRollups,
+}
+
+struct Header {
+    counted_through: u64,
+    content_bytes: u64,
+}
+
+impl DayFile {
+    /// Roughly how many rows it holds in memory.
+    pub(super) fn rows(&self) -> usize {
+        let rows = |rollup: &Rollup| 40 + rollup.pages.len() + rollup.shares.iter().map(Vec::len).sum::<usize>();
+        self.sites.values().map(rows).sum()
+    }
+
+    /// How many pageviews it counts.
+    pub(super) fn pageviews(&self) -> u64 {
+        self.sites.values().map(Rollup::pageviews).sum()
+    }
+
+    /// Writes and syncs the file. Syncing the folder is up to the caller.
+    pub(super) fn write(&self, path: &Path, names: &Names) -> io::Result<()> {
+        let content = encode_sites(&self.sites, names);
+        let packed = zstd::bulk::compress(&content, ZSTD_LEVEL)?;
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + packed.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&self.counted_through.to_le_bytes());
+        bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&checksum(&bytes, &packed).to_le_bytes());
+        bytes.extend_from_slice(&packed);
+        let mut file = File::create(path)?;
+        file.write_all(&bytes)?;
+        file.sync_all()
+    }
+
+    /// Reads and checks a whole file.
+    pub(super) fn read(path: &Path, names: &Names) -> io::Result<DayFile> {
+        let bytes = fs::read(path)?;
+        let damaged = || at_path(path, Damaged);
+        let (header, packed) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(damaged)?;
+        let (checked, crc) = header.split_at(HEADER_BYTES - 4);
+        let Header { counted_through, content_bytes } = read_header(header).map_err(|error| at_path(path, error))?;
+        if crc != checksum(checked, packed).to_le_bytes() || content_bytes > MAX_BYTES {
+            return Err(damaged());
+        }
+        let content = zstd::bulk::decompress(packed, content_bytes as usize)?;
+        let sites = decode_sites(&content, names).map_err(|error| at_path(path, error))?;
+        Ok(DayFile { counted_through, sites })
+    }
+
+    /// Reads [`DayFile::counted_through`] from a file's header.
+    pub(super) fn read_counted_through(path: &Path) -> io::Result<u64> {
+        let mut header = [0; HEADER_BYTES];
+        File::open(path)?.read_exact(&mut header)?;
+        read_header(&header).map(|header| header.counted_through).map_err(|error| at_path(path, error))
+    }
+}
+
+fn read_header(header: &[u8; HEADER_BYTES]) -> Result<Header, Damaged> {
+    let mut input = Input(header);
+    if input.bytes(8)? != MAGIC {
+        return Err(Damaged);
+    }
+    let mut number = || input.bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+    Ok(Header { counted_through: number()?, content_bytes: number()? })
+}
+
+fn at_path(path: &Path, error: Damaged) -> io::Error {
+    io::Error::other(format!("{}: {error}", path.display()))
+}
+
+fn checksum(header: &[u8], packed: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(header);
+    hasher.update(packed);
+    hasher.finalize()
+}

@@ -1,0 +1,86 @@
+//! Deletions: what a deletion covers, and how it changes day files and imports.
+//!
+//! A deletion is done once the log holds a record of it that has all that is left of what was being counted; older
+//! records are removed then. Day files of events are rewritten without the site, those of imports are removed. After a
+//! crash in between, the next start finds the record and does the rest.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+use super::day_files::{DayFiles, DayKey, Source};
+use super::import_list::ImportList;
+use super::names::{Name, Names};
+use super::period::{Day, Period};
+
+/// What is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Deletion {
+    pub(super) site: Name,
+    pub(super) period: Period,
+    /// Only imports with a lower number: later ones count.
+    pub(super) imports_below: u64,
+}
+
+/// A deletion whose rewritten day files are on disk but not in use yet.
+pub(super) struct PreparedDeletion {
+    rewritten: Vec<RewrittenDay>,
+    removed_imports: HashSet<DayKey>,
+    /// How many pageviews go with it.
+    pub(super) pageviews: u64,
+}
+
+struct RewrittenDay {
+    day: Day,
+    counted_through: u64,
+}
+
+impl Deletion {
+    /// Rewrites the day files that count what is deleted, as unfinished files. `number` is that of the deletion's record
+    /// in the log: what was counted after it stays.
+    pub(super) fn prepare(
+        self,
+        number: u64,
+        day_files: &DayFiles,
+        names: &Names,
+        folder: &Path,
+    ) -> io::Result<PreparedDeletion> {
+        let imports = ImportList::read(folder)?.numbers_of_site(&names.text(self.site), self.imports_below);
+        let mut prepared = PreparedDeletion { rewritten: Vec::new(), removed_imports: HashSet::new(), pageviews: 0 };
+        for key @ DayKey { day, source } in day_files.in_period(self.period) {
+            match source {
+                Source::Import(import) if !imports.contains(&import) => continue,
+                Source::Events if day_files.counted_through(day) > number => continue,
+                _ => {}
+            }
+            let file = day_files.read(key, names)?;
+            let Some(rollup) = file.sites.get(&self.site) else { continue };
+            prepared.pageviews += rollup.pageviews();
+            if source == Source::Events {
+                let mut rest = (*file).clone();
+                rest.sites.remove(&self.site);
+                rest.write(&day_files.unfinished(key), names)?;
+                prepared.rewritten.push(RewrittenDay { day, counted_through: file.counted_through });
+            } else {
+                prepared.removed_imports.insert(key);
+            }
+        }
+        Ok(prepared)
+    }
+}
+
+impl PreparedDeletion {
+    /// Puts the rewritten files in use and removes those of imports. On return both are on disk.
+    pub(super) fn finish(self, day_files: &mut DayFiles, names: &Names, folder: &Path) -> io::Result<()> {
+        for RewrittenDay { day, counted_through } in self.rewritten {
+            day_files.replace(DayKey::events(day), counted_through)?;
+        }
+        if !self.removed_imports.is_empty() {
+            let mut imports = ImportList::read(folder)?;
+            imports.forget(&self.removed_imports, day_files, names)?;
+            imports.write(folder)?;
+            day_files.remove(|key| self.removed_imports.contains(&key))?;
+        }
+        day_files.sync()
+    }
+}

@@ -1,0 +1,107 @@
+//! The handle of the worker thread: the queue to it, and its end. The thread, and with it the lock of the folder, lives
+//! as long as a handle does.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::data::AnalyticsData;
+use super::deletion::Deletion;
+use super::event::Hit;
+use super::import_list::ImportList;
+use super::period::Period;
+use super::worker::{Job, Worker};
+use crate::model::error::{Code, Error, Result};
+
+/// How many pageviews may be queued; further ones are dropped.
+const QUEUE_LENGTH: usize = 65_536;
+/// How long a report waits at most for the pageviews before it to be counted.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The worker thread and the data that it shares.
+pub(super) struct WorkerHandle {
+    pub(super) data: Arc<AnalyticsData>,
+    /// `None` once it is closed.
+    queue: Mutex<Option<SyncSender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl WorkerHandle {
+    /// Starts the thread.
+    pub(super) fn start(worker: Worker, data: Arc<AnalyticsData>) -> io::Result<WorkerHandle> {
+        let (queue, jobs) = sync_channel(QUEUE_LENGTH);
+        let thread = std::thread::Builder::new().name("analytics".to_owned()).spawn(move || worker.run(&jobs))?;
+        Ok(WorkerHandle { data, queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Queues a pageview and never waits. Drops it if the queue is full or closed.
+    pub(super) fn submit(&self, hit: Hit) {
+        let job = Job::Count { at: (self.data.clock)(), hit: Box::new(hit) };
+        let sent = self.queue.lock().as_ref().map(|queue| queue.try_send(job));
+        if !matches!(sent, Some(Ok(()))) {
+            self.data.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until everything that was queued before is counted. Gives up without an error if the queue is full, or after
+    /// [`SETTLE_TIMEOUT`]: while a disk hangs, a report without the last pageviews is better than none.
+    ///
+    /// Errors: `OVERLOADED` once it is closed.
+    pub(super) fn settle(&self) -> Result<()> {
+        let queue = self.queue()?;
+        let (reply, settled) = sync_channel(1);
+        match queue.try_send(Job::Settle(reply)) {
+            Ok(()) => {
+                let _ = settled.recv_timeout(SETTLE_TIMEOUT);
+                Ok(())
+            }
+            Err(TrySendError::Full(_)) => Ok(()),
+            Err(TrySendError::Disconnected(_)) => Err(closed()),
+        }
+    }
+
+    /// Deletes a site's figures, holding off imports meanwhile. Returns how many pageviews they had, once the deletion is
+    /// on disk.
+    ///
+    /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
+    pub(super) fn delete(&self, site: &str, period: Period) -> Result<u64> {
+        let queue = self.queue()?;
+        let _no_import = self.data.import_lock.lock();
+        let imports = ImportList::read(&self.data.folder).map_err(Error::internal)?;
+        let deletion = Deletion { site: self.data.names.intern(site), period, imports_below: imports.next };
+        let (reply, deleted) = sync_channel(1);
+        queue.send(Job::Delete { deletion, reply }).map_err(|_| closed())?;
+        // The worker ends only when every sender is gone.
+        drop(queue);
+        deleted.recv().map_err(|_| closed())?.map_err(Error::internal)
+    }
+
+    /// Closes the queue and waits until what is in it is counted and on disk.
+    pub(super) fn close(&self) {
+        self.queue.lock().take();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the analytics thread panicked; the next start counts its log again");
+        }
+    }
+
+    fn queue(&self) -> Result<SyncSender<Job>> {
+        self.queue.lock().clone().ok_or_else(closed)
+    }
+}
+
+impl Drop for WorkerHandle {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn closed() -> Error {
+    Error::new(Code::Overloaded, "the server is shutting down; try again in a moment")
+}

@@ -1,0 +1,37 @@
+//! How the analytics of a data folder are opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::model::time::{Millis, now_millis};
+
+/// Returns the current time.
+pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
+
+/// How the analytics of a data folder are opened.
+#[derive(Clone)]
+pub struct AnalyticsOptions {
+    /// The folder of their files.
+    pub folder: PathBuf,
+    /// The hosts whose pageviews are counted.
+    pub sites: Vec<String>,
+    /// A country file in MaxMind's format.
+    pub country_file: Option<PathBuf>,
+    /// How many days are kept; all of them without a number.
+    pub retention_days: Option<u32>,
+    /// The clock by which pageviews are counted.
+    pub clock: Clock,
+}
+
+impl AnalyticsOptions {
+    /// The analytics of a data folder: no sites, every day kept, and the system's clock.
+    pub fn in_folder(data: &Path) -> AnalyticsOptions {
+        AnalyticsOptions {
+            folder: data.join("analytics"),
+            sites: Vec::new(),
+            country_file: None,
+            retention_days: None,
+            clock: Arc::new(now_millis),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Replay: at a start, counts what the log holds and the day files do not, and finishes interrupted deletions.
+
+use std::path::Path;
+
+use super::data::Counts;
+use super::log_record::{self, LogRecord};
+use super::names::Names;
+use super::storage_error::StorageError;
+use crate::log::Log;
+
+/// Replays the whole log into `counts`. Returns how many pageviews it holds.
+pub(super) fn replay(log: &mut Log, counts: &mut Counts, names: &Names, folder: &Path) -> Result<u64, StorageError> {
+    let mut pageviews = 0;
+    let mut deletions = Vec::new();
+    for record in log.read_from(log.first())? {
+        let (number, payload) = record?;
+        let Counts { traffic, day_files, last } = &mut *counts;
+        let is_open = |day| number > day_files.counted_through(day);
+        match log_record::decode(&payload, names)? {
+            LogRecord::Pageviews(views) => {
+                pageviews += views.len() as u64;
+                for view in views {
+                    traffic.add(&view, is_open);
+                    *last = view.at;
+                }
+            }
+            LogRecord::Midnight { at, sessions } => {
+                traffic.sessions.replace(sessions);
+                *last = at.max(*last);
+            }
+            LogRecord::Deletion { at, traffic: left, deletion } => {
+                *traffic = left;
+                traffic.days.retain(|day, _| is_open(*day));
+                *last = at.max(*last);
+                deletions.push((number, deletion));
+            }
+        }
+    }
+    for (number, deletion) in deletions {
+        let prepared = deletion.prepare(number, &counts.day_files, names, folder)?;
+        prepared.finish(&mut counts.day_files, names, folder)?;
+        log.remove_before(number)?;
+    }
+    Ok(pageviews)
+}

@@ -1,0 +1,17 @@
+//! What may go wrong with the files of the analytics.
+
+use std::io;
+
+use super::codec::Damaged;
+use crate::log::LogError;
+
+/// An error of the log, of another file, or of what a record holds.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StorageError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("a record of the analytics log cannot be read: {0}")]
+    Record(#[from] Damaged),
+}

@@ -1,0 +1,47 @@
+//! The client behind a request, according to the connection or to trusted proxies.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::HeaderMap;
+
+use crate::config::AnalyticsConfig;
+
+/// The client that sent a request.
+pub(super) struct Client {
+    pub(super) address: IpAddr,
+    /// The country that a trusted proxy names.
+    pub(super) country: Option<String>,
+}
+
+impl Client {
+    /// The client of a request that arrived from `peer`. Headers count only if `peer` is a trusted proxy.
+    pub(super) fn of(peer: IpAddr, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
+        let is_trusted = |address: IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
+        let peer = peer.to_canonical();
+        if !is_trusted(peer) {
+            return Client { address: peer, country: None };
+        }
+        let values = headers.get_all(&settings.forwarded_header).iter();
+        let named: Vec<&str> =
+            values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).collect();
+        // Each proxy appends the address that it got the request from, so the last one that is not a proxy is the client.
+        let mut address = peer;
+        for named in named.into_iter().rev() {
+            let Some(next) = parse_address(named.trim()) else { break };
+            address = next;
+            if !is_trusted(next) {
+                break;
+            }
+        }
+        let country =
+            settings.country_header.as_ref().and_then(|name| headers.get(name)?.to_str().ok().map(str::to_owned));
+        Client { address, country }
+    }
+}
+
+/// Reads an address with or without brackets and port.
+fn parse_address(text: &str) -> Option<IpAddr> {
+    let bare = || text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+    let address = bare().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()));
+    address.map(|address| address.to_canonical())
+}
