@@ -88,10 +88,9 @@ fn time(content: &Content, access: &Access, name: &str, query: &str) {
         (started.elapsed(), answer)
     };
     let (first, answer) = list();
-    let body: serde_json::Value = serde_json::from_str(&answer.resources).unwrap();
     let mut times: Vec<Duration> = (0..REPEATS).map(|_| list().0).collect();
     times.sort_unstable();
-    let total = &body["meta"]["total"];
+    let total = answer.total;
     println!("{name:32} {total:>9} {:>9.2} ms {:>9.3} ms", millis(first), millis(times[REPEATS / 2]));
 }
 

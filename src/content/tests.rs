@@ -1,5 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
+mod memory_log;
+mod random;
+mod two_contents;
+
 use serde_json::json;
 
 use super::*;

@@ -13,7 +13,7 @@ const API: &str = "API.md";
 
 #[test]
 fn links_of_documents_resolve() {
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (path, text) in all() {
         let file = root().join(&path);
         let folder = file.parent().unwrap_or(Path::new("."));
@@ -21,11 +21,11 @@ fn links_of_documents_resolve() {
             let is_elsewhere = target.contains("://") || target.starts_with("mailto:") || target.starts_with('#');
             let file = target.split('#').next().unwrap_or_default();
             if !is_elsewhere && !folder.join(file).exists() {
-                faults.push(format!("{path}: `{target}` leads nowhere"));
+                errors.push(format!("{path}: `{target}` leads nowhere"));
             }
         }
     }
-    none(&faults);
+    none(&errors);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn every_number_that_is_cited_stands_in_the_api() {
     let numbers = api_numbers();
     assert!(numbers.len() > 60, "the numbers of {API} are found: {numbers:?}");
     let mut cited = 0;
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (path, text) in all_sources().into_iter().chain(all()) {
         // Its cases are no citations.
         if path == "tests/it/tidy/documents.rs" {
@@ -43,12 +43,12 @@ fn every_number_that_is_cited_stands_in_the_api() {
             for number in citations(text) {
                 cited += 1;
                 if !numbers.contains(&number) {
-                    faults.push(format!("{path}:{}: {API} has no {number}", line + 1));
+                    errors.push(format!("{path}:{}: {API} has no {number}", line + 1));
                 }
             }
         }
     }
-    none(&faults);
+    none(&errors);
     assert!(cited > 20, "citations are found: {cited}");
 }
 

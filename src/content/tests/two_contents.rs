@@ -1,0 +1,310 @@
+//! Two contents over one log: what one of them writes, the other applies, and both answer the same.
+//!
+//! Random histories of writes, bulks, imports and blueprint changes, sent to either of them, with conflicts, unknown
+//! outcomes and delays injected, while both are read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::memory_log::{MemoryLog, Mishaps, Shared};
+use super::random::Random;
+use crate::base::Recovered;
+use crate::content::fixture::{access, options};
+use crate::content::start::folder;
+use crate::content::{Content, Export, IfMatch, Operation, Parts};
+use crate::log::{CommitLog, FollowLog};
+use crate::model::ability::Ability;
+use crate::model::blueprint::render;
+use crate::model::error::{Code, Result};
+use crate::store::{Store, StoreOptions};
+
+/// How many histories are tried.
+const HISTORIES: u64 = 200;
+/// How many steps each has.
+const STEPS: u64 = 24;
+
+/// A content of its own folder over a shared log, which applies what others append as soon as it is there.
+struct Node {
+    content: Content,
+    folder: tempfile::TempDir,
+    stop: Arc<AtomicBool>,
+    follower: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Node {
+    fn start(log: &Arc<Shared>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> Node {
+        let folder = tempfile::tempdir().unwrap();
+        let options = options(folder.path());
+        let store_options = StoreOptions { cache_bytes: 1 << 20, flush_every: Duration::from_secs(60) };
+        let store = Store::open(&folder.path().join("store"), &store_options).unwrap();
+        let log_of_node: Box<dyn CommitLog> = Box::new(MemoryLog::new(log, seed, mishaps));
+        let parts = Parts { log: log_of_node, position: 0, store, recovered: Recovered::default() };
+        let lock = folder::lock(folder.path()).unwrap();
+        let content = Content::assemble(&options, lock, parts).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let follower = {
+            let (content, log, stop) = (content.clone(), Arc::clone(log), Arc::clone(&stop));
+            std::thread::spawn(move || follow(&content, &log, &stop))
+        };
+        Node { content, folder, stop, follower: Some(follower) }
+    }
+
+    fn end(mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.follower.take().unwrap().join().unwrap();
+        self.content.close();
+        drop(self.folder);
+    }
+}
+
+/// Has a content apply new records of the log until it is told to stop.
+fn follow(content: &Content, log: &Shared, stop: &AtomicBool) {
+    let runtime = runtime();
+    let mut position = 0;
+    while !stop.load(Ordering::SeqCst) {
+        let last = log.wait(position, Duration::from_millis(5));
+        if last > position {
+            runtime.block_on(catch_up(content));
+            position = last;
+        }
+    }
+}
+
+async fn catch_up(content: &Content) {
+    content.submit(crate::content::command::Command::Wait).await.unwrap();
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The fields that a blueprint may have, each in forms that a change may turn into each other.
+fn fields(random: &mut Random) -> Value {
+    let mut fields = vec![json!({ "name": "round", "slug": "round", "type": "number" })];
+    let title = *random.pick(&["text", "slug", "rich-text"]);
+    let is_unique = title != "rich-text" && random.one_in(2);
+    fields.push(json!({ "name": "title", "slug": "title", "type": title, "unique": is_unique }));
+    if !random.one_in(3) {
+        let settings = json!({ "blueprint": "notes" });
+        fields.push(json!({ "name": "to", "slug": "to", "type": "reference", "settings": settings }));
+    }
+    if random.one_in(2) {
+        let values = if random.one_in(2) { json!(["a", "b"]) } else { json!(["a", "b", "c"]) };
+        fields.push(json!({ "name": "kind", "slug": "kind", "type": "enum", "settings": { "values": values } }));
+    }
+    Value::Array(fields)
+}
+
+fn blueprint_body(random: &mut Random) -> Vec<u8> {
+    let mut body = json!({ "name": "Notes", "slug": "notes", "fields": fields(random) });
+    if random.one_in(2) {
+        body["variants"] = json!([
+            { "name": "English", "slug": "en", "default": true },
+            { "name": "German", "slug": "de", "default": false },
+        ]);
+    }
+    body.to_string().into_bytes()
+}
+
+fn attributes(random: &mut Random) -> Value {
+    let title = format!("t{}", random.below(30));
+    let large = if random.one_in(40) { "x".repeat(60_000) } else { title.clone() };
+    let mut attributes = json!({ "title": if random.one_in(2) { title } else { large } });
+    if random.one_in(3) {
+        attributes["kind"] = json!(*random.pick(&["a", "b", "c"]));
+    }
+    attributes
+}
+
+fn ids(content: &Content) -> Vec<String> {
+    let Ok(view) = content.view(&access(), "notes") else { return Vec::new() };
+    let resources = view.list("per_page=100&fields=id").unwrap().resources;
+    let resources: Vec<Value> = serde_json::from_str(&resources).unwrap();
+    resources.iter().map(|resource| resource["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Makes one random step. What the server refuses is refused; anything but a refusal is a failure of the test.
+async fn step(content: &Content, random: &mut Random, round: u64) {
+    let result = try_step(content, random, round).await;
+    if let Err(error) = result {
+        let is_refusal =
+            matches!(error.code, Code::NotFound | Code::ValidationFailed | Code::Conflict | Code::InvalidVariant);
+        assert!(is_refusal, "{error:?}");
+    }
+}
+
+async fn try_step(content: &Content, random: &mut Random, round: u64) -> Result<()> {
+    let access = access();
+    let variant = if random.one_in(3) { "variant=de" } else { "" };
+    let known = ids(content);
+    match random.below(12) {
+        0..=2 => {
+            let body = json!({ "attributes": attributes(random) }).to_string();
+            content.write(&access, Ability::Create, "notes", variant)?.create(body.as_bytes(), None).await?;
+        }
+        3 | 4 if !known.is_empty() => {
+            let writing = content.write(&access, Ability::Update, "notes", variant)?;
+            let id = writing.target(random.pick(&known))?;
+            let date = if random.one_in(2) { json!("2026-01-01") } else { Value::Null };
+            let body = json!({ "attributes": attributes(random), "published_at": date }).to_string();
+            writing.change(id, IfMatch::Any, body.as_bytes()).await?;
+        }
+        5 if !known.is_empty() => {
+            let writing = content.write(&access, Ability::Delete, "notes", "")?;
+            let id = writing.target(random.pick(&known))?;
+            writing.delete(id, IfMatch::Any).await?;
+        }
+        6 if !known.is_empty() => {
+            // All resources get the same number in one transaction: readers never see two numbers in one answer.
+            let updates: Vec<Value> =
+                known.iter().map(|id| json!({ "id": id, "attributes": { "round": round } })).collect();
+            let body = json!({ "updates": updates }).to_string();
+            let writing = content.write(&access, Ability::Update, "notes", "")?;
+            writing.bulk(Operation::Update, body.as_bytes(), None).await?;
+        }
+        7 | 8 => {
+            let mut import = content.import(&access, "notes", "")?;
+            for _ in 0..random.below(8) {
+                let (key, to) = (random.below(10), random.below(10));
+                let mut attributes = attributes(random);
+                attributes["to"] = if random.one_in(2) { json!(format!("k{to}")) } else { Value::Null };
+                let line = json!({ "key": format!("k{key}"), "attributes": attributes }).to_string();
+                import.push(line.as_bytes()).await?;
+            }
+            import.finish().await?;
+        }
+        9 => {
+            let body = blueprint_body(random);
+            content.replace_blueprint(&access, "notes", "force=true")?.run(&body).await?;
+        }
+        10 if random.one_in(4) => content.delete_blueprint(&access, "notes", "force=true").await?,
+        10 => {
+            let body = blueprint_body(random);
+            content.create_blueprint(&access, &body, None).await?;
+        }
+        _ => {
+            let body = json!({ "name": "Ada", "email": format!("ada{}@example.org", random.below(5)) }).to_string();
+            content.create_member(&access, body.as_bytes(), None).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Everything that a content answers, as text.
+fn answers(content: &Content) -> Vec<String> {
+    let access = access();
+    let blueprints = content.list_blueprints(&access).unwrap();
+    let mut answers: Vec<String> = blueprints.iter().map(|blueprint| render::to_json(blueprint).to_string()).collect();
+    answers.push(format!("{:?} {:?}", content.list_members(&access).unwrap(), content.list_tokens(&access).unwrap()));
+    for blueprint in &blueprints {
+        let view = || content.view(&access, &blueprint.slug).unwrap();
+        for query in
+            ["", "sort=title", "sort=-round,id", "search=t1", "filter[title][contains]=t2", "filter[to][null]=0"]
+        {
+            match view().list(&format!("{query}&per_page=100")) {
+                Ok(page) => answers.push(format!("{query}: {} {}", page.total, page.resources)),
+                Err(error) => answers.push(format!("{query}: {error}")),
+            }
+        }
+        let mut export = Export::begin(view(), "format=ndjson&all_variants=true&sort=id", None).unwrap();
+        while let Some(piece) = export.next_chunk().unwrap() {
+            answers.push(String::from_utf8(piece).unwrap());
+        }
+        for id in ids(content) {
+            let found = view().find(&id, "").unwrap();
+            answers.push(format!("{:?} {}", found.version, found.json));
+        }
+    }
+    answers
+}
+
+/// Reads a content until it is told to stop. Of the resources that one bulk numbered, no answer shows some with the new
+/// number and others with an older one: numbers differ only where a resource came later, which then has none.
+fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
+    let mut n_reads = 0;
+    while !stop.load(Ordering::SeqCst) {
+        let Ok(view) = content.view(&access(), "notes") else { continue };
+        let Ok(page) = view.list("filter[round][null]=false&per_page=100&fields=id,attributes.round") else { continue };
+        let resources: Vec<Value> = serde_json::from_str(&page.resources).unwrap();
+        let mut rounds: Vec<&Value> = resources.iter().map(|resource| &resource["attributes"]["round"]).collect();
+        rounds.dedup();
+        assert!(rounds.len() <= 1, "half of a bulk is visible: {}", page.resources);
+        for resource in &resources {
+            // What a list shows, a read of the same view finds.
+            view.find(resource["id"].as_str().unwrap(), "").unwrap();
+        }
+        n_reads += 1;
+    }
+    n_reads
+}
+
+fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
+    let log = Arc::new(Shared::default());
+    let nodes = [Node::start(&log, seed, mishaps), Node::start(&log, seed ^ 0xff, mishaps)];
+    let stop = Arc::new(AtomicBool::new(false));
+    let readers: Vec<_> = nodes
+        .iter()
+        .map(|node| {
+            let (content, stop) = (node.content.clone(), Arc::clone(&stop));
+            std::thread::spawn(move || read_all_the_time(&content, &stop))
+        })
+        .collect();
+    let mut random = Random::new(seed);
+    let runtime = runtime();
+    runtime.block_on(async {
+        let body = blueprint_body(&mut random);
+        nodes[0].content.create_blueprint(&access(), &body, None).await.unwrap();
+        catch_up(&nodes[1].content).await;
+        for round in 1..=STEPS {
+            // Sometimes both at once, mostly one of them.
+            let first = random.below(2) as usize;
+            let mut other = Random::new(random.below(u64::MAX));
+            if random.one_in(3) {
+                let both = (step(&nodes[0].content, &mut random, round), step(&nodes[1].content, &mut other, round));
+                tokio::join!(both.0, both.1);
+            } else {
+                step(&nodes[first].content, &mut random, round).await;
+            }
+        }
+        for node in &nodes {
+            catch_up(&node.content).await;
+        }
+    });
+    stop.store(true, Ordering::SeqCst);
+    let n_reads = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
+    let [one, other] = [answers(&nodes[0].content), answers(&nodes[1].content)];
+    assert_eq!(one, other, "history {seed}");
+    for node in &nodes {
+        let findings = node.content.verify().unwrap();
+        let issues: Vec<_> = findings.issues.iter().filter(|issue| !issue.contains("the log")).collect();
+        assert!(issues.is_empty(), "history {seed}: {issues:?}");
+    }
+    nodes.into_iter().for_each(Node::end);
+    n_reads
+}
+
+#[test]
+fn two_contents_over_one_log_answer_the_same() {
+    let mishaps = Arc::new(Mutex::new(Mishaps::default()));
+    let next = std::sync::atomic::AtomicU64::new(0);
+    let n_reads = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::SeqCst);
+                    if seed >= HISTORIES {
+                        return;
+                    }
+                    n_reads.fetch_add(run_history(seed, &mishaps), Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    let mishaps = *mishaps.lock();
+    assert!(mishaps.conflicts > 100 && mishaps.unknown > 50 && n_reads.into_inner() > 1000, "{mishaps:?}");
+}
