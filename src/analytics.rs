@@ -150,8 +150,8 @@ impl Analytics {
     /// no file holds them.
     ///
     /// # Errors
-    /// `INTERNAL` if the disk fails: then the next start finishes the deletion, or nothing is deleted. `OVERLOADED` after
-    /// [`Analytics::close`].
+    /// `INTERNAL` if the disk fails: then the next start finishes the deletion, or nothing is deleted. `OVERLOADED`
+    /// after [`Analytics::close`].
     pub fn delete(&self, site: &str, period: Period) -> Result<u64> {
         self.worker.delete(site, period)
     }

@@ -1,5 +1,5 @@
-//! A day file: what one source (the events of the server, or one imported access log) adds to one day. Owns the bytes of
-//! the file. A file is written once and replaced as a whole.
+//! A day file: what one source (the events of the server, or one imported access log) adds to one day. Owns the bytes
+//! of the file. A file is written once and replaced as a whole.
 //!
 //! ```text
 //! header   magic (8)  number of the last log record that it counts (8)  length of the content, unpacked (8)

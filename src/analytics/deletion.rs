@@ -36,8 +36,8 @@ struct RewrittenDay {
 }
 
 impl Deletion {
-    /// Rewrites the day files that count what is deleted, as unfinished files. `number` is that of the deletion's record
-    /// in the log: what was counted after it stays.
+    /// Rewrites the day files that count what is deleted, as unfinished files. `number` is that of the deletion's
+    /// record in the log: what was counted after it stays.
     pub(super) fn prepare(
         self,
         number: u64,

@@ -1,5 +1,5 @@
-//! The figures that reports show, added up from day files and open days (`API.md` 4.8). Knows nothing of query strings or
-//! JSON, and leaves percentages and rounding to its callers.
+//! The figures that reports show, added up from day files and open days (`API.md` 4.8). Knows nothing of query strings
+//! or JSON, and leaves percentages and rounding to its callers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -199,7 +199,8 @@ impl<'a> Figures<'a> {
         Ok(Breakdown { rows: rows.map(|(name, visitors)| VisitorCount { name, visitors }).collect(), total })
     }
 
-    /// The visitors of every referrer in the period and in the previous one; most in the period first, equal ones by name.
+    /// The visitors of every referrer in the period and in the previous one; most in the period first, equal ones by
+    /// name.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.

@@ -48,8 +48,8 @@ impl WorkerHandle {
         }
     }
 
-    /// Waits until everything that was queued before is counted. Gives up without an error if the queue is full, or after
-    /// [`SETTLE_TIMEOUT`]: while a disk hangs, a report without the last pageviews is better than none.
+    /// Waits until everything that was queued before is counted. Gives up without an error if the queue is full, or
+    /// after [`SETTLE_TIMEOUT`]: while a disk hangs, a report without the last pageviews is better than none.
     ///
     /// Errors: `OVERLOADED` once it is closed.
     pub(super) fn settle(&self) -> Result<()> {
@@ -65,8 +65,8 @@ impl WorkerHandle {
         }
     }
 
-    /// Deletes a site's figures, holding off imports meanwhile. Returns how many pageviews they had, once the deletion is
-    /// on disk.
+    /// Deletes a site's figures, holding off imports meanwhile. Returns how many pageviews they had, once the deletion
+    /// is on disk.
     ///
     /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
     pub(super) fn delete(&self, site: &str, period: Period) -> Result<u64> {

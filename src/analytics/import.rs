@@ -1,7 +1,7 @@
 //! Imports of access logs in the combined format.
 //!
-//! A file is recognized by the hash of its beginning. An import adds day files of its own. When the file has grown, it is
-//! counted again as a whole and replaces its former import, so that its sessions and visitors are those of the whole
+//! A file is recognized by the hash of its beginning. An import adds day files of its own. When the file has grown, it
+//! is counted again as a whole and replaces its former import, so that its sessions and visitors are those of the whole
 //! file. Visitors are hashed under a key that is made for the import and never stored.
 
 use std::collections::BTreeMap;

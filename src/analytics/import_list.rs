@@ -101,7 +101,8 @@ impl ImportList {
     }
 
     /// Updates the list before the day files in `removed` go. Removes imports without any other day file. For others it
-    /// forgets how far the file was read, so that a new import of the file counts it as a whole and replaces what is left.
+    /// forgets how far the file was read, so that a new import of the file counts it as a whole and replaces what is
+    /// left.
     pub(super) fn forget(&mut self, removed: &HashSet<DayKey>, day_files: &DayFiles, names: &Names) -> io::Result<()> {
         let mut files = Vec::new();
         for mut file in self.files.drain(..) {

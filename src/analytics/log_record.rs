@@ -1,5 +1,5 @@
-//! The records of the analytics log: pageviews in the order of arrival, at each midnight the sessions that cross it, and
-//! for a deletion all that is left. No record holds an address or a user agent.
+//! The records of the analytics log: pageviews in the order of arrival, at each midnight the sessions that cross it,
+//! and for a deletion all that is left. No record holds an address or a user agent.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! The salts that visitors are hashed under: one for each UTC day, made when the day begins and destroyed when it is over.
+//! The salts that visitors are hashed under: one for each UTC day, made when the day begins and destroyed when it is
+//! over.
 //!
 //! A salt has a file of its own, so a restart counts nobody twice. It outlives its day by the 30 minutes in which a
 //! session may still be continued; then the file is overwritten and removed. No log, store or backup holds a salt.

@@ -1,5 +1,5 @@
-//! Time series: the intervals that a period can be divided into, and where each interval starts. Knows nothing of what is
-//! counted.
+//! Time series: the intervals that a period can be divided into, and where each interval starts. Knows nothing of what
+//! is counted.
 
 use super::period::{Day, Period};
 use crate::model::time::{DAY_MILLIS, Millis, day_number, format_date, parse_date};
@@ -49,7 +49,8 @@ pub(super) fn empty_points(period: Period, interval: Interval) -> Vec<SeriesPoin
     points
 }
 
-/// The points from the one that the first millisecond of the day belongs to. The day must not be before the first point.
+/// The points from the one that the first millisecond of the day belongs to. The day must not be before the first
+/// point.
 pub(super) fn points_from(points: &mut [SeriesPoint], day: Day) -> &mut [SeriesPoint] {
     let after = points.partition_point(|point| point.start <= day * DAY_MILLIS);
     &mut points[after.saturating_sub(1)..]

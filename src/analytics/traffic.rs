@@ -18,8 +18,8 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Counts a pageview. Pageviews must come in the order of their times. Skips what the pageview does to a day that is
-    /// not open according to `is_open`, because a file counts that already.
+    /// Counts a pageview. Pageviews must come in the order of their times. Skips what the pageview does to a day that
+    /// is not open according to `is_open`, because a file counts that already.
     pub(super) fn add(&mut self, view: &Pageview, is_open: impl Fn(Day) -> bool) {
         let step = self.sessions.track(view.site, view.visitor, view.at);
         let day = day_number(view.at);

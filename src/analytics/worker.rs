@@ -130,8 +130,8 @@ impl Worker {
         }
     }
 
-    /// Advances to a time and returns it, or the last time if that is later. Counts `views`, the pageviews so far, before
-    /// a new day begins.
+    /// Advances to a time and returns it, or the last time if that is later. Counts `views`, the pageviews so far,
+    /// before a new day begins.
     fn advance(&mut self, at: Millis, views: &mut Vec<Pageview>) -> Millis {
         let at = at.max(self.last);
         self.last = at;

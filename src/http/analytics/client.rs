@@ -24,7 +24,8 @@ impl Client {
         let values = headers.get_all(&settings.forwarded_header).iter();
         let named: Vec<&str> =
             values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).collect();
-        // Each proxy appends the address that it got the request from, so the last one that is not a proxy is the client.
+        // Each proxy appends the address that it got the request from, so the last one that is not a proxy is the
+        // client.
         let mut address = peer;
         for named in named.into_iter().rev() {
             let Some(next) = parse_address(named.trim()) else { break };

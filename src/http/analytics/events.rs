@@ -60,8 +60,8 @@ pub(super) async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQu
     Ok(respond::json(StatusCode::OK, body.to_string()))
 }
 
-/// Deletes the figures that a query string names by `site`, `start` and `end`, and returns the body of the answer. Without
-/// days it deletes those of all days. On return no report shows them and no file holds them.
+/// Deletes the figures that a query string names by `site`, `start` and `end`, and returns the body of the answer.
+/// Without days it deletes those of all days. On return no report shows them and no file holds them.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, and those of [`Analytics::delete`].

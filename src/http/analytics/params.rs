@@ -1,4 +1,5 @@
-//! The query parameters of the analytics: `start`, `end`, `interval`, `limit` and `site`, with every message about them.
+//! The query parameters of the analytics: `start`, `end`, `interval`, `limit` and `site`, with every message about
+//! them.
 
 use crate::analytics::{Day, Interval, Period};
 use crate::model::error::{Code, Error, Result};

@@ -35,8 +35,8 @@ pub enum Report {
 }
 
 impl Report {
-    /// Answers the report. `raw_query` is the query string; parameters that the report does not take are ignored. Blocks
-    /// for some milliseconds.
+    /// Answers the report. `raw_query` is the query string; parameters that the report does not take are ignored.
+    /// Blocks for some milliseconds.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`; `INTERNAL` if the disk fails; `OVERLOADED` while the server shuts down.

@@ -1,4 +1,5 @@
-//! A real access log, if `BINDERY_TEST_DATA` names the folder that holds it: compares every endpoint with the definitions.
+//! A real access log, if `BINDERY_TEST_DATA` names the folder that holds it: compares every endpoint with the
+//! definitions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -72,8 +73,8 @@ impl Request {
     }
 }
 
-/// Device and browser according to the server, for each user agent that is not a robot. Each user agent is imported on a
-/// day of its own.
+/// Device and browser according to the server, for each user agent that is not a robot. Each user agent is imported on
+/// a day of its own.
 fn agents(server: &Server, requests: &[Request]) -> HashMap<String, (String, String)> {
     let mut agents: Vec<&String> = requests.iter().map(|request| &request.user_agent).collect();
     agents.sort();

@@ -73,8 +73,8 @@ pub(crate) fn date(at: i64) -> NaiveDate {
     time(at).date_naive()
 }
 
-/// All sessions except deleted ones; a deleted one also ends the session before it. The list is in the order of arrival,
-/// which the stable sort keeps for equal times.
+/// All sessions except deleted ones; a deleted one also ends the session before it. The list is in the order of
+/// arrival, which the stable sort keeps for equal times.
 fn sessions(all: &[Seen]) -> Vec<Session> {
     let mut by_visitor: BTreeMap<(&String, &(String, usize)), Vec<&Seen>> = BTreeMap::new();
     for seen in all {
