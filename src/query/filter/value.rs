@@ -85,8 +85,11 @@ mod tests {
 
         #[test]
         fn decimal_accepts_what_json_accepts_as_a_number(text in "(-?[0-9]{1,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?|[-+0-9.eE x]{0,6})") {
-            let json = serde_json::from_str::<f64>(&text).ok().filter(|_| text.trim() == text);
-            prop_assert_eq!(decimal(&text), json, "{}", text);
+            let is_json = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok() && text.trim() == text;
+            // serde rejects what is beyond a double; here it is an infinity, which compares as it should.
+            let double = serde_json::from_str::<f64>(&text).ok();
+            let expected = is_json.then(|| double.unwrap_or(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }));
+            prop_assert_eq!(decimal(&text), expected, "{}", text);
         }
     }
 }

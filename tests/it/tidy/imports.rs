@@ -47,15 +47,19 @@ impl Imports {
         self.0.iter().flat_map(|(file, imported)| imported.iter().map(|other| (file.as_str(), other.as_str())))
     }
 
-    /// The files that import each other, directly or through others: each circle as its files in a row.
+    /// The files that import each other, directly or through others: each circle as its arrows.
     pub(super) fn circles(&self) -> Vec<Vec<String>> {
-        let mut circles: Vec<Vec<String>> = Vec::new();
+        let (mut circles, mut known) = (Vec::new(), BTreeSet::new());
         for file in self.0.keys() {
             let reached = self.reached_from(file);
-            if reached.contains(file) && !circles.iter().flatten().any(|known| known == file) {
-                let members = reached.into_iter().filter(|other| self.reached_from(other).contains(file));
-                circles.push(members.collect());
+            if !reached.contains(file) || known.contains(file) {
+                continue;
             }
+            let members: BTreeSet<String> =
+                reached.into_iter().filter(|other| self.reached_from(other).contains(file)).collect();
+            let arrows = self.arrows().filter(|(from, to)| members.contains(*from) && members.contains(*to));
+            circles.push(arrows.map(|(from, to)| format!("{from} imports {to}")).collect());
+            known.extend(members);
         }
         circles
     }
@@ -167,7 +171,10 @@ fn paths_of(text: &str, module: &Path) -> Vec<Path> {
             }
             let path: String = text[at..].chars().take_while(|c| is_word(*c) || *c == ':').collect();
             let path: Path = path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
-            paths.extend(resolve(&path, module, |_| false));
+            // `super::{…}` is part of a `use`.
+            if path.last().is_some_and(|part| part != "super" && part != "crate") {
+                paths.extend(resolve(&path, module, |_| false));
+            }
         }
     }
     paths

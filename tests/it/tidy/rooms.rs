@@ -26,7 +26,8 @@ fn rooms() -> Vec<Rooms> {
             let (room, imports) = line.split_once(':').unwrap_or_else(|| panic!("{scope}: `{line}` has no colon"));
             (room.trim().to_owned(), imports.split_whitespace().map(str::to_owned).collect())
         });
-        Rooms { scope, rooms: rooms.collect() }
+        let rooms = rooms.collect();
+        Rooms { scope, rooms }
     });
     lists.collect()
 }
