@@ -73,7 +73,7 @@ fn a_backup_of_a_running_server_restores_to_the_same_content() {
     let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
     let kept = server.as_token(ADMIN).raw("POST", "/v2/resources/posts", &headers, body.as_bytes()).expect(201);
     let told = succeed(&["backup", text(&file), "--url", server.address(), "--token", ADMIN]);
-    assert!(told.contains("holds everything"), "{told}");
+    assert!(told.contains("holds all content"), "{told}");
     let before = everything(&server);
     server.create("posts", json!({ "title": "after the backup" }));
     drop(server);
