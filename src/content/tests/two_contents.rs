@@ -159,9 +159,11 @@ async fn try_step(content: &Content, random: &mut Random, round: u64) -> Result<
             writing.delete(id, IfMatch::Any).await?;
         }
         6 if !known.is_empty() => {
-            // All resources get the same number in one transaction: readers never see two numbers in one answer.
+            // All resources get the same number in one transaction: readers never see two numbers in one answer. All
+            // means those of both contents.
+            catch_up(content).await;
             let updates: Vec<Value> =
-                known.iter().map(|id| json!({ "id": id, "attributes": { "round": round } })).collect();
+                ids(content).iter().map(|id| json!({ "id": id, "attributes": { "round": round } })).collect();
             let body = json!({ "updates": updates }).to_string();
             let writing = content.write(&access, Ability::Update, "notes", "")?;
             writing.bulk(Operation::Update, body.as_bytes(), None).await?;
