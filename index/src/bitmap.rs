@@ -1,13 +1,13 @@
-//! A set of small numbers, one bit each. What lies beyond its words is not in it.
+//! A set of small numbers with a bit for each. It knows nothing of what the numbers stand for.
 
-/// A set of slots, or of documents of a run.
+/// A set of slots, or of the documents of a run. Numbers beyond its last word are not in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bitmap {
     words: Vec<u64>,
 }
 
 impl Bitmap {
-    /// Empty, with room for numbers below `len`.
+    /// An empty set with room for the numbers below `len`.
     pub(crate) fn with_room(len: usize) -> Bitmap {
         Bitmap { words: vec![0; len.div_ceil(64)] }
     }
@@ -17,11 +17,11 @@ impl Bitmap {
     }
 
     pub(crate) fn insert(&mut self, number: u32) {
-        let place = number as usize / 64;
-        if place >= self.words.len() {
-            self.words.resize(place + 1, 0);
+        let index = number as usize / 64;
+        if index >= self.words.len() {
+            self.words.resize(index + 1, 0);
         }
-        self.words[place] |= 1 << (number % 64);
+        self.words[index] |= 1 << (number % 64);
     }
 
     pub(crate) fn remove(&mut self, number: u32) {
@@ -30,28 +30,28 @@ impl Bitmap {
         }
     }
 
-    /// How many are in it.
+    /// The number of members.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Keeps what is in the other as well.
-    pub(crate) fn keep(&mut self, other: &Bitmap) {
+    /// Removes the members that the other set lacks.
+    pub(crate) fn intersect(&mut self, other: &Bitmap) {
         self.words.truncate(other.words.len());
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= other;
         }
     }
 
-    /// Takes out what is in the other.
-    pub(crate) fn take_out(&mut self, other: &Bitmap) {
+    /// Removes the members of the other set.
+    pub(crate) fn subtract(&mut self, other: &Bitmap) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= !other;
         }
     }
 
-    /// Adds what is in the other.
-    pub(crate) fn add(&mut self, other: &Bitmap) {
+    /// Adds the members of the other set.
+    pub(crate) fn union(&mut self, other: &Bitmap) {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
         }
@@ -60,18 +60,19 @@ impl Bitmap {
         }
     }
 
-    /// What is in it, ascending.
+    /// The members, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        self.words.iter().enumerate().flat_map(|(place, &word)| {
+        self.words.iter().enumerate().flat_map(|(index, &word)| {
             let mut rest = word;
             std::iter::from_fn(move || {
                 let bit = (rest != 0).then(|| rest.trailing_zeros())?;
                 rest &= rest - 1;
-                Some(place as u32 * 64 + bit)
+                Some(index as u32 * 64 + bit)
             })
         })
     }
 
+    /// The size in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * 8
     }
@@ -96,22 +97,22 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_unequal_length_combine() {
+    fn sets_of_different_lengths_combine() {
         let (short, long) = (bitmap(&[1, 63]), bitmap(&[1, 64, 200]));
         let combine = |with: fn(&mut Bitmap, &Bitmap), left: &Bitmap, right: &Bitmap| {
             let mut left = left.clone();
             with(&mut left, right);
             left.iter().collect::<Vec<_>>()
         };
-        assert_eq!(combine(Bitmap::keep, &short, &long), [1]);
-        assert_eq!(combine(Bitmap::keep, &long, &short), [1]);
-        assert_eq!(combine(Bitmap::add, &short, &long), [1, 63, 64, 200]);
-        assert_eq!(combine(Bitmap::take_out, &long, &short), [64, 200]);
-        assert_eq!(combine(Bitmap::take_out, &short, &long), [63]);
+        assert_eq!(combine(Bitmap::intersect, &short, &long), [1]);
+        assert_eq!(combine(Bitmap::intersect, &long, &short), [1]);
+        assert_eq!(combine(Bitmap::union, &short, &long), [1, 63, 64, 200]);
+        assert_eq!(combine(Bitmap::subtract, &long, &short), [64, 200]);
+        assert_eq!(combine(Bitmap::subtract, &short, &long), [63]);
     }
 
     #[test]
-    fn members_come_and_go() {
+    fn members_can_be_inserted_and_removed() {
         let mut set = Bitmap::with_room(10);
         set.insert(130);
         set.insert(3);

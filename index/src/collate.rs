@@ -1,4 +1,4 @@
-//! The order of texts in a language. It knows no values and no columns.
+//! Collation: the order of texts in a language. It knows no values and no columns.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ pub(crate) struct Collation {
 }
 
 impl Collation {
-    /// The collation of a language tag, or of the longest beginning of it that is a tag; else the root's. For a tag
-    /// without data of its own the data's own fallback goes from the tag to its beginnings to the root.
+    /// The collation of a language tag, or of its longest prefix that is a valid tag, or else the root collation. ICU
+    /// falls back in the same way for a valid tag without data: to shorter tags, then to the root.
     pub(crate) fn of(locale: Option<&str>) -> Collation {
         let mut tag = locale.unwrap_or("und");
         let language = loop {
@@ -30,7 +30,7 @@ impl Collation {
         options.alternate_handling = Some(AlternateHandling::NonIgnorable);
         let collator = Collator::try_new(CollatorPreferences::from(&language), options)
             .or_else(|_| Collator::try_new(CollatorPreferences::default(), options))
-            .expect("the root collation is compiled in");
+            .expect("invariant: the root collation is compiled in");
         Collation { collator: Arc::new(collator) }
     }
 
@@ -38,8 +38,8 @@ impl Collation {
         self.collator.compare(left, right)
     }
 
-    /// The first 16 bytes of the sort key: where two differ, the texts compare as they do; where they are equal, only
-    /// [`Collation::compare`] tells. The buffer is for reuse.
+    /// The first 16 bytes of the collation key. If the prefixes of two texts differ, the texts compare as the prefixes
+    /// do; if they are equal, only [`Collation::compare`] decides. `buffer` is scratch space to reuse.
     pub(crate) fn prefix(&self, text: &str, buffer: &mut Vec<u8>) -> u128 {
         buffer.clear();
         let Ok(()) = self.collator.write_sort_key_to(text, buffer);
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_finds_its_collation_or_that_of_its_beginning() {
+    fn a_tag_uses_its_collation_or_that_of_its_longest_known_prefix() {
         for (locale, low, high) in [
             (None, "a", "B"),
             (None, "a", "A"),
@@ -75,15 +75,15 @@ mod tests {
     }
 
     #[test]
-    fn what_collates_equal_is_a_tie() {
+    fn texts_that_collate_equally_are_ties() {
         let root = Collation::of(None);
         assert_eq!(root.compare("é", "e\u{301}"), Ordering::Equal);
         assert_eq!(root.compare("a\u{0}", "a"), Ordering::Equal);
     }
 
     #[test]
-    fn prefixes_order_as_their_texts_compare() {
-        let parts = [
+    fn prefixes_sort_as_their_texts_compare() {
+        let fragments = [
             "",
             "a",
             "A",
@@ -114,7 +114,8 @@ mod tests {
             "ก",
             "เ",
         ];
-        let texts: Vec<String> = parts.iter().flat_map(|one| parts.map(|other| format!("{one}{other}"))).collect();
+        let texts: Vec<String> =
+            fragments.iter().flat_map(|one| fragments.map(|other| format!("{one}{other}"))).collect();
         for locale in [None, Some("sv"), Some("zh"), Some("th")] {
             let collation = Collation::of(locale);
             let prefixes: Vec<u128> = texts.iter().map(|text| collation.prefix(text, &mut Vec::new())).collect();

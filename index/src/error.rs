@@ -1,30 +1,31 @@
-//! What can go wrong in an index: files that cannot be read or written, or do not hold what they should.
+//! The errors of an index: its files cannot be read or written, or are corrupt.
 
 use std::path::{Path, PathBuf};
 
-/// A fault of the files an index lies in. Queries on memory alone never fail.
+/// An error in the files of an index. An index that is only in memory never fails.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// An I/O operation failed.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file or folder is corrupt.
     #[error("{}: {what}", path.display())]
     Corrupt {
         /// The file or folder.
         path: PathBuf,
-        /// What was found, in one sentence.
+        /// What is wrong with it.
         what: String,
     },
 }
 
 impl Error {
+    /// For `map_err`.
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io { path, source }

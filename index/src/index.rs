@@ -1,196 +1,296 @@
-//! The index of one blueprint: publishes versions and hands out snapshots. Reading is in `snapshot.rs`, deciding what
-//! a change does in `apply.rs`, exchanging runs in `exchange.rs`.
+//! The index of one blueprint: writes versions, publishes them, and hands out snapshots. It knows no files and no
+//! queries.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
-use crate::apply::Writer;
 use crate::bitmap::Bitmap;
-use crate::cache::Cache;
-use crate::changes::Changes;
 use crate::error::Error;
 use crate::options::Options;
-use crate::run::Run;
-use crate::schema::{IndexOp, Schema};
-use crate::snapshot::Snapshot;
-use crate::state::{Pins, State};
+use crate::pins::Pins;
+use crate::run::{DiskRun, FrozenRun, NumberedRun, Run, RunNumber};
+use crate::schema::{IndexOp, Schema, VariantNumber};
+use crate::search::{SearchContext, Snapshot};
+use crate::slot_table::SlotTable;
+use crate::version::{Location, Row, Version};
+pub(crate) use replace::ReplacedRun;
+use replace::replace_runs;
+use writer::IndexWriter;
 
-/// One index. Cheap to clone; clones are the same index.
+mod replace;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+/// One index. Cheap to clone; all clones are the same index.
 ///
-/// One thread at a time calls [`Index::apply`], [`Index::backfill`] and [`Index::set_schema`]; any number take snapshots.
+/// Only one thread at a time may call [`Index::apply`], [`Index::backfill`] and [`Index::set_schema`]. Any number of
+/// threads may take snapshots.
 #[derive(Clone)]
 pub struct Index {
-    pub(crate) shared: Arc<Shared>,
+    inner: Arc<Inner>,
 }
 
-/// What all clones of an index, and its snapshots, share.
-pub(crate) struct Shared {
-    pub(crate) options: Options,
-    pub(crate) writer: Mutex<Writer>,
-    /// Signaled when a frozen run is no longer waiting.
-    pub(crate) room: Condvar,
-    /// Set when nobody will write frozen runs any more: then nobody waits for it.
-    pub(crate) unbounded: AtomicBool,
-    /// Called when a run was frozen.
-    pub(crate) wake: Option<Wake>,
-    pub(crate) state: RwLock<Arc<State>>,
-    /// The slot of an id, also of ids that are gone while their slot is vacant: a snapshot asks its own row.
-    pub(crate) slots: RwLock<HashMap<u128, u32>>,
-    pub(crate) changes: Mutex<Changes>,
-    /// Bitmaps of primitives.
-    pub(crate) bitmaps: Cache<Bitmap>,
-    /// All slots in an order.
-    pub(crate) orders: Cache<Vec<u32>>,
+struct Inner {
+    context: Arc<SearchContext>,
+    writer: Mutex<IndexWriter>,
+    /// The published version.
+    current: RwLock<Arc<Version>>,
+    /// Whether writers wait while too many frozen runs are not written to disk.
+    has_backpressure: AtomicBool,
+    /// Signaled when a frozen run has been replaced, and when `has_backpressure` changes.
+    room: Condvar,
+    /// Called after a run was frozen.
+    wake: Option<Wake>,
 }
 
-/// Tells whoever writes frozen runs that there is one.
+/// Wakes the thread that writes frozen runs to disk.
 pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
+/// The copies of one variant as read from disk.
+#[derive(Debug)]
+pub(crate) struct LoadedCopies {
+    pub(crate) variant: VariantNumber,
+    pub(crate) locations: SlotTable<Location>,
+    pub(crate) runs: Vec<LoadedRun>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LoadedRun {
+    pub(crate) number: RunNumber,
+    pub(crate) run: Arc<DiskRun>,
+}
+
+/// A version whose memory runs are all frozen.
+pub(crate) struct FrozenVersion {
+    pub(crate) version: Arc<Version>,
+    /// Its memory runs, oldest first.
+    pub(crate) runs: Vec<FrozenRun>,
+}
+
+/// Whether cached results account for the slots that a write changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CachedResults {
+    MayChange,
+    Unaffected,
+}
+
 impl Index {
-    /// An empty index that lives in memory alone: its runs are never written out.
+    /// An empty index that is only in memory: its runs are never written to disk.
     pub fn in_memory(schema: Schema, options: Options) -> Index {
         Index::new(schema, options, None)
     }
 
-    /// An empty index. With somebody to wake, frozen runs are waited for; without, they stay in memory.
+    /// An empty index. Without `wake`, frozen runs stay in memory and writers never wait for them.
     pub(crate) fn new(schema: Schema, options: Options, wake: Option<Wake>) -> Index {
-        Index::of(State::new(schema, &Arc::new(Pins::default())), options, wake)
+        Index::of(Version::empty(schema, &Arc::new(Pins::default())), options, wake)
     }
 
-    /// An index that begins with a state.
-    pub(crate) fn of(state: State, options: Options, wake: Option<Wake>) -> Index {
-        let mut slots = HashMap::with_capacity(state.total);
-        slots.extend(state.live.iter().map(|slot| (state.rows.get(slot).id, slot)));
-        let shared = Shared {
-            writer: Mutex::new(Writer::new(state.clone())),
+    /// An index as read from disk. Every location must name a run of its variant and a document of that run.
+    pub(crate) fn load(
+        schema: Schema,
+        rows: SlotTable<Row>,
+        copy_sets: Vec<LoadedCopies>,
+        options: Options,
+        wake: Option<Wake>,
+    ) -> Index {
+        let mut version = Version::empty(schema, &Arc::new(Pins::default()));
+        let live_slots: Bitmap = (0..rows.len() as u32).filter(|&slot| rows.get(slot).is_live()).collect();
+        version.total = live_slots.count();
+        version.slot_count = live_slots.iter().last().map_or(0, |slot| slot + 1);
+        version.live_slots = Arc::new(live_slots);
+        version.rows = rows;
+        for LoadedCopies { variant, locations, runs } in copy_sets {
+            let Some(copies) = version.copy_set_mut(variant) else { continue };
+            let numbered = |LoadedRun { number, run }| NumberedRun { number, run: Run::Disk(run) };
+            let mut runs: Vec<NumberedRun> = runs.into_iter().map(numbered).collect();
+            runs.sort_by_key(|run| run.number);
+            copies.locations = locations;
+            copies.runs = Arc::new(runs);
+        }
+        Index::of(version, options, wake)
+    }
+
+    fn of(version: Version, options: Options, wake: Option<Wake>) -> Index {
+        let context = Arc::new(SearchContext::new(&version, options.clone()));
+        let inner = Inner {
+            writer: Mutex::new(IndexWriter::new(version.clone(), Arc::clone(&context.slots), options)),
+            context,
+            current: RwLock::new(Arc::new(version)),
+            has_backpressure: AtomicBool::new(wake.is_some()),
             room: Condvar::new(),
-            unbounded: AtomicBool::new(wake.is_none()),
             wake,
-            changes: Mutex::new(Changes::since(state.version)),
-            state: RwLock::new(Arc::new(state)),
-            slots: RwLock::new(slots),
-            bitmaps: Cache::new(options.bitmap_cache_bytes),
-            orders: Cache::new(options.order_cache_bytes),
-            options,
         };
-        Index { shared: Arc::new(shared) }
+        Index { inner: Arc::new(inner) }
     }
 
     /// Its columns and variants.
     pub fn schema(&self) -> Schema {
-        Schema::clone(&self.shared.current().schema)
+        Schema::clone(&self.version().schema)
     }
 
-    /// Changes columns and variants without rebuilding anything: a new column is null everywhere, a new variant has no
-    /// copies, a variant that is gone takes its copies with it. Numbers of columns that are gone must not come back,
-    /// and a column never changes its kind.
-    pub fn set_schema(&self, schema: Schema) {
-        let mut writer = self.shared.writer.lock();
-        // Kept answers stay true of the columns that stay; what variants have, and their collations, is seen in all.
-        let before = Arc::clone(&writer.state.schema);
-        let is_kept = |column| schema.columns.contains(column);
-        let only_adds = before.variants == schema.variants && before.columns.iter().all(is_kept);
-        writer.set_schema(schema);
-        if !only_adds {
-            *self.shared.changes.lock() = Changes::since(writer.state.version);
-        }
-        self.shared.publish(&mut writer);
+    /// The limits that it was created with.
+    pub(crate) fn options(&self) -> &Options {
+        &self.inner.context.options
     }
 
-    /// Applies changes in their order. The next snapshot sees all of them at once, a snapshot taken before sees none.
+    /// Changes columns and variants without rebuilding anything. A new column is null everywhere, and a new variant has
+    /// no copies. Removing a variant removes its copies.
     ///
-    /// Copies of variants that the schema does not name are left out. Blocks while [`Options::frozen_runs`] runs wait
-    /// to be written to disk.
-    pub fn apply(&self, changes: Vec<IndexOp>) {
-        self.write(changes, Recorded::Yes);
+    /// The number of a removed column must not be used again, and a column must not change its kind.
+    pub fn set_schema(&self, schema: Schema) {
+        let mut writer = self.inner.writer.lock();
+        // Cached results stay valid if columns are only added. A change of variants can affect any of them, through
+        // copies and collations.
+        let before = Arc::clone(&writer.version.schema);
+        let is_kept = |column| schema.columns.contains(column);
+        let only_adds_columns = before.variants == schema.variants && before.columns.iter().all(is_kept);
+        writer.set_schema(schema);
+        if !only_adds_columns {
+            self.inner.context.cache.invalidate_before(writer.version.number);
+        }
+        self.inner.publish(&mut writer);
     }
 
-    /// Puts resources that are there as they are, but for columns that no query has named yet: nothing that was
-    /// answered before is looked at again. Else as [`Index::apply`].
-    pub fn backfill(&self, changes: Vec<IndexOp>) {
-        self.write(changes, Recorded::No);
+    /// Applies operations in order. The next snapshot includes all of them; earlier snapshots include none. Nothing is
+    /// durable until a [`Checkpoint`](crate::Checkpoint) is written.
+    ///
+    /// Ignores copies of variants that the schema does not name. Blocks while [`Options::frozen_runs`] runs wait to be
+    /// written to disk.
+    pub fn apply(&self, ops: Vec<IndexOp>) {
+        self.write(ops, CachedResults::MayChange);
     }
 
-    /// Blocks as long as [`Index::apply`] would.
+    /// Like [`Index::apply`], but keeps cached results as they are. For operations that only fill columns which no
+    /// query has named yet: cached results would be wrong after any other change.
+    pub fn backfill(&self, ops: Vec<IndexOp>) {
+        self.write(ops, CachedResults::Unaffected);
+    }
+
+    /// Blocks while [`Index::apply`] would block.
     pub fn wait_for_room(&self) {
-        drop(self.shared.lock_with_room());
+        drop(self.inner.lock_writer_with_room());
     }
 
-    fn write(&self, changes: Vec<IndexOp>, recorded: Recorded) {
-        if changes.is_empty() {
+    fn write(&self, ops: Vec<IndexOp>, cached_results: CachedResults) {
+        if ops.is_empty() {
             return;
         }
-        let shared = &*self.shared;
-        let mut writer = shared.lock_with_room();
-        let waiting = writer.frozen.len();
-        let changed = writer.apply(changes, shared);
-        if recorded == Recorded::Yes {
-            shared.changes.lock().record(writer.state.version, changed);
+        let inner = &*self.inner;
+        let mut writer = inner.lock_writer_with_room();
+        let frozen_before = writer.frozen.len();
+        let changed = writer.apply(ops);
+        if cached_results == CachedResults::MayChange {
+            inner.context.cache.record_change(writer.version.number, changed);
         }
-        shared.publish(&mut writer);
-        if let (Some(wake), true) = (&shared.wake, writer.frozen.len() > waiting) {
+        inner.publish(&mut writer);
+        if let (Some(wake), true) = (&inner.wake, writer.frozen.len() > frozen_before) {
             wake();
         }
     }
 
-    /// The present version, to be read from as long as it is held.
+    /// The current version, to be read from as long as the snapshot is held.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { shared: Arc::clone(&self.shared), state: self.shared.current() }
+        Snapshot { context: Arc::clone(&self.inner.context), version: self.version() }
     }
 
-    /// Checks every file of the index against its checksums, and the terms of each run against its columns.
+    /// The published version.
+    pub(crate) fn version(&self) -> Arc<Version> {
+        Arc::clone(&self.inner.current.read())
+    }
+
+    /// Checks every file of the index against its checksums, and the inverted index of each run against its columns.
     pub fn verify(&self) -> Result<(), Error> {
-        let state = self.shared.current();
-        for (_, run) in state.parts.iter().flat_map(|part| part.runs.iter()) {
-            if let Run::Disk(run) = run {
+        let version = self.version();
+        for numbered in version.copy_sets.iter().flat_map(|copies| copies.runs.iter()) {
+            if let Run::Disk(run) = &numbered.run {
                 run.verify()?;
             }
         }
         Ok(())
     }
-}
 
-/// Whether kept answers are to be brought up to date with a change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Recorded {
-    Yes,
-    No,
+    /// Freezes the growing memory runs. The version returned includes every operation applied so far.
+    pub(crate) fn freeze(&self) -> FrozenVersion {
+        let mut writer = self.inner.writer.lock();
+        writer.freeze_all();
+        self.inner.publish(&mut writer);
+        FrozenVersion { version: self.version(), runs: writer.frozen.clone() }
+    }
+
+    /// The frozen runs that are not replaced by disk runs yet, oldest first.
+    pub(crate) fn frozen(&self) -> Vec<FrozenRun> {
+        self.inner.writer.lock().frozen.clone()
+    }
+
+    /// A number for a new run.
+    pub(crate) fn take_run_number(&self) -> RunNumber {
+        self.inner.writer.lock().take_run_number()
+    }
+
+    /// Replaces runs with a new one, or removes them if there is none. Does not make a new version, since no query sees
+    /// the difference.
+    ///
+    /// The new run must hold the live documents of the replaced runs, one run after another. Copies written or deleted
+    /// since those were collected stay as they are. Returns false and changes nothing if a run no longer exists, for
+    /// example because its variant was removed.
+    pub(crate) fn replace(&self, variant: VariantNumber, replaced: &[ReplacedRun], new: Option<NumberedRun>) -> bool {
+        let mut writer = self.inner.writer.lock();
+        let Some(copies) = writer.version.copy_set_mut(variant) else { return false };
+        if !replace_runs(copies, replaced, new) {
+            return false;
+        }
+        writer.frozen.retain(|frozen| !replaced.iter().any(|replaced| replaced.number == frozen.number));
+        self.inner.publish(&mut writer);
+        drop(writer);
+        self.inner.room.notify_all();
+        true
+    }
+
+    /// Makes writers wait while too many frozen runs are not written to disk. An index with `wake` starts this way.
+    pub(crate) fn enable_backpressure(&self) {
+        self.inner.set_backpressure(true);
+    }
+
+    /// Lets writers continue however many runs are frozen: for when runs cannot be written to disk.
+    pub(crate) fn disable_backpressure(&self) {
+        self.inner.set_backpressure(false);
+    }
 }
 
 impl fmt::Debug for Index {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.shared.current();
-        formatter.debug_struct("Index").field("version", &state.version).field("total", &state.total).finish()
+        let version = self.version();
+        formatter.debug_struct("Index").field("version", &version.number).field("total", &version.total).finish()
     }
 }
 
-impl Shared {
-    /// The published state.
-    pub(crate) fn current(&self) -> Arc<State> {
-        Arc::clone(&self.state.read())
-    }
-
-    /// The writer, once few enough frozen runs wait to be written.
-    fn lock_with_room(&self) -> MutexGuard<'_, Writer> {
+impl Inner {
+    /// The writer, after waiting until few enough runs are frozen.
+    fn lock_writer_with_room(&self) -> MutexGuard<'_, IndexWriter> {
         let mut writer = self.writer.lock();
-        while writer.frozen.len() >= self.options.frozen_runs && !self.unbounded.load(Ordering::Relaxed) {
+        let max_frozen = self.context.options.frozen_runs;
+        while writer.frozen.len() >= max_frozen && self.has_backpressure.load(Ordering::Relaxed) {
             self.room.wait(&mut writer);
         }
         writer
     }
 
-    /// Makes the writer's state the published one.
-    pub(crate) fn publish(&self, writer: &mut Writer) {
-        let state = writer.publishable();
-        let before = std::mem::replace(&mut *self.state.write(), Arc::new(state));
-        // Outside the lock: it may be the last of its version, with much to free.
+    /// Publishes the writer's version.
+    fn publish(&self, writer: &mut IndexWriter) {
+        let version = writer.publishable();
+        let before = std::mem::replace(&mut *self.current.write(), Arc::new(version));
+        // Dropped after the lock is released: this may be the last reference, with much memory to free.
         drop(before);
     }
-}
 
-#[cfg(test)]
-mod tests;
+    fn set_backpressure(&self, enabled: bool) {
+        self.has_backpressure.store(enabled, Ordering::Relaxed);
+        // Takes the lock so that no writer is between reading the flag and waiting.
+        drop(self.writer.lock());
+        self.room.notify_all();
+    }
+}

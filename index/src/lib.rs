@@ -1,9 +1,9 @@
-//! The query engine of one blueprint: exact filters, substring search, collated sorting and exact totals, up to date at
-//! once.
+//! The query engine of one blueprint: exact filters, substring search, collated sorting and exact totals. Every write
+//! is visible to the next query.
 //!
-//! An [`Index`] holds resources: an id, three dates, and for each variant a copy of typed columns, as its [`Schema`]
-//! says. [`Index::apply`] takes changes; [`Index::snapshot`] gives one version of everything, which stays as it is
-//! while others are made, and answers [`Query`]s.
+//! An [`Index`] holds resources. A resource has an id, a version, three dates, and for each variant a copy: the typed
+//! columns that the [`Schema`] names. [`Index::apply`] applies operations. [`Index::snapshot`] returns one version of
+//! everything, which later writes do not change, and which answers each [`Query`].
 //!
 //! ```
 //! use bindery_index::*;
@@ -23,57 +23,78 @@
 //!     filter: Filter::Column(title.id, Predicate::Substring(Anchor::End, "SSE".into())),
 //!     sort: vec![SortKey { by: SortBy::Column(title.id), descending: false }],
 //! };
-//! let answer = index.snapshot().search(&query, 0, 25)?;
-//! assert_eq!((answer.total, answer.hits[0].id), (1, 7));
+//! let result = index.snapshot().search(&query, 0, 25)?;
+//! assert_eq!((result.total, result.hits[0].id), (1, 7));
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! # How it works
+//! # Slots, runs and versions
 //!
-//! Each resource has a *slot*, a small number; every answer is a bitmap of slots, and an order that it is picked from.
-//! The copies of a variant lie in *runs*: one in memory that grows, others frozen, most on disk. A table says for each
-//! slot which document of which run is its copy, so nothing in a run is ever changed. Publishing a version copies the
-//! few chunks of those tables that were touched.
+//! Each resource has a *slot*, a small number. A filter yields a bitmap of slots, and an order yields a list of slots.
 //!
-//! The bitmap of each primitive and each order of all slots are kept with the version they are true of, and brought to
-//! another version by asking for the slots alone that changed between the two. What a value means to a predicate is
-//! defined in one place (`value.rs`); postings, scans and kept answers are only faster ways to the same answer, and
-//! the module `oracle` (feature `oracle`) is the slow and obvious one that they are checked against.
+//! The copies of a variant are *documents* in *runs*. A run is what Lucene calls a segment: one grows in memory, older
+//! ones are frozen, and most are on disk. A run on disk has a *column file*, which holds all values and is the source
+//! of truth, and an inverted index: a Tantivy segment that maps *terms* to *posting lists* of documents.
 //!
-//! # What is left to the caller
+//! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* names, for each slot,
+//! the run and the document with the current copy; any other document of that slot is outdated. A *version* is the set
+//! of these tables and runs. Publishing a version copies only the chunks of the tables that were written to.
 //!
-//! - One thread at a time writes. An index forgets what is not in a checkpoint: keep a log, and apply again.
-//! - Numbers of columns are never used again, nor does a column change its kind.
-//! - Numbers are never NaN; dates and instants are never `i64::MIN` or `i64::MAX`.
-//! - Only [`Filter::Not`] and [`Predicate::Null`] hold for a null, and what the schema does not name is null.
+//! Runs of similar size are merged in the background, which drops outdated documents.
+//!
+//! # From a filter to a bitmap
+//!
+//! 1. A filter is a tree of [`Filter::And`], [`Filter::Or`] and [`Filter::Not`] over primitives, such as a predicate on
+//!    a column.
+//! 2. A primitive is evaluated on each run. On disk, equality and list elements are looked up in the term dictionary. A
+//!    substring is looked up by its *grams*, sequences of up to three code points: the posting lists of its rarest
+//!    grams are intersected, and the text of each document in all of them is searched. Ranges scan a column. Memory
+//!    runs are small, so every document is tested.
+//! 3. Documents become slots, and outdated documents are dropped. The bitmaps are combined as the tree says. In an And,
+//!    cheap primitives come first; once few candidates are left, the others are tested on each candidate.
+//! 4. The bitmap of each primitive is cached with its version. For another version, only the slots that changed between
+//!    the two are tested again.
+//!
+//! Whether a value satisfies a predicate is defined in one place, `predicate.rs`. Posting lists, scans and the cache
+//! are faster ways to the same result. The module `oracle` (feature `oracle`) is a slow and obvious evaluator to check
+//! them against.
+//!
+//! # From an order to a page
+//!
+//! The total is the number of bits in the bitmap. Small results are sorted. Larger ones use the order of all slots,
+//! which is computed once and cached: for another version, only the changed slots are moved. A page is read by walking
+//! that order from the nearer end and skipping slots that are not in the bitmap. Ties are broken by id, so an order
+//! never depends on where copies are stored.
+//!
+//! # Rules
+//!
+//! - Only one thread at a time may write.
+//! - What no [`Checkpoint`] made durable is lost at a restart: keep a log, and apply its end again.
+//! - Column numbers must not be reused, and a column must not change its kind.
+//! - Numbers must not be NaN. Dates and instants must not be `i64::MIN` or `i64::MAX`.
+//! - Only [`Filter::Not`] and [`Predicate::Null`] hold for a null. Columns and variants that the schema does not name
+//!   are null.
 
-mod apply;
 mod bitmap;
-mod cache;
-mod changes;
 mod collate;
-mod columns;
-mod disk;
 mod error;
-mod evaluate;
-mod exchange;
+mod files;
 mod index;
 mod indexes;
-mod manifest;
-mod memory;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
-mod order;
+mod pins;
+mod predicate;
 mod query;
 mod run;
 mod schema;
-mod segment;
-mod snapshot;
-mod state;
-mod table;
+mod search;
+mod slot_table;
+mod slots;
 mod text;
 mod value;
+mod version;
 
 pub use error::Error;
 pub use index::Index;
@@ -81,4 +102,4 @@ pub use indexes::{Checkpoint, Indexes};
 pub use options::Options;
 pub use query::*;
 pub use schema::*;
-pub use snapshot::{Snapshot, Stream};
+pub use search::{Snapshot, Stream};

@@ -1,5 +1,5 @@
-//! The meaning of a query, evaluated the slow and obvious way over plain entries: what the engine is checked against.
-//! It shares folding, number text and the making of a collation with the engine, and nothing else.
+//! The oracle: evaluates queries in the slow and obvious way over plain values, to check the engine's results. It
+//! shares folding, number formatting and the choice of a collation with the engine, and nothing else.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,50 +9,51 @@ use crate::query::{Anchor, Bound, DateColumn, Filter, Predicate, Query, Range, S
 use crate::schema::{ColumnId, Copy, IndexOp, Kind, Schema, Stamps, Value, VariantNumber, exact_hash};
 use crate::text::{fold, number_text};
 
-/// Plain entries and the schema they are read by.
+/// Resources and the schema they are read with.
 #[derive(Debug, Clone, Default)]
 pub struct Oracle {
     schema: Schema,
-    entries: BTreeMap<u128, Entry>,
+    resources: BTreeMap<u128, Resource>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct Resource {
     stamps: Stamps,
     copies: BTreeMap<VariantNumber, Copy>,
 }
 
 impl Oracle {
-    /// No entries.
+    /// Without resources.
     pub fn new(schema: Schema) -> Oracle {
-        Oracle { schema, entries: BTreeMap::new() }
+        Oracle { schema, resources: BTreeMap::new() }
     }
 
-    /// As [`crate::Index::set_schema`].
+    /// Does what [`crate::Index::set_schema`] does.
     pub fn set_schema(&mut self, schema: Schema) {
-        for entry in self.entries.values_mut() {
-            entry.copies.retain(|number, _| schema.variants.iter().any(|variant| variant.number == *number));
+        for resource in self.resources.values_mut() {
+            resource.copies.retain(|number, _| schema.variants.iter().any(|variant| variant.number == *number));
         }
         self.schema = schema;
     }
 
-    /// As [`crate::Index::apply`].
-    pub fn apply(&mut self, changes: &[IndexOp]) {
-        for change in changes {
-            match change {
+    /// Does what [`crate::Index::apply`] does.
+    pub fn apply(&mut self, ops: &[IndexOp]) {
+        for op in ops {
+            match op {
                 IndexOp::Delete { id } => {
-                    self.entries.remove(id);
+                    self.resources.remove(id);
                 }
                 IndexOp::Put { id, stamps, copies } => {
-                    let entry = self.entries.entry(*id).or_insert(Entry { stamps: *stamps, copies: BTreeMap::new() });
-                    entry.stamps = *stamps;
+                    let new = Resource { stamps: *stamps, copies: BTreeMap::new() };
+                    let resource = self.resources.entry(*id).or_insert(new);
+                    resource.stamps = *stamps;
                     for (number, copy) in copies {
                         match copy {
                             Some(copy) if self.schema.variants.iter().any(|variant| variant.number == *number) => {
-                                entry.copies.insert(*number, copy.clone());
+                                resource.copies.insert(*number, copy.clone());
                             }
                             _ => {
-                                entry.copies.remove(number);
+                                resource.copies.remove(number);
                             }
                         }
                     }
@@ -61,24 +62,24 @@ impl Oracle {
         }
     }
 
-    /// The ids of all resources that match, in their order.
+    /// The ids of all matching resources, in order.
     pub fn search(&self, query: &Query) -> Vec<u128> {
         let mut ids: Vec<u128> =
-            self.entries.keys().copied().filter(|id| self.holds(*id, query, &query.filter)).collect();
-        let locale = self.schema.variants.iter().find(|variant| variant.number == query.variant);
-        let collation = Collation::of(locale.and_then(|variant| variant.locale.as_deref()));
+            self.resources.keys().copied().filter(|id| self.holds(*id, query, &query.filter)).collect();
+        let variant = self.schema.variants.iter().find(|variant| variant.number == query.variant);
+        let collation = Collation::of(variant.and_then(|variant| variant.locale.as_deref()));
         ids.sort_by(|left, right| self.compare(&collation, query, *left, *right));
         ids
     }
 
-    /// All ids and stamps.
+    /// All ids with their stamps.
     pub fn resources(&self) -> Vec<(u128, Stamps)> {
-        self.entries.iter().map(|(id, entry)| (*id, entry.stamps)).collect()
+        self.resources.iter().map(|(id, resource)| (*id, resource.stamps)).collect()
     }
 
-    /// The number of the stored version of a copy.
+    /// The number of a copy.
     pub fn copy(&self, id: u128, variant: VariantNumber) -> Option<u64> {
-        Some(self.entries.get(&id)?.copies.get(&variant)?.number)
+        Some(self.resources.get(&id)?.copies.get(&variant)?.number)
     }
 
     fn holds(&self, id: u128, query: &Query, filter: &Filter) -> bool {
@@ -92,7 +93,7 @@ impl Oracle {
             Filter::Date(column, range) => {
                 self.date(id, *column).is_some_and(|date| in_range(range, |to| date.cmp(to)))
             }
-            Filter::Draft => self.entries[&id].stamps.published.is_none(),
+            Filter::Draft => self.resources[&id].stamps.published.is_none(),
             Filter::Column(column, predicate) => match self.value(id, query.variant, *column) {
                 None => *predicate == Predicate::Null,
                 Some((kind, value)) => matches(kind, value, predicate),
@@ -104,16 +105,16 @@ impl Oracle {
         let mut descending = false;
         for key in &query.sort {
             descending = key.descending;
-            let turn = |order: Ordering| if descending { order.reverse() } else { order };
+            let directed = |order: Ordering| if descending { order.reverse() } else { order };
             let order = match key.by {
                 SortBy::Id => break,
                 SortBy::Date(date) => {
-                    nulls_last(self.date(left, date), self.date(right, date), |left, right| turn(left.cmp(&right)))
+                    nulls_last(self.date(left, date), self.date(right, date), |left, right| directed(left.cmp(&right)))
                 }
                 SortBy::Column(column) => nulls_last(
                     self.value(left, query.variant, column),
                     self.value(right, query.variant, column),
-                    |(_, left), (_, right)| turn(compare_values(collation, left, right)),
+                    |(_, left), (_, right)| directed(compare_values(collation, left, right)),
                 ),
             };
             if order.is_ne() {
@@ -124,7 +125,7 @@ impl Oracle {
     }
 
     fn date(&self, id: u128, column: DateColumn) -> Option<i64> {
-        let stamps = &self.entries[&id].stamps;
+        let stamps = &self.resources[&id].stamps;
         match column {
             DateColumn::Created => Some(stamps.created),
             DateColumn::Updated => Some(stamps.updated),
@@ -134,7 +135,7 @@ impl Oracle {
 
     fn value(&self, id: u128, variant: VariantNumber, column: ColumnId) -> Option<(Kind, &Value)> {
         let kind = self.schema.columns.iter().find(|known| known.id == column)?.kind;
-        let copy = self.entries[&id].copies.get(&variant)?;
+        let copy = self.resources[&id].copies.get(&variant)?;
         let (_, value) = copy.values.iter().find(|(known, _)| *known == column)?;
         Some((kind, value))
     }
@@ -148,16 +149,15 @@ fn matches(kind: Kind, value: &Value, predicate: &Predicate) -> bool {
             Value::Instant { .. } => false,
             _ => text_form(value) == *text,
         },
-        Predicate::Number(range) => {
-            number_form(kind, value).is_some_and(|number| in_range(range, |to| number.partial_cmp(to).expect("no NaN")))
-        }
+        Predicate::Number(range) => number_form(kind, value)
+            .is_some_and(|number| in_range(range, |to| number.partial_cmp(to).expect("invariant: no NaN"))),
         Predicate::Text(range) => in_range(range, |to| text_form(value).chars().cmp(to.chars())),
         Predicate::Instant(range) => {
             matches!(value, Value::Instant { micros, .. } if in_range(range, |to| micros.cmp(to)))
         }
-        Predicate::Substring(place, needle) => match value {
-            Value::List(elements) => elements.iter().any(|element| has_at(*place, element, needle)),
-            _ => has_at(*place, &text_form(value), needle),
+        Predicate::Substring(anchor, needle) => match value {
+            Value::List(elements) => elements.iter().any(|element| contains(*anchor, element, needle)),
+            _ => contains(*anchor, &text_form(value), needle),
         },
         Predicate::Has(element) => {
             matches!(value, Value::List(elements) if elements.iter().any(|it| **it == **element))
@@ -165,9 +165,9 @@ fn matches(kind: Kind, value: &Value, predicate: &Predicate) -> bool {
     }
 }
 
-fn has_at(place: Anchor, text: &str, needle: &str) -> bool {
+fn contains(anchor: Anchor, text: &str, needle: &str) -> bool {
     let (text, needle) = (fold(text), fold(needle));
-    match place {
+    match anchor {
         Anchor::Anywhere => text.contains(&*needle),
         Anchor::Start => text.starts_with(&*needle),
         Anchor::End => text.ends_with(&*needle),
@@ -199,12 +199,12 @@ fn number_form(kind: Kind, value: &Value) -> Option<f64> {
 
 fn compare_values(collation: &Collation, left: &Value, right: &Value) -> Ordering {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left.partial_cmp(right).expect("no NaN"),
+        (Value::Number(left), Value::Number(right)) => left.partial_cmp(right).expect("invariant: no NaN"),
         (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
         (Value::Instant { micros: left, .. }, Value::Instant { micros: right, .. }) => left.cmp(right),
         (left, right) => {
-            let beginning = |value| text_form(value).chars().take(256).collect::<String>();
-            collation.compare(&beginning(left), &beginning(right))
+            let head = |value| text_form(value).chars().take(256).collect::<String>();
+            collation.compare(&head(left), &head(right))
         }
     }
 }

@@ -1,63 +1,65 @@
-//! The algebra of queries. Few primitives: `ne`, `in`, `between` and the like are built from them by the caller.
+//! Queries: filters, orders and results. There are few primitives, from which the caller builds `ne`, `in`, `between`
+//! and the like. It knows nothing of how they are evaluated.
 
-use crate::schema::{ColumnId, VariantNumber};
+use crate::schema::{ColumnId, Stamps, VariantNumber};
 
-/// What is asked: which resources, in which order, which page.
+/// Which resources to find, and in which order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The variant whose values filters and sort look at.
+    /// The variant whose values the filter and the order use.
     pub variant: VariantNumber,
-    /// Which resources.
+    /// Which resources match.
     pub filter: Filter,
-    /// The order, most significant key first. The id is always the last key, in the direction of the key before it;
-    /// with no keys, ascending.
+    /// The order, most significant key first. The id is always the last key, in the direction of the key before it, or
+    /// ascending if there are no keys.
     pub sort: Vec<SortKey>,
 }
 
-/// A predicate on a resource in one variant. Only [`Predicate::Null`] and [`Filter::Not`] can hold for a null.
+/// A condition on a resource in one variant. Only [`Predicate::Null`] and [`Filter::Not`] can hold for a null.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
     /// Every resource.
     All,
     /// No resource.
     Nothing,
-    /// All of them hold; true if empty.
+    /// All of them hold. Holds if empty.
     And(Vec<Filter>),
-    /// One of them holds; false if empty.
+    /// At least one of them holds. Does not hold if empty.
     Or(Vec<Filter>),
     /// It does not hold.
     Not(Box<Filter>),
     /// The resource has one of these ids.
     Ids(Vec<u128>),
-    /// The date lies in the range of milliseconds.
+    /// The date is in the range, in milliseconds.
     Date(DateColumn, Range<i64>),
     /// The resource is a draft.
     Draft,
-    /// A primitive on a column of the copy.
+    /// A predicate on a column of the copy.
     Column(ColumnId, Predicate),
 }
 
-/// A primitive on one column's value.
+/// A condition on the value of one column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
     /// The value is null.
     Null,
-    /// The exact form is this string. On `Markup` by hash of it. Never holds on `Instant` (see [`Predicate::Instant`]).
+    /// The exact form is this string; markup compares by its hash. Never holds for an instant: see
+    /// [`Predicate::Instant`].
     Equals(String),
-    /// The number form exists and lies in the range.
+    /// The number form exists and is in the range.
     Number(Range<f64>),
-    /// The text form lies in the range, compared by code point.
+    /// The text form is in the range, compared by code point.
     Text(Range<String>),
-    /// The instant lies in the range of microseconds. Only on `Instant`.
+    /// The instant is in the range, in microseconds. Holds only for instants.
     Instant(Range<i64>),
-    /// The folded text form (of any one element, on `List`) holds the folded needle. An empty needle holds for every
-    /// value that is not null, on `List` for every list that is not empty.
+    /// The folded text form contains the folded needle; for a list, that of at least one element does. An empty needle
+    /// holds for every value that is not null, except the empty list.
     Substring(Anchor, String),
-    /// The list has exactly this element. Only on `List`.
+    /// The list has exactly this element. Holds only for lists.
     Has(String),
 }
 
-/// Where in the text a needle must stand.
+/// Where in the text a needle must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Anchor {
@@ -66,7 +68,7 @@ pub enum Anchor {
     End,
 }
 
-/// A range; a bound that is `None` is open.
+/// A range. A bound that is `None` is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range<T> {
     /// The lower bound.
@@ -75,7 +77,7 @@ pub struct Range<T> {
     pub to: Option<Bound<T>>,
 }
 
-/// One end of a range.
+/// A bound of a range.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum Bound<T> {
@@ -92,42 +94,42 @@ pub enum DateColumn {
     Published,
 }
 
-/// One key of an order. Nulls come last in both directions.
+/// A key to sort by. Nulls sort last in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SortKey {
-    /// What is compared.
+    /// What to compare.
     pub by: SortBy,
-    /// The direction.
+    /// Whether larger values come first.
     pub descending: bool,
 }
 
 /// What a key compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SortBy {
-    /// The id. Keys after it decide nothing.
+    /// The id. Keys after it have no effect.
     Id,
     /// A date of the resource.
     Date(DateColumn),
-    /// A column of the copy: numbers and instants by value, false before true, text by collation.
+    /// A column of the copy. Numbers and instants compare by value, booleans with false first, text by collation.
     Column(ColumnId),
 }
 
-/// One resource of an answer.
+/// A resource in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Its place in the index; means something only together with the snapshot it came from.
+    /// Its slot. Only meaningful in the snapshot that it came from.
     pub slot: u32,
     /// Its id.
     pub id: u128,
     /// Its version and dates.
-    pub stamps: crate::schema::Stamps,
+    pub stamps: Stamps,
 }
 
-/// One page of an answer.
+/// One page of a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hits {
-    /// How many resources match, exactly.
+    /// The exact number of matches.
     pub total: u64,
-    /// The page.
+    /// The resources of the page.
     pub hits: Vec<Hit>,
 }

@@ -1,21 +1,60 @@
-//! A run of one part, in memory or on disk, behind one face. It knows no liveness: what it emits may be dead.
+//! A run: a list of documents, each one copy of one resource, in memory or on disk. What Lucene calls a segment; the
+//! word segment is kept for the Tantivy segment inside a run on disk.
+//!
+//! A run does not know which of its documents are current: it returns matches among outdated documents too.
 
 use std::sync::Arc;
 
-use crate::disk::DiskRun;
+use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::memory::MemoryRun;
-use crate::schema::{Column, ColumnId};
-use crate::value::{Prepared, ValueRef};
+use crate::predicate::PreparedPredicate;
+use crate::schema::{Column, ColumnId, VariantNumber};
+use crate::value::ValueRef;
+pub(crate) use disk::{DiskRun, MergeInput, VERIFY_SUFFIX};
+pub(crate) use memory::{Document, MemoryRun};
 
-/// An immutable (or, the active one, append-only) list of documents.
+mod columns;
+mod disk;
+mod memory;
+mod segment;
+
+/// Identifies a run within its index.
+pub(crate) type RunNumber = u32;
+
+/// A list of documents. Immutable, except that a memory run grows until it is frozen.
 #[derive(Debug, Clone)]
 pub(crate) enum Run {
     Memory(Arc<MemoryRun>),
     Disk(Arc<DiskRun>),
 }
 
+/// A run with its number.
+#[derive(Debug, Clone)]
+pub(crate) struct NumberedRun {
+    pub(crate) number: RunNumber,
+    pub(crate) run: Run,
+}
+
+/// A memory run that no longer grows and waits to be written to disk.
+#[derive(Debug, Clone)]
+pub(crate) struct FrozenRun {
+    pub(crate) variant: VariantNumber,
+    pub(crate) number: RunNumber,
+    pub(crate) memory: Arc<MemoryRun>,
+    /// The documents that were current when the run was frozen. Versions published since name no others, so a disk run
+    /// of these documents, in their order, can replace the memory run in all of them.
+    pub(crate) live_docs: Arc<Bitmap>,
+}
+
+impl FrozenRun {
+    /// The documents to write to disk, in order.
+    pub(crate) fn live_documents(&self) -> Vec<Arc<Document>> {
+        self.live_docs.iter().map(|doc| Arc::clone(self.memory.document(doc))).collect()
+    }
+}
+
 impl Run {
+    /// How many documents it has.
     pub(crate) fn len(&self) -> u32 {
         match self {
             Run::Memory(run) => run.len(),
@@ -31,7 +70,7 @@ impl Run {
         }
     }
 
-    /// The value of a document; null if the run has no such column.
+    /// The value of a document; null if the run lacks the column.
     pub(crate) fn value(&self, doc: u32, column: ColumnId) -> ValueRef<'_> {
         match self {
             Run::Memory(run) => run.document(doc).value(column),
@@ -39,19 +78,19 @@ impl Run {
         }
     }
 
-    /// The same for what does not look at folded text, which is then left out where reading it costs.
-    pub(crate) fn unfolded(&self, doc: u32, column: ColumnId) -> ValueRef<'_> {
+    /// Like [`Run::value`], but the folded text may be missing: disk runs do not read it here.
+    pub(crate) fn value_without_folded(&self, doc: u32, column: ColumnId) -> ValueRef<'_> {
         match self {
             Run::Memory(run) => run.document(doc).value(column),
-            Run::Disk(run) => run.unfolded(doc, column),
+            Run::Disk(run) => run.value_without_folded(doc, column),
         }
     }
 
-    /// Emits the documents, ascending and each once, whose value is not null and satisfies the predicate.
+    /// Emits the documents whose value is not null and satisfies the predicate, ascending and without duplicates.
     pub(crate) fn evaluate(
         &self,
         column: Column,
-        predicate: &Prepared,
+        predicate: &PreparedPredicate,
         emit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
         match self {
@@ -68,7 +107,7 @@ impl Run {
         }
     }
 
-    /// Emits the documents, ascending and each once, whose value is not null.
+    /// Emits the documents whose value is not null, ascending and without duplicates.
     pub(crate) fn present(&self, column: ColumnId, emit: &mut dyn FnMut(u32)) {
         match self {
             Run::Memory(run) => {

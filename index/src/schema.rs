@@ -1,11 +1,13 @@
-//! What an index holds: columns, entries and changes. The engine's whole input vocabulary; it knows no field types.
+//! What is put into an index: columns, copies and operations. It knows no field types.
 
 use std::sync::Arc;
 
-/// Number of a column, never used again within an index. A run that has no such column holds nulls.
+use serde::{Deserialize, Serialize};
+
+/// The number of a column. Never reused within an index.
 pub type ColumnId = u32;
 
-/// Number of a variant: each has its own copy of the columns.
+/// The number of a variant. Each variant of a resource has its own copy of the columns.
 pub type VariantNumber = u16;
 
 /// The columns and variants of one index.
@@ -13,7 +15,7 @@ pub type VariantNumber = u16;
 pub struct Schema {
     /// The columns of every copy.
     pub columns: Vec<Column>,
-    /// The variants that are kept.
+    /// The variants that copies are kept of.
     pub variants: Vec<Variant>,
 }
 
@@ -26,35 +28,38 @@ pub struct Column {
     pub kind: Kind,
 }
 
-/// One variant and the collation its text is sorted by.
+/// One variant and the language it is sorted in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
     /// Its number.
     pub number: VariantNumber,
-    /// A language tag (`zh-CN`); the collation of that name or of its beginning is used, else the root's.
+    /// A language tag such as `zh-CN`. Texts are sorted by the collation of that tag, of the longest prefix that has
+    /// one, or by the root collation.
     pub locale: Option<String>,
 }
 
-/// What a column holds, and so what its values compare by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a column holds, which decides how its values compare. The names are part of the manifest's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A string. Exact form and text form are the string; number form when the whole string is a JSON number.
+    /// A string, which is both its exact form and its text form. Has a number form if the whole string is a JSON
+    /// number.
     Text,
     /// A string without a number form.
     Plain,
-    /// A text form with an exact form of its own (HTML, compared by a hash of it). No number form.
+    /// A text with a separate exact form, such as HTML, which is compared by its hash. No number form.
     Markup,
-    /// A double; the text form is as ECMAScript prints it.
+    /// A double. Its text form is as ECMAScript prints it.
     Number,
-    /// A boolean; text form `true` or `false`. Sorts false first. No number form.
+    /// A boolean. Its text form is `true` or `false`, and false sorts first. No number form.
     Bool,
-    /// An instant in microseconds with a text form as it was sent. Equals and ranges go by the instant.
+    /// An instant in microseconds, and a text form of its own. Compares by the instant.
     Instant,
-    /// Strings; the text and exact form is the elements joined by `,`. No number form.
+    /// A list of strings. Its exact form and text form are the elements joined by `,`. No number form.
     List,
 }
 
-/// A value of a column. What an entry does not mention is null.
+/// A value of a column. A column that a copy does not list is null.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum Value {
@@ -68,54 +73,55 @@ pub enum Value {
     Bool(bool),
     /// For [`Kind::Instant`].
     Instant { micros: i64, text: Arc<str> },
-    /// For [`Kind::List`]; may be empty, which is not null.
+    /// For [`Kind::List`]. An empty list is not null.
     List(Vec<Arc<str>>),
 }
 
-/// The hash that stands for a markup value's exact form.
+/// The hash of a markup's exact form: the first 16 bytes of its BLAKE3 hash.
 pub fn exact_hash(exact: &str) -> [u8; 16] {
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(exact.as_bytes()).as_bytes()[..16]);
     hash
 }
 
-/// What belongs to the resource and not to one of its copies: its version and its dates in milliseconds.
+/// The version and dates of a resource, which all its copies share. Dates are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamps {
-    /// Given by the caller and handed back with each [`Hit`](crate::Hit). The index never compares it.
+    /// Chosen by the caller and returned with each [`Hit`](crate::Hit). The index never compares it.
     pub version: u64,
     /// When the resource was created.
     pub created: i64,
     /// When it was last changed.
     pub updated: i64,
-    /// `None` is a draft.
+    /// When it was published; `None` for a draft.
     pub published: Option<i64>,
 }
 
-/// One change of one resource.
+/// An operation on the index.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IndexOp {
-    /// Creates the resource or replaces what is named; copies that are not named stay as they are.
+    /// Creates a resource, or replaces its version, dates and the listed copies. Other copies stay as they are.
     Put {
-        /// The resource.
+        /// The id of the resource.
         id: u128,
         /// Its version and dates.
         stamps: Stamps,
-        /// The copies that are replaced or removed.
+        /// The copies to replace, or to remove (`None`).
         copies: Vec<(VariantNumber, Option<Copy>)>,
     },
-    /// Deletes the resource with all its copies. Nothing happens if it is not there.
+    /// Deletes a resource with all its copies. Does nothing if there is no such resource.
     Delete {
-        /// The resource.
+        /// The id of the resource.
         id: u128,
     },
 }
 
-/// One copy: its stored version and its values.
+/// The values of a resource in one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Copy {
-    /// The number of the stored version that these values were made from.
+    /// Chosen by the caller and returned by [`Snapshot::copy`](crate::Snapshot::copy): identifies the stored copy that
+    /// the values come from.
     pub number: u64,
-    /// The values that are not null, each column at most once.
+    /// The values that are not null. Each column occurs at most once.
     pub values: Vec<(ColumnId, Value)>,
 }

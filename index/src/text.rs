@@ -1,5 +1,5 @@
-//! The forms of text that predicates go by: folding, decimal numbers, number text, the sorted head. It knows no
-//! columns and no values.
+//! Text operations that predicates and orders are defined by: folding, parsing and printing numbers, the head that is
+//! sorted by. It knows no columns and no values.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
 const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfc();
 const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
 
-/// So many code points of a text decide its place in an order.
+/// Texts are sorted by their first this many code points.
 pub(crate) const HEAD_CODE_POINTS: usize = 256;
 
-/// NFC, full case folding, NFC again. Borrowed when nothing changes.
+/// Normalizes to NFC, applies full case folding, and normalizes again. Borrowed if nothing changes.
 pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -29,7 +29,7 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The value of a text that is, as a whole, a number by JSON's grammar.
+/// The value of a text that is, as a whole, a number in JSON's grammar.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let rest = text.as_bytes();
     let rest = rest.strip_prefix(b"-").unwrap_or(rest);
@@ -51,7 +51,7 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     }
 }
 
-/// What follows a run of at least one digit.
+/// The bytes after the leading digits; `None` if there are no digits.
 fn skip_digits(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.iter().take_while(|byte| byte.is_ascii_digit()).count() {
         0 => None,
@@ -64,7 +64,7 @@ pub(crate) fn number_text(number: f64) -> String {
     ryu_js::Buffer::new().format(number).to_owned()
 }
 
-/// A boolean's text form.
+/// The text form of a boolean.
 pub(crate) fn bool_text(value: bool) -> &'static str {
     match value {
         true => "true",

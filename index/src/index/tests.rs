@@ -5,11 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::exchange::Source;
 use crate::query::{Filter, Predicate, Query};
 use crate::schema::{Column, Copy, Kind, Stamps, Value, Variant};
-use crate::state::Row;
-use crate::table::Table;
 
 const STAMPS: Stamps = Stamps { version: 1, created: 1, updated: 2, published: None };
 
@@ -47,7 +44,7 @@ fn a_snapshot_does_not_change() {
 }
 
 #[test]
-fn a_slot_is_not_taken_while_a_snapshot_remembers_it() {
+fn a_slot_is_not_reused_while_a_snapshot_shows_its_resource() {
     let index = Index::in_memory(schema(), Options::default());
     index.apply(vec![put(1, "a")]);
     let before = index.snapshot();
@@ -63,9 +60,9 @@ fn a_slot_is_not_taken_while_a_snapshot_remembers_it() {
 }
 
 #[test]
-fn a_resource_that_comes_back_after_a_load_keeps_its_slot_when_its_old_one_is_taken() {
+fn reusing_the_old_slot_of_an_id_does_not_lose_its_new_slot() {
     let vacant = |id| Row { id, ..Row::default() };
-    let rows = Table::of(&[vacant(5), vacant(6), Row::new(7, STAMPS)]);
+    let rows = SlotTable::of(&[vacant(5), vacant(6), Row::new(7, STAMPS)]);
     let index = Index::load(schema(), rows, Vec::new(), Options::default(), None);
     assert_eq!(index.snapshot().total(), 1);
     index.apply(vec![put(6, "a")]);
@@ -76,7 +73,7 @@ fn a_resource_that_comes_back_after_a_load_keeps_its_slot_when_its_old_one_is_ta
 }
 
 #[test]
-fn a_filled_column_answers_like_one_that_was_always_there() {
+fn a_backfilled_column_is_searched_like_any_other() {
     let index = Index::in_memory(schema(), Options::default());
     index.apply(vec![put(1, "a"), put(2, "b")]);
     assert_eq!(ids(&index.snapshot(), "a"), [1]);
@@ -96,7 +93,7 @@ fn a_filled_column_answers_like_one_that_was_always_there() {
 }
 
 #[test]
-fn a_new_schema_hides_columns_and_drops_variants_at_once() {
+fn a_new_schema_removes_columns_and_variants_at_once() {
     let index = Index::in_memory(schema(), Options::default());
     index.apply(vec![put(1, "a")]);
     let before = index.snapshot();
@@ -113,7 +110,7 @@ fn a_new_schema_hides_columns_and_drops_variants_at_once() {
 }
 
 #[test]
-fn apply_waits_while_too_many_frozen_runs_wait() {
+fn apply_blocks_while_too_many_runs_are_frozen() {
     let options = Options { memory_run_entries: 1, frozen_runs: 2, ..Options::tiny() };
     let woken = Arc::new(AtomicUsize::new(0));
     let wake = Arc::clone(&woken);
@@ -126,38 +123,38 @@ fn apply_waits_while_too_many_frozen_runs_wait() {
         move || index.apply(vec![delete(1)])
     });
     thread::sleep(Duration::from_millis(50));
-    assert_eq!(index.snapshot().total(), 3, "the deletion waits");
+    assert_eq!(index.snapshot().total(), 3, "the deletion is blocked");
     let frozen = index.frozen().swap_remove(0);
-    let source = Source { run: frozen.run, alive: frozen.alive };
-    let number = index.take_run_number();
-    assert!(index.replace(1, std::slice::from_ref(&source), Some((number, Run::Memory(frozen.memory)))));
+    let replaced = [ReplacedRun { number: frozen.number, live_docs: frozen.live_docs }];
+    let new = NumberedRun { number: index.take_run_number(), run: Run::Memory(frozen.memory) };
+    assert!(index.replace(1, &replaced, Some(new)));
     blocked.join().unwrap();
     assert_eq!(index.snapshot().total(), 2);
-    assert!(!index.replace(1, &[source], None), "it has been replaced already");
-    index.set_unbounded(true);
+    assert!(!index.replace(1, &replaced, None), "the run was replaced already");
+    index.disable_backpressure();
     index.apply(vec![put(4, "d"), put(5, "e"), put(6, "f")]);
     index.apply(vec![put(7, "g")]);
     assert_eq!(index.snapshot().total(), 6);
 }
 
 #[test]
-fn what_dies_while_a_run_is_written_stays_dead() {
+fn copies_changed_while_a_run_is_written_stay_changed() {
     let index = Index::in_memory(schema(), Options::default());
     index.apply(vec![put(1, "a"), put(2, "b"), put(3, "c")]);
-    let (state, mut frozen) = index.freeze();
-    let frozen = frozen.swap_remove(0);
-    assert!(state.parts[0].runs.iter().all(|(number, _)| *number == frozen.run));
+    let FrozenVersion { version, mut runs } = index.freeze();
+    let frozen = runs.swap_remove(0);
+    assert!(version.copy_sets[0].runs.iter().all(|run| run.number == frozen.number));
     index.apply(vec![delete(1), put(2, "B")]);
-    let number = index.take_run_number();
-    let source = Source { run: frozen.run, alive: frozen.alive };
-    assert!(index.replace(1, &[source], Some((number, Run::Memory(frozen.memory)))));
+    let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
+    let new = NumberedRun { number: index.take_run_number(), run: Run::Memory(frozen.memory) };
+    assert!(index.replace(1, &[replaced], Some(new)));
     assert!(index.frozen().is_empty());
     let snapshot = index.snapshot();
     assert_eq!(["a", "b", "B", "c"].map(|text| ids(&snapshot, text)), [vec![], vec![], vec![2], vec![3]]);
 }
 
 #[test]
-fn readers_see_whole_changes_while_a_writer_writes() {
+fn readers_see_all_of_a_write_or_nothing() {
     let index = Index::in_memory(schema(), Options { memory_run_entries: 64, ..Options::tiny() });
     index.apply((0..32).map(|id| put(id, "0")).collect());
     thread::scope(|scope| {

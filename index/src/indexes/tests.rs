@@ -1,12 +1,14 @@
-//! Checkpoints cut at every step, and files that went bad.
+//! Checkpoints interrupted at every step, and damaged files.
 
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::*;
 use crate::query::{Anchor, Filter, Predicate, Query, SortBy, SortKey};
-use crate::run::Run;
+use crate::run::{NumberedRun, Run};
 use crate::schema::{Column, Copy, IndexOp, Kind, Stamps, Value, Variant};
 
 const TEXT: u32 = 1;
@@ -19,7 +21,7 @@ fn schema() -> Schema {
     }
 }
 
-/// Without mergers, so that files are those of the checkpoint alone.
+/// Without merges, so that only checkpoints write files.
 fn options() -> Options {
     Options { memory_run_entries: 10, merge_fan_in: 1_000, ..Options::tiny() }
 }
@@ -31,7 +33,7 @@ fn put(id: u128, text: &str) -> IndexOp {
     IndexOp::Put { id, stamps, copies: vec![(0, Some(Copy { number: id as u64, values }))] }
 }
 
-/// The texts of the resources that have `needle` in theirs, found and ordered by the index: their ids.
+/// The ids of the resources whose text contains `needle`, sorted by text.
 fn find(index: &Index, needle: &str) -> Vec<u128> {
     let filter = Filter::Column(TEXT, Predicate::Substring(Anchor::Anywhere, needle.to_owned()));
     let sort = vec![SortKey { by: SortBy::Column(TEXT), descending: false }];
@@ -43,7 +45,7 @@ fn ids(from: u128, to: u128) -> Vec<u128> {
     (from..to).collect()
 }
 
-/// Texts that sort as their ids do.
+/// Puts resources whose texts sort as their ids do.
 fn fill(index: &Index, ids: impl Iterator<Item = u128>, word: &str) {
     for id in ids {
         index.apply(vec![put(id, &format!("{id:04} {word}"))]);
@@ -75,8 +77,19 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Two folders: as they are after a checkpoint of 40 resources in each of two indexes (number 5), and after a second one
-/// that changes half of the first index (number 9).
+/// Waits until the index's runs satisfy the condition; fails after a minute.
+#[track_caller]
+fn wait_until(index: &Index, holds: fn(&[NumberedRun]) -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    let runs = || Arc::clone(&index.version().copy_sets[0].runs);
+    while !holds(&runs()) {
+        assert!(Instant::now() < end, "{:?}", runs());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Two copies of a folder: after a checkpoint (number 5) of two indexes with 40 resources each, and after a second one
+/// (number 9) that changes half of the first index.
 fn two_checkpoints() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (live, first, second) = (folder.path().join("live"), folder.path().join("1"), folder.path().join("2"));
@@ -113,12 +126,12 @@ fn check_second(dir: &Path) {
 }
 
 #[test]
-fn a_checkpoint_cut_before_its_manifest_leaves_the_one_before() {
+fn a_checkpoint_interrupted_before_its_manifest_leaves_the_previous_one() {
     let (_folder, first, second) = two_checkpoints();
     check_first(&first);
     check_second(&second);
 
-    // Any number of the second's files may be there, the last of them in part; the manifest is not in its place.
+    // Any number of the second checkpoint's files may exist, the last one incomplete; the manifest is not renamed yet.
     let new: Vec<PathBuf> = files(&second)
         .into_iter()
         .map(|path| path.strip_prefix(&second).unwrap().to_owned())
@@ -126,33 +139,33 @@ fn a_checkpoint_cut_before_its_manifest_leaves_the_one_before() {
         .collect();
     assert!(new.len() >= 4, "{new:?}");
     for count in 0..=new.len() {
-        let cut = tempfile::tempdir().unwrap();
-        copy_folder(&first, cut.path());
-        for (place, path) in new.iter().take(count).enumerate() {
+        let interrupted = tempfile::tempdir().unwrap();
+        copy_folder(&first, interrupted.path());
+        for (index, path) in new.iter().take(count).enumerate() {
             let bytes = fs::read(second.join(path)).unwrap();
-            let length = if place + 1 == count { bytes.len() / 2 } else { bytes.len() };
-            fs::create_dir_all(cut.path().join(path).parent().unwrap()).unwrap();
-            fs::write(cut.path().join(path), &bytes[..length]).unwrap();
+            let length = if index + 1 == count { bytes.len() / 2 } else { bytes.len() };
+            fs::create_dir_all(interrupted.path().join(path).parent().unwrap()).unwrap();
+            fs::write(interrupted.path().join(path), &bytes[..length]).unwrap();
         }
         let manifest = fs::read(second.join("MANIFEST")).unwrap();
-        fs::write(cut.path().join("MANIFEST.new"), &manifest[..manifest.len() / 2]).unwrap();
-        check_first(cut.path());
-        let left: Vec<_> = files(cut.path());
+        fs::write(interrupted.path().join("MANIFEST.new"), &manifest[..manifest.len() / 2]).unwrap();
+        check_first(interrupted.path());
+        let left: Vec<_> = files(interrupted.path());
         assert_eq!(left.len(), files(&first).len(), "{left:?}");
     }
 }
 
 #[test]
-fn a_checkpoint_cut_after_its_manifest_is_the_new_one() {
+fn a_checkpoint_interrupted_after_its_manifest_is_durable() {
     let (_folder, first, second) = two_checkpoints();
-    let cut = tempfile::tempdir().unwrap();
-    copy_folder(&first, cut.path());
-    copy_folder(&second, cut.path());
-    check_second(cut.path());
+    let interrupted = tempfile::tempdir().unwrap();
+    copy_folder(&first, interrupted.path());
+    copy_folder(&second, interrupted.path());
+    check_second(interrupted.path());
 }
 
 #[test]
-fn an_index_with_a_missing_or_cut_file_is_dropped_and_no_other() {
+fn only_an_index_with_a_missing_or_truncated_file_is_dropped() {
     let (_folder, first, _) = two_checkpoints();
     for path in files(&first.join("1.0")) {
         let path = path.strip_prefix(&first).unwrap();
@@ -167,7 +180,7 @@ fn an_index_with_a_missing_or_cut_file_is_dropped_and_no_other() {
             let indexes = Indexes::open(bad.path(), options()).unwrap();
             assert_eq!((indexes.number(), indexes.names()), (5, vec![2]), "{path:?} {part:?}");
             assert_eq!(find(&indexes.get(2).unwrap(), "before"), ids(0, 40));
-            // Made anew, as its owner does.
+            // Rebuilt, as its owner does.
             let index = indexes.create(1, schema());
             fill(&index, 0..12, "again");
             indexes.freeze(6).write().unwrap();
@@ -179,7 +192,7 @@ fn an_index_with_a_missing_or_cut_file_is_dropped_and_no_other() {
 }
 
 #[test]
-fn without_a_manifest_that_can_be_read_there_is_nothing() {
+fn without_a_readable_manifest_the_folder_is_emptied() {
     let (_folder, first, _) = two_checkpoints();
     let manifest = fs::read(first.join("MANIFEST")).unwrap();
     for bytes in [None, Some(&manifest[..manifest.len() - 1]), Some(&[][..])] {
@@ -196,7 +209,7 @@ fn without_a_manifest_that_can_be_read_there_is_nothing() {
 }
 
 #[test]
-fn changed_bytes_are_found_by_verify_or_refused() {
+fn changed_bytes_are_detected_on_opening_or_by_verify() {
     let (_folder, first, _) = two_checkpoints();
     for path in files(&first.join("1.0")) {
         let bad = tempfile::tempdir().unwrap();
@@ -215,18 +228,13 @@ fn changed_bytes_are_found_by_verify_or_refused() {
 }
 
 #[test]
-fn writers_go_on_while_runs_are_written_and_merged_behind_them() {
+fn runs_are_written_and_merged_in_the_background() {
     let folder = tempfile::tempdir().unwrap();
     let indexes = Indexes::open(folder.path(), Options { merge_fan_in: 3, ..options() }).unwrap();
     let index = indexes.create(1, schema());
     fill(&index, 0..400, "many");
-    let runs = || index.shared.current().parts[0].runs.len();
-    let end = Instant::now() + Duration::from_secs(60);
-    // 40 runs of 10; in tiers of threes far fewer.
-    while runs() > 12 && Instant::now() < end {
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert!(runs() <= 12, "{} runs", runs());
+    // 40 runs of 10 documents. Merged three at a time, far fewer are left.
+    wait_until(&index, |runs| runs.len() <= 12);
     assert_eq!(find(&index, "many"), ids(0, 400));
 
     indexes.freeze(1).write().unwrap();
@@ -234,21 +242,18 @@ fn writers_go_on_while_runs_are_written_and_merged_behind_them() {
         index.apply(vec![IndexOp::Delete { id }]);
     }
     fill(&index, 1000..1011, "few");
-    let end = Instant::now() + Duration::from_secs(60);
-    while runs() > 3 && Instant::now() < end {
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert!(runs() <= 3, "dead runs go: {} runs", runs());
+    // Runs without live documents are removed.
+    wait_until(&index, |runs| runs.len() <= 3);
     assert_eq!(find(&index, "few"), ids(1000, 1011));
     indexes.freeze(2).write().unwrap();
-    let named = indexes.shared.published.lock().manifest.indexes[0].runs[0].1.len();
+    let named = indexes.registry.manifest.lock().indexes[0].runs[0].1.len();
     let folders = fs::read_dir(folder.path().join("1.0")).unwrap().flatten();
     let folders = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-")).count();
     assert!(folders <= named + 3, "{folders} folders for {named} runs");
 }
 
 #[test]
-fn a_late_checkpoint_writes_what_was_and_one_that_is_too_late_nothing() {
+fn a_late_checkpoint_writes_what_it_froze_unless_a_later_one_is_durable() {
     let folder = tempfile::tempdir().unwrap();
     let indexes = Indexes::open(folder.path(), options()).unwrap();
     let index = indexes.create(1, schema());
@@ -267,25 +272,18 @@ fn a_late_checkpoint_writes_what_was_and_one_that_is_too_late_nothing() {
 }
 
 #[test]
-fn what_a_waiting_checkpoint_holds_outlives_mergers_and_other_checkpoints() {
+fn runs_of_an_unwritten_checkpoint_survive_merges_and_other_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let indexes = Indexes::open(folder.path(), Options { merge_fan_in: 3, ..options() }).unwrap();
     let index = indexes.create(1, schema());
     let earlier = indexes.freeze(1);
-    let wait_until = |are: fn(&[(u32, Run)]) -> bool| {
-        let end = Instant::now() + Duration::from_secs(60);
-        while !are(&index.shared.current().parts[0].runs) {
-            assert!(Instant::now() < end, "{:?}", index.shared.current().parts[0].runs);
-            thread::sleep(Duration::from_millis(5));
-        }
-    };
     fill(&index, 0..21, "held");
-    wait_until(|runs| runs.iter().filter(|(_, run)| matches!(run, Run::Disk(_))).count() == 2);
+    wait_until(&index, |runs| runs.iter().filter(|run| matches!(run.run, Run::Disk(_))).count() == 2);
     let held = indexes.freeze(2);
-    // The third run is written then, and the three are merged.
-    wait_until(|runs| runs.len() == 1);
+    // Freezing lets the third run be written, and then the three are merged.
+    wait_until(&index, |runs| runs.len() == 1);
     earlier.write().unwrap();
-    // Another one names the index, with other runs; then it is removed before the one that holds it is written.
+    // Another checkpoint names the index with other runs. The index is removed before its first checkpoint is written.
     let other = indexes.freeze(2);
     index.apply((0..21).map(|id| IndexOp::Delete { id }).collect());
     fill(&index, 100..101, "new");
@@ -305,16 +303,16 @@ fn what_a_waiting_checkpoint_holds_outlives_mergers_and_other_checkpoints() {
 }
 
 #[test]
-fn only_files_of_changed_slots_are_written_again() {
+fn only_files_of_changed_slots_are_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let indexes = Indexes::open(folder.path(), Options::default()).unwrap();
     let index = indexes.create(1, Schema { variants: Vec::new(), ..schema() });
-    let many = slots::SLOTS as u128 + 10;
+    let many = slot_file::SLOTS as u128 + 10;
     index.apply((0..many).map(|id| put(id, "")).collect());
     indexes.freeze(1).write().unwrap();
     index.apply(vec![put(many - 1, "")]);
     indexes.freeze(2).write().unwrap();
-    let names = |indexes: &Indexes| indexes.shared.published.lock().manifest.indexes[0].slot_files.clone();
+    let names = |indexes: &Indexes| indexes.registry.manifest.lock().indexes[0].slot_files.clone();
     assert_eq!(names(&indexes), ["slots-0-1", "slots-1-2"]);
     drop(indexes);
     let indexes = Indexes::open(folder.path(), Options::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Random histories and queries: the engine against the oracle, after every step.
+//! Random histories and queries: compares the engine with the oracle after every step.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,21 +9,18 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::disk::DiskRun;
-use crate::exchange::Source;
-use crate::index::Index;
-use crate::memory::MemoryRun;
+use crate::index::{Index, ReplacedRun};
 use crate::options::Options;
 use crate::query::SortKey;
-use crate::run::Run;
+use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
 use crate::schema::{Column, Variant};
-use crate::snapshot::Snapshot;
+use crate::search::Snapshot;
 
 mod stored;
 
 const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 const VARIANTS: [VariantNumber; 2] = [1, 2];
-/// Columns 0 to 9 are of random kinds; this one is never there.
+/// Columns 0 to 9 are of random kinds; this one does not exist.
 const UNKNOWN: ColumnId = 50;
 const COLUMNS: usize = 10;
 
@@ -31,15 +28,14 @@ const COLUMNS: usize = 10;
 #[derive(Debug, Clone)]
 enum Step {
     Apply(Vec<IndexOp>),
-    /// Columns that are there from now on (only ever fewer of the first, never one that went), and whether the second
-    /// variant is.
+    /// Keeps the first columns (a removed column never comes back), and keeps or removes the second variant.
     Schema {
         columns: usize,
         second: bool,
     },
-    /// Full memory runs are made of what grows; then all runs of a variant become one.
+    /// Freezes the growing runs, then merges all runs of a variant into one.
     Merge(VariantNumber),
-    /// A snapshot is kept to the end.
+    /// Keeps a snapshot to the end.
     Hold,
 }
 
@@ -182,7 +178,7 @@ fn stamps() -> impl Strategy<Value = Stamps> {
         .prop_map(|(version, created, updated, published)| Stamps { version, created, updated, published })
 }
 
-fn changes(kinds: Vec<Kind>) -> impl Strategy<Value = IndexOp> {
+fn ops(kinds: Vec<Kind>) -> impl Strategy<Value = IndexOp> {
     let copy = (1u16..4, proptest::option::weighted(0.85, copies(kinds)));
     let put =
         (0u128..24, stamps(), vec(copy, 0..3)).prop_map(|(id, stamps, copies)| IndexOp::Put { id, stamps, copies });
@@ -191,8 +187,8 @@ fn changes(kinds: Vec<Kind>) -> impl Strategy<Value = IndexOp> {
 
 fn steps(kinds: Vec<Kind>) -> impl Strategy<Value = Step> {
     prop_oneof![
-        10 => vec(changes(kinds.clone()), 0..4).prop_map(Step::Apply),
-        2 => vec(changes(kinds), 5..20).prop_map(Step::Apply),
+        10 => vec(ops(kinds.clone()), 0..4).prop_map(Step::Apply),
+        2 => vec(ops(kinds), 5..20).prop_map(Step::Apply),
         1 => (3..=COLUMNS, proptest::bool::weighted(0.8)).prop_map(|(columns, second)| Step::Schema { columns, second }),
         2 => proptest::sample::select(&VARIANTS[..]).prop_map(Step::Merge),
         1 => Just(Step::Hold),
@@ -208,7 +204,7 @@ fn ranges<T: Clone + std::fmt::Debug + 'static>(values: BoxedStrategy<T>) -> imp
     (bound.clone(), bound).prop_map(|(from, to)| Range { from, to })
 }
 
-fn places() -> impl Strategy<Value = Anchor> {
+fn anchors() -> impl Strategy<Value = Anchor> {
     proptest::sample::select(vec![Anchor::Anywhere, Anchor::Start, Anchor::End])
 }
 
@@ -220,7 +216,7 @@ fn predicates() -> impl Strategy<Value = Predicate> {
         2 => ranges(numbers().boxed()).prop_map(Predicate::Number),
         2 => ranges(texts().boxed()).prop_map(Predicate::Text),
         1 => ranges((-3i64..4).boxed()).prop_map(Predicate::Instant),
-        5 => (places(), texts()).prop_map(|(place, needle)| Predicate::Substring(place, needle)),
+        5 => (anchors(), texts()).prop_map(|(anchor, needle)| Predicate::Substring(anchor, needle)),
         1 => texts().prop_map(Predicate::Has),
     ]
 }
@@ -268,15 +264,32 @@ fn queries() -> impl Strategy<Value = Query> {
     })
 }
 
-/// A kind for each column, a locale for the second variant, a history, what is asked after each step, a page.
-type Case = (Vec<Kind>, Option<String>, Vec<Step>, Vec<Query>, (u64, usize));
+#[derive(Debug)]
+struct Case {
+    /// Of each column.
+    kinds: Vec<Kind>,
+    /// Of the second variant.
+    locale: Option<String>,
+    history: Vec<Step>,
+    /// Searched for after each step.
+    queries: Vec<Query>,
+    page: Page,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    offset: u64,
+    limit: usize,
+}
 
 fn cases() -> impl Strategy<Value = Case> {
     vec(proptest::sample::select(&KINDS[..]), COLUMNS).prop_flat_map(|kinds| {
         let locale = proptest::option::of(proptest::sample::select(vec!["sv", "de-AT", "zh-CN", "x", "th"]));
         let locale = locale.prop_map(|locale| locale.map(str::to_owned));
         let history = vec(steps(kinds.clone()), 1..14);
-        (Just(kinds), locale, history, vec(queries(), 1..6), (0u64..12, 0usize..9))
+        let page = (0u64..12, 0usize..9).prop_map(|(offset, limit)| Page { offset, limit });
+        (Just(kinds), locale, history, vec(queries(), 1..6), page)
+            .prop_map(|(kinds, locale, history, queries, page)| Case { kinds, locale, history, queries, page })
     })
 }
 
@@ -291,55 +304,55 @@ fn options() -> Options {
     Options { merge_fan_in: 8, ..Options::tiny() }
 }
 
-/// Makes one memory run of all runs of a variant, as a merge on disk would.
+/// Merges all runs of a variant into one memory run, as a merge on disk would.
 fn merge(index: &Index, variant: VariantNumber) {
-    let (state, _) = index.freeze();
-    let Some(part) = state.part(variant) else { return };
+    let version = index.freeze().version;
+    let Some(copies) = version.copy_set(variant) else { return };
     let merged = MemoryRun::new(10_000);
-    let mut sources = Vec::new();
-    for (number, run) in part.runs.iter() {
-        let alive = part.alive(*number, run);
+    let mut replaced = Vec::new();
+    for NumberedRun { number, run } in copies.runs.iter() {
+        let live_docs = copies.live_docs(*number, run);
         let Run::Memory(memory) = run else { continue };
-        for doc in alive.iter() {
+        for doc in live_docs.iter() {
             merged.append(Arc::clone(memory.document(doc))).unwrap();
         }
-        sources.push(Source { run: *number, alive: Arc::new(alive) });
+        replaced.push(ReplacedRun { number: *number, live_docs: Arc::new(live_docs) });
     }
     let number = index.take_run_number();
-    assert!(index.replace(variant, &sources, Some((number, Run::Memory(Arc::new(merged))))));
+    assert!(index.replace(variant, &replaced, Some(NumberedRun { number, run: Run::Memory(Arc::new(merged)) })));
 }
 
-/// Writes all memory runs to disk; then all runs of a variant become one.
+/// Writes all memory runs to disk, then merges all runs of a variant into one.
 fn write(index: &Index, variant: VariantNumber, dir: &Path) {
-    for frozen in index.freeze().1 {
+    let on_disk = |number, run| Some(NumberedRun { number, run: Run::Disk(Arc::new(run)) });
+    for frozen in index.freeze().runs {
         let number = index.take_run_number();
-        let documents: Vec<_> = frozen.alive.iter().map(|doc| Arc::clone(frozen.memory.document(doc))).collect();
-        let run = DiskRun::build(&dir.join(number.to_string()), &documents).unwrap();
-        let source = Source { run: frozen.run, alive: frozen.alive };
-        assert!(index.install(frozen.variant, &[source], Some((number, Arc::new(run)))));
+        let run = DiskRun::build(&dir.join(number.to_string()), &frozen.live_documents()).unwrap();
+        let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
+        assert!(index.replace(frozen.variant, &[replaced], on_disk(number, run)));
     }
-    let state = index.snapshot().state;
-    let Some(part) = state.part(variant) else { return };
-    let (mut inputs, mut sources) = (Vec::new(), Vec::new());
-    for (number, run) in part.runs.iter() {
+    let version = index.version();
+    let Some(copies) = version.copy_set(variant) else { return };
+    let (mut inputs, mut replaced) = (Vec::new(), Vec::new());
+    for NumberedRun { number, run } in copies.runs.iter() {
         let Run::Disk(disk) = run else { panic!("all runs are on disk") };
-        let alive = Arc::new(part.alive(*number, run));
-        inputs.push((Arc::clone(disk), Arc::clone(&alive)));
-        sources.push(Source { run: *number, alive });
+        let live_docs = Arc::new(copies.live_docs(*number, run));
+        inputs.push(MergeInput { run: Arc::clone(disk), live_docs: Arc::clone(&live_docs) });
+        replaced.push(ReplacedRun { number: *number, live_docs });
     }
-    if sources.iter().all(|source| source.alive.count() == 0) {
-        assert!(index.install(variant, &sources, None));
+    if replaced.iter().all(|run| run.live_docs.count() == 0) {
+        assert!(index.replace(variant, &replaced, None));
         return;
     }
     let number = index.take_run_number();
     let run = DiskRun::merge(&dir.join(number.to_string()), &inputs).unwrap();
-    assert!(index.install(variant, &sources, Some((number, Arc::new(run)))));
+    assert!(index.replace(variant, &replaced, on_disk(number, run)));
 }
 
-fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], (offset, limit): (u64, usize)) {
+fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], Page { offset, limit }: Page) {
     assert_eq!(snapshot.total(), oracle.resources().len() as u64);
     for (id, stamps) in oracle.resources() {
-        let hit = snapshot.get(id).expect("what is there is found");
+        let hit = snapshot.get(id).expect("every resource of the oracle is found");
         assert_eq!((hit.id, hit.stamps), (id, stamps));
         for variant in 1..4 {
             assert_eq!(snapshot.copy(hit.slot, variant), oracle.copy(id, variant));
@@ -373,7 +386,7 @@ fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], (offset, limit
     }
 }
 
-fn run((kinds, locale, history, queries, page): Case, dir: Option<&Path>) {
+fn run(Case { kinds, locale, history, queries, page }: Case, dir: Option<&Path>) {
     let mut columns = COLUMNS;
     let first = schema(&kinds, columns, &locale, true);
     let index = Index::in_memory(first.clone(), options());
@@ -381,9 +394,9 @@ fn run((kinds, locale, history, queries, page): Case, dir: Option<&Path>) {
     let mut held = Vec::new();
     for step in history {
         match step {
-            Step::Apply(changes) => {
-                oracle.apply(&changes);
-                index.apply(changes);
+            Step::Apply(ops) => {
+                oracle.apply(&ops);
+                index.apply(ops);
             }
             Step::Schema { columns: wanted, second } => {
                 columns = columns.min(wanted);
@@ -398,7 +411,7 @@ fn run((kinds, locale, history, queries, page): Case, dir: Option<&Path>) {
             Step::Hold => held.push((index.snapshot(), oracle.clone())),
         }
         check(&index.snapshot(), &oracle, &queries, page);
-        // Older snapshots take turns with the newest, so that kept answers go back and forth between versions.
+        // Alternates between an old snapshot and the newest, so that cached results go back and forth between versions.
         if let Some((snapshot, oracle)) = held.first() {
             check(snapshot, oracle, &queries, page);
         }
@@ -412,7 +425,7 @@ proptest! {
     #![proptest_config(config(2_000))]
 
     #[test]
-    fn the_engine_answers_as_the_oracle_does(case in cases()) {
+    fn the_engine_returns_the_same_results_as_the_oracle(case in cases()) {
         run(case, None);
     }
 }
@@ -421,13 +434,13 @@ proptest! {
     #![proptest_config(config(100))]
 
     #[test]
-    fn the_engine_answers_as_the_oracle_does_from_disk(case in cases()) {
+    fn the_engine_returns_the_same_results_as_the_oracle_from_disk(case in cases()) {
         let dir = tempfile::tempdir().unwrap();
         run(case, Some(dir.path()));
     }
 }
 
-/// So many cases, or more of them by `PROPTEST_CASES`.
+/// This many cases, or as many as `PROPTEST_CASES` says.
 fn config(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::with_cases(cases) }

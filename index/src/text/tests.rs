@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn folding_ignores_case_and_normal_form_and_nothing_else() {
+fn folding_removes_only_differences_of_case_and_normal_form() {
     for (text, folded) in [
         ("", ""),
         ("Straße", "strasse"),
@@ -23,7 +23,7 @@ fn folding_ignores_case_and_normal_form_and_nothing_else() {
 }
 
 #[test]
-fn folding_again_changes_nothing() {
+fn folding_twice_gives_the_same_as_folding_once() {
     for code in 0..=0x10_FFFFu32 {
         let Some(character) = char::from_u32(code) else { continue };
         let text = character.to_string();
@@ -34,7 +34,7 @@ fn folding_again_changes_nothing() {
 }
 
 #[test]
-fn a_decimal_is_what_json_calls_a_number() {
+fn a_decimal_is_a_number_in_the_grammar_of_json() {
     for (text, value) in [
         ("0", Some(0.0)),
         ("-0", Some(0.0)),

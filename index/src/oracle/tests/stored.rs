@@ -1,5 +1,5 @@
-//! The same histories with everything that disks do in between: runs are written and merged behind, checkpoints are
-//! made at once, late or never, and the indexes are opened anew, as after a crash, and brought up to date from a log.
+//! The same histories on disk. Threads write and merge runs in the background; checkpoints are written at once, late or
+//! never; and the indexes are reopened, as after a crash, and brought up to date from a log.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use crate::indexes::{Checkpoint, Indexes};
 
 const NAME: u32 = 3;
 
-/// What a log holds: each step's number is its place, plus one.
-enum Logged {
+/// A record of the log. Its number is its index plus one.
+enum LogRecord {
     Apply(Vec<IndexOp>),
     Schema(Schema),
 }
@@ -19,9 +19,9 @@ struct Server {
     folder: tempfile::TempDir,
     indexes: Option<Indexes>,
     first: Schema,
-    log: Vec<Logged>,
+    log: Vec<LogRecord>,
     durable: u64,
-    /// Not written yet, oldest first.
+    /// Checkpoints not written yet, oldest first.
     late: VecDeque<Checkpoint>,
 }
 
@@ -30,7 +30,7 @@ impl Server {
         self.indexes.as_ref().and_then(|indexes| indexes.get(NAME)).unwrap()
     }
 
-    fn log(&mut self, step: Logged) {
+    fn log(&mut self, step: LogRecord) {
         apply(&self.index(), &step);
         self.log.push(step);
     }
@@ -46,7 +46,7 @@ impl Server {
         assert_eq!(self.indexes.as_ref().unwrap().number(), self.durable);
     }
 
-    /// As after a crash: what no checkpoint made durable is applied again.
+    /// Reopens the indexes as after a crash: applies again what no checkpoint made durable.
     fn reopen(&mut self) {
         self.late.clear();
         drop(self.indexes.take());
@@ -67,10 +67,10 @@ impl Server {
     }
 }
 
-fn apply(index: &Index, step: &Logged) {
+fn apply(index: &Index, step: &LogRecord) {
     match step {
-        Logged::Apply(changes) => index.apply(changes.clone()),
-        Logged::Schema(schema) => index.set_schema(schema.clone()),
+        LogRecord::Apply(ops) => index.apply(ops.clone()),
+        LogRecord::Schema(schema) => index.set_schema(schema.clone()),
     }
 }
 
@@ -78,7 +78,7 @@ fn options() -> Options {
     Options { merge_fan_in: 2, frozen_runs: 2, ..super::options() }
 }
 
-fn run((kinds, locale, history, queries, page): Case) {
+fn run(Case { kinds, locale, history, queries, page }: Case) {
     let mut columns = COLUMNS;
     let first = schema(&kinds, columns, &locale, true);
     let mut oracle = Oracle::new(first.clone());
@@ -88,15 +88,15 @@ fn run((kinds, locale, history, queries, page): Case) {
     let mut held: Vec<(Snapshot, Oracle)> = Vec::new();
     for step in history {
         match step {
-            Step::Apply(changes) => {
-                oracle.apply(&changes);
-                server.log(Logged::Apply(changes));
+            Step::Apply(ops) => {
+                oracle.apply(&ops);
+                server.log(LogRecord::Apply(ops));
             }
             Step::Schema { columns: wanted, second } => {
                 columns = columns.min(wanted);
                 let next = schema(&kinds, columns, &locale, second);
                 oracle.set_schema(next.clone());
-                server.log(Logged::Schema(next));
+                server.log(LogRecord::Schema(next));
             }
             Step::Merge(1) => match server.late.pop_front() {
                 Some(checkpoint) => server.write(checkpoint),
@@ -107,7 +107,7 @@ fn run((kinds, locale, history, queries, page): Case) {
             },
             Step::Merge(_) => server.late.push_back(server.freeze()),
             Step::Hold => {
-                // Of the old one, whose files may go.
+                // A snapshot of the closed index, whose files may be removed.
                 held.push((server.index().snapshot(), oracle.clone()));
                 server.reopen();
             }
@@ -127,7 +127,7 @@ proptest! {
     #![proptest_config(config(50))]
 
     #[test]
-    fn stored_indexes_answer_as_the_oracle_does(case in cases()) {
+    fn stored_indexes_return_the_same_results_as_the_oracle(case in cases()) {
         run(case);
     }
 }

@@ -1,0 +1,21 @@
+//! Helpers for folders on disk. It knows nothing of what the files hold.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Makes the entries of a folder durable: the files created, renamed or unlinked in it.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io(folder))
+}
+
+/// Creates an empty folder and removes what an interrupted attempt left in its place.
+pub(crate) fn create_empty_folder(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(folder)(error)),
+        _ => {}
+    }
+    fs::create_dir_all(folder).map_err(Error::io(folder))
+}

@@ -1,0 +1,298 @@
+//! One index and its folder: loading it, writing its frozen runs, merging its disk runs. It knows no other index.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use super::manifest::IndexManifest;
+use super::slot_file::{SLOTS, SlotFile};
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::index::{FrozenVersion, Index, LoadedCopies, LoadedRun, ReplacedRun, Wake};
+use crate::options::Options;
+use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunNumber};
+use crate::schema::VariantNumber;
+use crate::slot_table::SlotTable;
+use crate::version::{CopySet, Location, Row, Version};
+
+/// One index and its folder.
+pub(super) struct IndexFolder {
+    pub(super) index: Index,
+    pub(super) name: u32,
+    /// Distinguishes indexes that had the same name at different times.
+    pub(super) generation: u64,
+    pub(super) path: PathBuf,
+    /// Runs that are completely on disk. Locked while a frozen run is written.
+    written: Mutex<HashSet<RunNumber>>,
+    /// New runs that merges are writing.
+    merging: Mutex<HashSet<RunNumber>>,
+    /// The versions of unwritten checkpoints.
+    frozen: Mutex<Vec<Weak<Version>>>,
+    /// The slots in the slot files that the manifest names.
+    pub(super) written_slots: Mutex<WrittenSlots>,
+}
+
+/// The slots as slot files hold them.
+#[derive(Default)]
+pub(super) struct WrittenSlots {
+    pub(super) rows: SlotTable<Row>,
+    pub(super) locations: Vec<VariantLocations>,
+    pub(super) slot_count: u32,
+    pub(super) files: Vec<String>,
+}
+
+/// The locations of one variant.
+pub(super) struct VariantLocations {
+    pub(super) variant: VariantNumber,
+    pub(super) locations: SlotTable<Location>,
+}
+
+/// Runs to merge into one, or to remove if none of their documents is current.
+struct MergePlan {
+    variant: VariantNumber,
+    inputs: Vec<PlannedRun>,
+}
+
+#[derive(Clone)]
+struct PlannedRun {
+    number: RunNumber,
+    run: Arc<DiskRun>,
+    live_docs: Arc<Bitmap>,
+}
+
+/// What an attempt to merge did.
+pub(super) enum MergeOutcome {
+    Merged,
+    NothingToDo,
+}
+
+/// Runs of up to this size are in the same tier.
+const SMALLEST_TIER_BYTES: u64 = 64 << 10;
+
+/// The name of a run's folder is this and the run's number.
+const RUN_PREFIX: &str = "run-";
+
+impl IndexFolder {
+    /// For a new index. Nothing is written before the first run or checkpoint.
+    pub(super) fn create(dir: &Path, name: u32, generation: u64, index: Index) -> IndexFolder {
+        IndexFolder {
+            index,
+            name,
+            generation,
+            path: index_path(dir, name, generation),
+            written: Mutex::default(),
+            merging: Mutex::default(),
+            frozen: Mutex::default(),
+            written_slots: Mutex::default(),
+        }
+    }
+
+    /// Loads an index from its files. Fails if any is missing or inconsistent with the others.
+    pub(super) fn load(dir: &Path, index: &IndexManifest, options: Options, wake: Wake) -> Result<IndexFolder, Error> {
+        let path = index_path(dir, index.name, index.generation);
+        let SlotFile { rows, locations: mut all_locations } = read_slots(&path, index)?;
+        let mut copy_sets = Vec::new();
+        let mut written = HashSet::new();
+        for (variant, numbers) in &index.runs {
+            let position = all_locations.iter().position(|(of, _)| of == variant);
+            let locations = position.map(|position| all_locations.swap_remove(position).1).unwrap_or_default();
+            let mut runs = Vec::new();
+            for &number in numbers {
+                let run = Arc::new(DiskRun::open(&run_path(&path, number))?);
+                runs.push(LoadedRun { number, run });
+                written.insert(number);
+            }
+            check_locations(&path, &locations, &runs)?;
+            copy_sets.push(LoadedCopies { variant: *variant, locations: SlotTable::of(&locations), runs });
+        }
+        let rows = SlotTable::of(&rows);
+        let variant_locations =
+            |copies: &LoadedCopies| VariantLocations { variant: copies.variant, locations: copies.locations.clone() };
+        let written_slots = WrittenSlots {
+            rows: rows.clone(),
+            locations: copy_sets.iter().map(variant_locations).collect(),
+            slot_count: index.slots,
+            files: index.slot_files.clone(),
+        };
+        let loaded = Index::load(index.schema(), rows, copy_sets, options, Some(wake));
+        let folder = IndexFolder::create(dir, index.name, index.generation, loaded);
+        *folder.written.lock() = written;
+        *folder.written_slots.lock() = written_slots;
+        Ok(folder)
+    }
+
+    /// Freezes the index. The runs that the version names stay on disk as long as it is held.
+    pub(super) fn freeze(&self) -> FrozenVersion {
+        let frozen = self.index.freeze();
+        let mut versions = self.frozen.lock();
+        versions.retain(|version| version.strong_count() > 0);
+        versions.push(Arc::downgrade(&frozen.version));
+        frozen
+    }
+
+    /// Writes all frozen runs to disk and replaces them. Returns how many there were.
+    pub(super) fn write_all_frozen(&self) -> Result<usize, Error> {
+        let frozen = self.index.frozen();
+        self.write_frozen(&frozen)?;
+        Ok(frozen.len())
+    }
+
+    /// Writes those frozen runs that are not on disk yet, and replaces them. A disk run has the number of the frozen
+    /// run that it replaces.
+    pub(super) fn write_frozen(&self, frozen: &[FrozenRun]) -> Result<(), Error> {
+        for frozen in frozen {
+            let number = frozen.number;
+            let mut written = self.written.lock();
+            if written.contains(&number) {
+                continue;
+            }
+            let run = DiskRun::build(&run_path(&self.path, number), &frozen.live_documents())?;
+            written.insert(number);
+            let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
+            // Replaces nothing if the variant was removed. Then only an earlier checkpoint needs the disk run.
+            let new = NumberedRun { number, run: Run::Disk(Arc::new(run)) };
+            self.index.replace(frozen.variant, &[replaced], Some(new));
+        }
+        Ok(())
+    }
+
+    /// Performs one merge, if one is due.
+    pub(super) fn merge_once(&self) -> Result<MergeOutcome, Error> {
+        let Some(MergePlan { variant, inputs }) = self.plan_merge() else { return Ok(MergeOutcome::NothingToDo) };
+        let replaced: Vec<ReplacedRun> = inputs
+            .iter()
+            .map(|input| ReplacedRun { number: input.number, live_docs: Arc::clone(&input.live_docs) })
+            .collect();
+        if inputs.iter().all(|input| input.live_docs.count() == 0) {
+            return Ok(merge_outcome(self.index.replace(variant, &replaced, None)));
+        }
+        let number = self.index.take_run_number();
+        self.merging.lock().insert(number);
+        let inputs: Vec<MergeInput> =
+            inputs.into_iter().map(|PlannedRun { run, live_docs, .. }| MergeInput { run, live_docs }).collect();
+        let replace = |run| {
+            let new = NumberedRun { number, run: Run::Disk(Arc::new(run)) };
+            self.index.replace(variant, &replaced, Some(new))
+        };
+        let is_replaced = DiskRun::merge(&run_path(&self.path, number), &inputs).map(replace);
+        if matches!(is_replaced, Ok(true)) {
+            self.written.lock().insert(number);
+        }
+        self.merging.lock().remove(&number);
+        is_replaced.map(merge_outcome)
+    }
+
+    /// The runs whose folders are needed, apart from those that the manifest names: by the current version, by
+    /// unwritten checkpoints, or by a merge.
+    pub(super) fn runs_in_use(&self) -> HashSet<RunNumber> {
+        let mut runs: HashSet<RunNumber> = self.merging.lock().clone();
+        let mut versions: Vec<Arc<Version>> = self.frozen.lock().iter().filter_map(Weak::upgrade).collect();
+        versions.push(self.index.version());
+        for copies in versions.iter().flat_map(|version| &version.copy_sets) {
+            runs.extend(copies.runs.iter().map(|run| run.number));
+        }
+        runs
+    }
+
+    /// Records that a run's folder was removed.
+    pub(super) fn forget_run(&self, run: RunNumber) {
+        self.written.lock().remove(&run);
+    }
+
+    fn plan_merge(&self) -> Option<MergePlan> {
+        // The version is not held during the merge, since a version in use keeps vacated slots from being reused.
+        let version = self.index.version();
+        let fan_in = self.index.options().merge_fan_in.max(2);
+        version.copy_sets.iter().find_map(|copies| plan_merge(copies, fan_in))
+    }
+}
+
+/// The folder of an index.
+pub(super) fn index_path(dir: &Path, name: u32, generation: u64) -> PathBuf {
+    dir.join(format!("{name}.{generation}"))
+}
+
+/// The run that a folder of this name belongs to.
+pub(super) fn run_number(folder_name: &str) -> Option<RunNumber> {
+    folder_name.strip_prefix(RUN_PREFIX)?.parse().ok()
+}
+
+fn run_path(index_path: &Path, run: RunNumber) -> PathBuf {
+    index_path.join(format!("{RUN_PREFIX}{run}"))
+}
+
+/// The runs to merge may be gone, for example because their variant was removed.
+fn merge_outcome(is_replaced: bool) -> MergeOutcome {
+    match is_replaced {
+        true => MergeOutcome::Merged,
+        false => MergeOutcome::NothingToDo,
+    }
+}
+
+/// Removes runs without live documents first, then rewrites a run of which more than half is dead, then merges `fan_in`
+/// runs of the same tier.
+fn plan_merge(copies: &CopySet, fan_in: usize) -> Option<MergePlan> {
+    let mut runs = Vec::new();
+    for NumberedRun { number, run } in copies.runs.iter() {
+        if let Run::Disk(disk) = run {
+            let live_docs = Arc::new(copies.live_docs(*number, run));
+            runs.push(PlannedRun { number: *number, run: Arc::clone(disk), live_docs });
+        }
+    }
+    let variant = copies.variant.number;
+    let (dead, live): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.live_docs.count() == 0);
+    if !dead.is_empty() {
+        return Some(MergePlan { variant, inputs: dead });
+    }
+    if let Some(sparse) = live.iter().find(|run| run.live_docs.count() * 2 < run.run.len() as usize) {
+        return Some(MergePlan { variant, inputs: vec![sparse.clone()] });
+    }
+    let tier = |run: &DiskRun| (run.bytes().max(SMALLEST_TIER_BYTES) / SMALLEST_TIER_BYTES).ilog(fan_in as u64);
+    (0..=u64::BITS).find_map(|level| {
+        let of_level = live.iter().filter(|run| tier(&run.run) == level);
+        let inputs: Vec<_> = of_level.take(fan_in).cloned().collect();
+        (inputs.len() == fan_in).then_some(MergePlan { variant, inputs })
+    })
+}
+
+/// Reads all slot files of an index as if they were one.
+fn read_slots(folder: &Path, index: &IndexManifest) -> Result<SlotFile, Error> {
+    let mut rows = Vec::new();
+    let mut all_locations: Vec<_> = index.runs.iter().map(|(variant, _)| (*variant, Vec::new())).collect();
+    for name in &index.slot_files {
+        let path = folder.join(name);
+        let mut file = SlotFile::read(&path)?;
+        let is_last = rows.len() + file.rows.len() == index.slots as usize;
+        if file.rows.len() != SLOTS && !is_last {
+            return Err(Error::corrupt(&path, format!("the file has {} slots, expected {SLOTS}", file.rows.len())));
+        }
+        rows.append(&mut file.rows);
+        for (variant, locations) in &mut all_locations {
+            match file.locations.iter_mut().find(|(of, _)| of == variant) {
+                Some((_, more)) => locations.append(more),
+                None => return Err(Error::corrupt(&path, format!("variant {variant} is missing"))),
+            }
+        }
+    }
+    match rows.len() == index.slots as usize {
+        true => Ok(SlotFile { rows, locations: all_locations }),
+        false => {
+            let what = format!("the slot files have {} slots, the manifest says {}", rows.len(), index.slots);
+            Err(Error::corrupt(folder, what))
+        }
+    }
+}
+
+fn check_locations(folder: &Path, locations: &[Location], runs: &[LoadedRun]) -> Result<(), Error> {
+    for (slot, location) in (0..).zip(locations).filter(|(_, location)| location.is_copy()) {
+        let run = runs.iter().find(|run| run.number == location.run).map(|run| &run.run);
+        if !run.is_some_and(|run| location.doc < run.len() && run.slot(location.doc) == slot) {
+            let Location { run, doc, .. } = location;
+            let what = format!("slot {slot} should have its copy in document {doc} of run {run}, but it is not there");
+            return Err(Error::corrupt(folder, what));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! The manifest: the file that lists the indexes of a data folder, their files, and the log number up to which they are
+//! complete. It knows the names of files, not their contents.
+//!
+//! Its first line is the checksum of the rest, which is JSON. It is replaced as a whole by renaming.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::files::sync_folder;
+use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
+
+/// Must change whenever any file of an index would be read differently, and whenever texts would be folded or collated
+/// differently. Indexes of another format are dropped and rebuilt.
+const FORMAT: u32 = 1;
+
+const FILE: &str = "MANIFEST";
+const TEMPORARY: &str = "MANIFEST.new";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    format: u32,
+    /// The indexes include everything up to this log number.
+    pub(super) number: u64,
+    /// Counts checkpoints, including failed ones.
+    pub(super) sequence: u64,
+    pub(super) indexes: Vec<IndexManifest>,
+}
+
+/// The schema and files of one index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct IndexManifest {
+    pub(super) name: u32,
+    /// Distinguishes indexes that had the same name at different times.
+    pub(super) generation: u64,
+    columns: Vec<(ColumnId, Kind)>,
+    variants: Vec<(VariantNumber, Option<String>)>,
+    /// How many slots the slot files hold.
+    pub(super) slots: u32,
+    /// The slot files, in order.
+    pub(super) slot_files: Vec<String>,
+    /// The numbers of the runs of each variant.
+    pub(super) runs: Vec<(VariantNumber, Vec<u32>)>,
+}
+
+impl Default for Manifest {
+    fn default() -> Manifest {
+        Manifest { format: FORMAT, number: 0, sequence: 0, indexes: Vec::new() }
+    }
+}
+
+impl Manifest {
+    /// A manifest without indexes.
+    pub(super) fn new(number: u64, sequence: u64) -> Manifest {
+        Manifest { number, sequence, ..Manifest::default() }
+    }
+
+    /// Reads the manifest of `folder`. Returns an empty one if it is missing, damaged or of another format: then every
+    /// index must be rebuilt. Fails only on I/O errors.
+    pub(super) fn read(folder: &Path) -> Result<Manifest, Error> {
+        let path = folder.join(FILE);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Manifest::default()),
+            Err(error) => return Err(Error::io(&path)(error)),
+        };
+        match parse(&bytes) {
+            Ok(manifest) => Ok(manifest),
+            Err(what) => {
+                tracing::warn!("{}: {what}; every index must be rebuilt", path.display());
+                Ok(Manifest::default())
+            }
+        }
+    }
+
+    /// Replaces the manifest of `folder`; durable on return.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), Error> {
+        let temporary = folder.join(TEMPORARY);
+        let json = serde_json::to_vec(self).expect("invariant: every map has string keys");
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            writeln!(file, "{:08x}", crc32fast::hash(&json))?;
+            file.write_all(&json)?;
+            file.sync_all()
+        };
+        write().map_err(Error::io(&temporary))?;
+        fs::rename(&temporary, folder.join(FILE)).map_err(Error::io(&temporary))?;
+        sync_folder(folder)
+    }
+
+    /// Whether this is the name of the manifest file.
+    pub(super) fn is_file(name: &str) -> bool {
+        name == FILE
+    }
+}
+
+impl IndexManifest {
+    /// An index without files.
+    pub(super) fn new(name: u32, generation: u64, schema: &Schema) -> IndexManifest {
+        IndexManifest {
+            name,
+            generation,
+            columns: schema.columns.iter().map(|column| (column.id, column.kind)).collect(),
+            variants: schema.variants.iter().map(|variant| (variant.number, variant.locale.clone())).collect(),
+            slots: 0,
+            slot_files: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    pub(super) fn schema(&self) -> Schema {
+        let column = |&(id, kind): &(ColumnId, Kind)| Column { id, kind };
+        let variant =
+            |(number, locale): &(VariantNumber, Option<String>)| Variant { number: *number, locale: locale.clone() };
+        Schema {
+            columns: self.columns.iter().map(column).collect(),
+            variants: self.variants.iter().map(variant).collect(),
+        }
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Manifest, String> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let truncated = || "the manifest is truncated".to_owned();
+    let (checksum, json) = bytes.split_at_checked(9).ok_or_else(truncated)?;
+    if checksum != format!("{:08x}\n", crc32fast::hash(json)).as_bytes() {
+        return Err("the checksum of the manifest does not match".to_owned());
+    }
+    let Format { format } = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    if format != FORMAT {
+        return Err(format!("the manifest has format {format}, expected {FORMAT}"));
+    }
+    serde_json::from_slice(json).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let kinds = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+        let schema = Schema {
+            columns: (7..).zip(kinds).map(|(id, kind)| Column { id, kind }).collect(),
+            variants: vec![Variant { number: 3, locale: Some("de".to_owned()) }, Variant { number: 4, locale: None }],
+        };
+        let mut index = IndexManifest::new(5, 2, &schema);
+        assert_eq!(index.schema(), schema);
+        index.runs.push((3, vec![1, 9]));
+        Manifest { number: 77, sequence: 4, indexes: vec![index], ..Manifest::default() }
+    }
+
+    #[test]
+    fn a_manifest_is_read_back_as_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest::default());
+        manifest().write(folder.path()).unwrap();
+        assert_eq!(Manifest::read(folder.path()).unwrap(), manifest());
+    }
+
+    #[test]
+    fn a_damaged_or_foreign_manifest_reads_as_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        manifest().write(folder.path()).unwrap();
+        let path = folder.path().join(FILE);
+        let bytes = fs::read(&path).unwrap();
+        for length in 0..bytes.len() {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, &bytes[..length]).unwrap();
+            assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest::default(), "truncated to {length}");
+        }
+        Manifest { format: FORMAT + 1, ..manifest() }.write(folder.path()).unwrap();
+        assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest::default());
+    }
+}

@@ -1,0 +1,74 @@
+//! Wakes the threads that write and merge runs. It knows nothing of what they do.
+
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// Tasks that threads wait for.
+#[derive(Default)]
+pub(super) struct Signal {
+    pending: Mutex<Pending>,
+    changed: Condvar,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Pending {
+    write: bool,
+    merge: bool,
+    stop: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Task {
+    Write,
+    Merge,
+}
+
+/// Why a thread stopped waiting.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Woken {
+    /// There may be something to do.
+    ToWork,
+    ToStop,
+}
+
+impl Signal {
+    /// Wakes the thread that does this task.
+    pub(super) fn notify(&self, task: Task) {
+        *self.pending.lock().flag(task) = true;
+        self.changed.notify_all();
+    }
+
+    /// Makes all threads stop.
+    pub(super) fn stop(&self) {
+        self.pending.lock().stop = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.pending.lock().stop
+    }
+
+    /// Waits until it is notified of the task, until `timeout` if there is one, or until it is stopped.
+    pub(super) fn wait(&self, task: Task, timeout: Option<Duration>) -> Woken {
+        let mut pending = self.pending.lock();
+        while !pending.stop && !*pending.flag(task) {
+            match timeout {
+                None => self.changed.wait(&mut pending),
+                Some(timeout) if self.changed.wait_for(&mut pending, timeout).timed_out() => break,
+                Some(_) => {}
+            }
+        }
+        *pending.flag(task) = false;
+        if pending.stop { Woken::ToStop } else { Woken::ToWork }
+    }
+}
+
+impl Pending {
+    fn flag(&mut self, task: Task) -> &mut bool {
+        match task {
+            Task::Write => &mut self.write,
+            Task::Merge => &mut self.merge,
+        }
+    }
+}

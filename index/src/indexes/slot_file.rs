@@ -1,0 +1,125 @@
+//! Slot files: the rows of a range of slots, and the locations of their copies in each variant. It knows no runs.
+//!
+//! A file is a magic number, the numbers of slots and of variants (u32 each), the rows, each variant's number (u32) and
+//! locations, and the checksum of everything before it (u32). Integers are little-endian.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use crate::error::Error;
+use crate::schema::VariantNumber;
+use crate::version::{Location, Row};
+
+/// Slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s chunk.
+pub(super) const SLOTS: usize = 65_536;
+
+const MAGIC: [u8; 8] = *b"bndslt02";
+
+/// The contents of a slot file.
+#[derive(Debug, PartialEq)]
+pub(super) struct SlotFile {
+    pub(super) rows: Vec<Row>,
+    /// For each variant, a location for each row.
+    pub(super) locations: Vec<(VariantNumber, Vec<Location>)>,
+}
+
+impl SlotFile {
+    /// Writes the file, which is synced on return; its folder is not.
+    pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
+        let mut bytes = Vec::with_capacity(64 + self.rows.len() * (48 + 16 * self.locations.len()));
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&(self.locations.len() as u32).to_le_bytes());
+        for row in &self.rows {
+            bytes.extend_from_slice(&row.id.to_le_bytes());
+            bytes.extend_from_slice(&row.version.to_le_bytes());
+            for date in [row.created, row.updated, row.published] {
+                bytes.extend_from_slice(&date.to_le_bytes());
+            }
+        }
+        for (variant, locations) in &self.locations {
+            bytes.extend_from_slice(&u32::from(*variant).to_le_bytes());
+            for location in locations {
+                bytes.extend_from_slice(&location.run.to_le_bytes());
+                bytes.extend_from_slice(&location.doc.to_le_bytes());
+                bytes.extend_from_slice(&location.number.to_le_bytes());
+            }
+        }
+        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+        let write = || {
+            let mut file = File::create(path)?;
+            file.write_all(&bytes)?;
+            file.sync_all()
+        };
+        write().map_err(Error::io(path))
+    }
+
+    /// Reads a file and checks its checksum.
+    pub(super) fn read(path: &Path) -> Result<SlotFile, Error> {
+        let bytes = fs::read(path).map_err(Error::io(path))?;
+        parse(&bytes).ok_or_else(|| Error::corrupt(path, "the slot file is damaged or truncated"))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<SlotFile> {
+    let (content, checksum) = bytes.split_last_chunk()?;
+    if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+        return None;
+    }
+    let mut rest = content.strip_prefix(&MAGIC)?;
+    let slots = u32::from_le_bytes(take(&mut rest)?);
+    let variants = u32::from_le_bytes(take(&mut rest)?);
+    let mut file = SlotFile { rows: Vec::new(), locations: Vec::new() };
+    for _ in 0..slots {
+        let id = u128::from_le_bytes(take(&mut rest)?);
+        let version = u64::from_le_bytes(take(&mut rest)?);
+        let mut date = || Some(i64::from_le_bytes(take(&mut rest)?));
+        file.rows.push(Row { id, version, created: date()?, updated: date()?, published: date()? });
+    }
+    for _ in 0..variants {
+        let variant = VariantNumber::try_from(u32::from_le_bytes(take(&mut rest)?)).ok()?;
+        let mut locations = Vec::with_capacity(file.rows.len());
+        for _ in 0..slots {
+            let (run, doc) = (u32::from_le_bytes(take(&mut rest)?), u32::from_le_bytes(take(&mut rest)?));
+            locations.push(Location { run, doc, number: u64::from_le_bytes(take(&mut rest)?) });
+        }
+        file.locations.push((variant, locations));
+    }
+    rest.is_empty().then_some(file)
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (bytes, left) = rest.split_first_chunk()?;
+    *rest = left;
+    Some(*bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_slot_file_is_read_back_as_written_and_damage_is_detected() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("slots");
+        let row = |id| Row { id, version: u64::MAX, created: -1, updated: 2, published: i64::MIN };
+        let location = |doc| Location { run: 7, doc, number: u64::MAX };
+        let file = SlotFile {
+            rows: vec![row(1), row(u128::MAX)],
+            locations: vec![(0, vec![location(0), Location::default()]), (u16::MAX, vec![location(3), location(4)])],
+        };
+        file.write(&path).unwrap();
+        assert_eq!(SlotFile::read(&path).unwrap(), file);
+
+        let bytes = fs::read(&path).unwrap();
+        for length in 0..bytes.len() {
+            assert_eq!(parse(&bytes[..length]), None, "truncated to {length}");
+            let mut changed = bytes.clone();
+            changed[length] ^= 4;
+            assert_eq!(parse(&changed), None, "byte {length} changed");
+        }
+    }
+}

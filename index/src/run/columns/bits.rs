@@ -1,0 +1,36 @@
+//! A bit for each document, read in place. It knows nothing of what the bits stand for.
+
+use tantivy::directory::OwnedBytes;
+
+use super::format::array;
+
+/// Bits in little-endian words of 64. The bits after the last document are zero.
+pub(crate) struct Bits(OwnedBytes);
+
+impl Bits {
+    /// How many bytes hold a bit for each of `documents`.
+    pub(super) fn bytes(documents: usize) -> usize {
+        documents.div_ceil(64) * 8
+    }
+
+    /// The length of `bytes` must be a multiple of 8.
+    pub(super) fn new(bytes: OwnedBytes) -> Bits {
+        Bits(bytes)
+    }
+
+    /// Whether a document's bit is set.
+    pub(crate) fn contains(&self, document: u32) -> bool {
+        self.0.get(document as usize / 8).is_some_and(|byte| byte & (1 << (document % 8)) != 0)
+    }
+
+    /// Emits the documents whose bit is set, ascending.
+    pub(crate) fn each(&self, mut emit: impl FnMut(u32)) {
+        let words = self.0.chunks_exact(8).map(|bytes| u64::from_le_bytes(array(bytes)));
+        for (number, mut word) in words.enumerate() {
+            while word != 0 {
+                emit(number as u32 * 64 + word.trailing_zeros());
+                word &= word - 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! One column of a column file: its values by document. It knows nothing of how the file is laid out.
+
+use tantivy::directory::OwnedBytes;
+
+use super::bits::Bits;
+use super::format::{Encoding, array};
+use super::strings::{Strings, Texts};
+use crate::schema::ColumnId;
+use crate::value::{ListRef, ValueRef};
+
+/// One column in one encoding.
+pub(crate) struct StoredColumn {
+    pub(crate) id: ColumnId,
+    pub(crate) encoding: Encoding,
+    /// Which documents have a value in this encoding.
+    pub(crate) presence: Bits,
+    pub(super) values: Values,
+}
+
+/// The values of all documents. Those of documents without one mean nothing.
+pub(super) enum Values {
+    Text(Texts),
+    Markup { hashes: OwnedBytes, text: Texts },
+    Number(OwnedBytes),
+    Bool(Bits),
+    Instant { micros: OwnedBytes, text: Strings },
+    List { raw: Strings, folded: Strings },
+}
+
+impl StoredColumn {
+    /// The value of a document that has one in this encoding.
+    pub(crate) fn value(&self, document: u32) -> ValueRef<'_> {
+        match &self.values {
+            Values::Text(texts) => ValueRef::Text(texts.get(document)),
+            Values::Markup { hashes, text } => {
+                ValueRef::Markup { exact: element(hashes, document), text: text.get(document) }
+            }
+            Values::Number(numbers) => ValueRef::Number(f64::from_le_bytes(element(numbers, document))),
+            Values::Bool(bits) => ValueRef::Bool(bits.contains(document)),
+            Values::Instant { micros, text } => {
+                ValueRef::Instant { micros: i64::from_le_bytes(element(micros, document)), text: text.str(document) }
+            }
+            Values::List { raw, folded } => {
+                let raw = raw.get(document);
+                let folded = folded.get(document);
+                ValueRef::List(ListRef { raw, folded: if folded.is_empty() { raw } else { folded } })
+            }
+        }
+    }
+
+    /// Like [`StoredColumn::value`], but a text's folded form is left empty and not read.
+    pub(crate) fn value_without_folded(&self, document: u32) -> ValueRef<'_> {
+        match &self.values {
+            Values::Text(texts) => ValueRef::Text(texts.without_folded(document)),
+            Values::Markup { hashes, text } => {
+                ValueRef::Markup { exact: element(hashes, document), text: text.without_folded(document) }
+            }
+            _ => self.value(document),
+        }
+    }
+
+    /// The folded text of a document, or the folded elements of a list, without reading anything else. `None` for
+    /// encodings without a folded form.
+    pub(crate) fn folded(&self, document: u32) -> Option<&[u8]> {
+        match &self.values {
+            Values::Text(texts) | Values::Markup { text: texts, .. } => Some(texts.folded(document)),
+            Values::List { .. } => match self.value(document) {
+                ValueRef::List(list) => Some(list.folded),
+                _ => None,
+            },
+            Values::Number(_) | Values::Bool(_) | Values::Instant { .. } => None,
+        }
+    }
+
+    /// All numbers, including meaningless ones of documents without a value; `None` if the column holds no numbers.
+    pub(crate) fn numbers(&self) -> Option<impl Iterator<Item = f64> + '_> {
+        let Values::Number(numbers) = &self.values else { return None };
+        Some(numbers.chunks_exact(8).map(|bytes| f64::from_le_bytes(array(bytes))))
+    }
+
+    /// All instants in microseconds, including meaningless ones of documents without a value; `None` if the column
+    /// holds no instants.
+    pub(crate) fn micros(&self) -> Option<impl Iterator<Item = i64> + '_> {
+        let Values::Instant { micros, .. } = &self.values else { return None };
+        Some(micros.chunks_exact(8).map(|bytes| i64::from_le_bytes(array(bytes))))
+    }
+}
+
+/// The element of a document in an array; zeros for a document that does not exist.
+fn element<const N: usize>(elements: &OwnedBytes, document: u32) -> [u8; N] {
+    elements.get(document as usize * N..).map_or([0; N], array)
+}

@@ -1,0 +1,257 @@
+//! Writing a column file from any source of values. It knows nothing of reading.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SECTION_BYTES, Section, SectionKind};
+use crate::error::Error;
+use crate::schema::ColumnId;
+use crate::value::{FullText, TextRef, ValueRef};
+
+/// Longer texts are compressed.
+const PLAIN_BYTES: usize = 1024;
+/// Of zstd, for fast writing: compressed texts are rarely read.
+const COMPRESSION_LEVEL: i32 = 1;
+
+/// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
+/// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column. The file is synced
+/// on return; the folder is not.
+pub(crate) fn write<'a>(
+    folder: &Path,
+    slots: &[u32],
+    columns: &[(ColumnId, Encoding)],
+    value: &dyn Fn(usize, ColumnId) -> ValueRef<'a>,
+) -> Result<(), Error> {
+    let path = folder.join(FILE);
+    let write = || {
+        let mut file = SectionWriter::create(&path)?;
+        file.section(NO_COLUMN, 0, SectionKind::Slots, |out| {
+            slots.iter().try_for_each(|slot| out.put(&slot.to_le_bytes()))
+        })?;
+        for &(id, encoding) in columns {
+            // Values in another encoding are null in this column.
+            let value = move |document| match value(document, id) {
+                other if Encoding::of(&other) != Some(encoding) => ValueRef::Null,
+                value => value,
+            };
+            write_column(&mut file, id, encoding, Values { documents: slots.len(), value: &value })?;
+        }
+        file.finish(slots.len() as u32)
+    };
+    write().map_err(Error::io(&path))
+}
+
+/// The values of one column.
+#[derive(Clone, Copy)]
+struct Values<'v, 'a> {
+    documents: usize,
+    value: &'v dyn Fn(usize) -> ValueRef<'a>,
+}
+
+impl<'v, 'a> Values<'v, 'a> {
+    fn iter(self) -> impl Iterator<Item = ValueRef<'a>> + 'v
+    where
+        'a: 'v,
+    {
+        (0..self.documents).map(self.value)
+    }
+}
+
+fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
+    file.bits(id, encoding, SectionKind::Presence, values.iter().map(|value| !matches!(value, ValueRef::Null)))?;
+    let fixed = |file: &mut SectionWriter, width: usize| {
+        file.section(id, encoding as u8, SectionKind::Fixed, |out| {
+            values.iter().try_for_each(|value| match value {
+                ValueRef::Number(number) => out.put(&number.to_le_bytes()),
+                ValueRef::Instant { micros, .. } => out.put(&micros.to_le_bytes()),
+                ValueRef::Markup { exact, .. } => out.put(&exact),
+                _ => out.put(&[0; 16][..width]),
+            })
+        })
+    };
+    match encoding {
+        Encoding::Text => write_texts(file, id, encoding, values),
+        Encoding::Markup => {
+            fixed(file, 16)?;
+            write_texts(file, id, encoding, values)
+        }
+        Encoding::Number => fixed(file, 8),
+        Encoding::Bool => file.bits(
+            id,
+            encoding,
+            SectionKind::Fixed,
+            values.iter().map(|value| matches!(value, ValueRef::Bool(true))),
+        ),
+        Encoding::Instant => {
+            fixed(file, 8)?;
+            file.strings(id, encoding, SectionKind::HeadOffsets, SectionKind::Heads, values, |value, out| match value {
+                ValueRef::Instant { text, .. } => out.put(text.as_bytes()),
+                _ => Ok(()),
+            })
+        }
+        Encoding::List => {
+            file.strings(
+                id,
+                encoding,
+                SectionKind::HeadOffsets,
+                SectionKind::Heads,
+                values,
+                |value, out| match value {
+                    ValueRef::List(list) => out.put(list.raw),
+                    _ => Ok(()),
+                },
+            )?;
+            file.strings(
+                id,
+                encoding,
+                SectionKind::FoldedOffsets,
+                SectionKind::Folded,
+                values,
+                |value, out| match value {
+                    ValueRef::List(list) if list.folded != list.raw => out.put(list.folded),
+                    _ => Ok(()),
+                },
+            )
+        }
+    }
+}
+
+fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
+    file.strings(id, encoding, SectionKind::HeadOffsets, SectionKind::Heads, values, |value, out| {
+        text_of(&value).map_or(Ok(()), |text| out.put(text.head.as_bytes()))
+    })?;
+    let mut packer = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
+    file.strings(id, encoding, SectionKind::FullOffsets, SectionKind::Fulls, values, |value, out| {
+        let Some(text) = text_of(&value) else { return Ok(()) };
+        let (packing, whole) = match text.full {
+            FullText::Head => return Ok(()),
+            FullText::Packed(packed) => (PACKED, packed),
+            FullText::Plain(plain) if plain.len() <= PLAIN_BYTES => (PLAIN, plain.as_bytes()),
+            FullText::Plain(plain) => (PACKED, &packer.compress(plain.as_bytes())?[..]),
+        };
+        out.put(&[packing])?;
+        out.put(whole)
+    })?;
+    file.strings(id, encoding, SectionKind::FoldedOffsets, SectionKind::Folded, values, |value, out| {
+        let Some(text) = text_of(&value) else { return Ok(()) };
+        let is_whole = match text.full {
+            FullText::Head => text.folded == text.head,
+            FullText::Plain(plain) => plain.len() <= PLAIN_BYTES && text.folded == plain,
+            FullText::Packed(_) => false,
+        };
+        if is_whole { Ok(()) } else { out.put(text.folded.as_bytes()) }
+    })
+}
+
+fn text_of<'a>(value: &ValueRef<'a>) -> Option<TextRef<'a>> {
+    match value {
+        ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(*text),
+        _ => None,
+    }
+}
+
+/// A column file being written.
+struct SectionWriter {
+    out: BufWriter<File>,
+    position: u64,
+    crc: crc32fast::Hasher,
+    table: Vec<Section>,
+}
+
+impl SectionWriter {
+    fn create(path: &Path) -> io::Result<SectionWriter> {
+        let file = File::options().write(true).create_new(true).open(path)?;
+        let out = BufWriter::with_capacity(1 << 18, file);
+        let mut writer = SectionWriter { out, position: 0, crc: crc32fast::Hasher::new(), table: Vec::new() };
+        writer.put(&MAGIC)?;
+        Ok(writer)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.position += bytes.len() as u64;
+        self.crc.update(bytes);
+        self.out.write_all(bytes)
+    }
+
+    fn section(
+        &mut self,
+        column: ColumnId,
+        encoding: u8,
+        kind: SectionKind,
+        fill: impl FnOnce(&mut SectionWriter) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let offset = self.position;
+        self.crc.reset();
+        fill(self)?;
+        let crc = self.crc.clone().finalize();
+        self.table.push(Section { column, encoding, kind: kind as u8, offset, length: self.position - offset, crc });
+        Ok(())
+    }
+
+    fn bits(
+        &mut self,
+        id: ColumnId,
+        encoding: Encoding,
+        kind: SectionKind,
+        bits: impl Iterator<Item = bool>,
+    ) -> io::Result<()> {
+        let mut words: Vec<u64> = Vec::new();
+        for (number, bit) in bits.enumerate() {
+            if number % 64 == 0 {
+                words.push(0);
+            }
+            words[number / 64] |= u64::from(bit) << (number % 64);
+        }
+        self.section(id, encoding as u8, kind, |out| words.iter().try_for_each(|word| out.put(&word.to_le_bytes())))
+    }
+
+    /// Writes a section of strings and one of their offsets; neither if every string is empty.
+    fn strings<'a>(
+        &mut self,
+        id: ColumnId,
+        encoding: Encoding,
+        offsets_kind: SectionKind,
+        bytes_kind: SectionKind,
+        values: Values<'_, 'a>,
+        mut put: impl FnMut(ValueRef<'a>, &mut SectionWriter) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let start = self.position;
+        let mut offsets = Vec::with_capacity(values.documents + 1);
+        self.section(id, encoding as u8, bytes_kind, |out| {
+            for value in values.iter() {
+                offsets.push(out.position - start);
+                put(value, out)?;
+            }
+            offsets.push(out.position - start);
+            Ok(())
+        })?;
+        let length = self.position - start;
+        if length == 0 {
+            self.table.pop();
+            return Ok(());
+        }
+        self.section(id, encoding as u8, offsets_kind, |out| {
+            offsets.iter().try_for_each(|&offset| match u32::try_from(length) {
+                Ok(_) => out.put(&(offset as u32).to_le_bytes()),
+                Err(_) => out.put(&offset.to_le_bytes()),
+            })
+        })
+    }
+
+    fn finish(mut self, documents: u32) -> io::Result<()> {
+        let start = self.position;
+        self.crc.reset();
+        for section in std::mem::take(&mut self.table) {
+            self.put(&section.write())?;
+        }
+        let sections = (self.position - start) / SECTION_BYTES as u64;
+        self.put(&documents.to_le_bytes())?;
+        self.put(&(sections as u32).to_le_bytes())?;
+        self.put(&start.to_le_bytes())?;
+        let crc = self.crc.clone().finalize();
+        self.put(&crc.to_le_bytes())?;
+        self.put(&MAGIC)?;
+        self.out.into_inner().map_err(|error| error.into_error())?.sync_data()
+    }
+}

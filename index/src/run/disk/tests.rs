@@ -1,0 +1,260 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::bitmap::Bitmap;
+use crate::predicate::PreparedPredicate;
+use crate::query::{Anchor, Bound, Predicate, Range};
+use crate::run::memory::Document;
+use crate::schema::{Column, ColumnId, Kind, Value, exact_hash};
+use crate::value::{FullText, TextRef, ValueRef};
+
+const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+
+fn columns() -> impl Iterator<Item = Column> {
+    (0..).zip(KINDS).map(|(id, kind)| Column { id, kind })
+}
+
+/// Short and long texts, folded and not, numbers and not.
+fn text() -> BoxedStrategy<String> {
+    prop_oneof![
+        8 => "[abAB\u{c4}\u{df}\u{1f600},]{0,6}",
+        2 => "-?[0-3]{1,2}(\\.5)?",
+        1 => "[aB\u{e4}]{250,262}",
+        1 => "[ab]{0,3}".prop_map(|end| "a Long one, ".repeat(120) + &end),
+    ]
+    .boxed()
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(-0.0), Just(1.5), Just(-3.0), Just(1e21), (-5..5).prop_map(f64::from)]
+}
+
+fn value(kind: Kind) -> BoxedStrategy<Value> {
+    let shared = |text: String| Arc::<str>::from(text);
+    match kind {
+        Kind::Text | Kind::Plain => text().prop_map(move |text| Value::Text(shared(text))).boxed(),
+        Kind::Markup => (text(), text())
+            .prop_map(move |(exact, text)| Value::Markup { exact: exact_hash(&exact), text: shared(text) })
+            .boxed(),
+        Kind::Number => number().prop_map(Value::Number).boxed(),
+        Kind::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
+        Kind::Instant => (-3i64..3, "2026-0[1-3]T[01]Z")
+            .prop_map(move |(micros, text)| Value::Instant { micros, text: shared(text) })
+            .boxed(),
+        Kind::List => prop::collection::vec(text(), 0..4)
+            .prop_map(move |elements| Value::List(elements.into_iter().map(shared).collect()))
+            .boxed(),
+    }
+}
+
+fn document() -> impl Strategy<Value = Vec<(ColumnId, Value)>> {
+    let one = |column: Column| {
+        // Rarely a value of another kind, as when a column's kind is changed.
+        let other = value(KINDS[(column.id as usize + 1) % KINDS.len()]);
+        prop_oneof![3 => Just(None), 9 => value(column.kind).prop_map(Some), 1 => other.prop_map(Some)]
+            .prop_map(move |value| value.map(|value| (column.id, value)))
+    };
+    columns().map(one).collect::<Vec<_>>().prop_map(|values| values.into_iter().flatten().collect())
+}
+
+fn documents(first: u32, values: &[Vec<(ColumnId, Value)>]) -> Vec<Arc<Document>> {
+    (first..).zip(values).map(|(slot, values)| Arc::new(Document::new(slot, values.clone()))).collect()
+}
+
+fn range<T: Clone + std::fmt::Debug + 'static>(value: BoxedStrategy<T>) -> impl Strategy<Value = Range<T>> {
+    let bound = prop_oneof![
+        Just(None),
+        value.clone().prop_map(|value| Some(Bound::Included(value))),
+        value.prop_map(|value| Some(Bound::Excluded(value)))
+    ];
+    (bound.clone(), bound).prop_map(|(from, to)| Range { from, to })
+}
+
+fn predicate() -> impl Strategy<Value = Predicate> {
+    let anchor = prop_oneof![Just(Anchor::Anywhere), Just(Anchor::Start), Just(Anchor::End)];
+    let needle = prop_oneof![text(), "[abAB\u{e4}s]{0,5}", "(long|one, a l|e, a|T[01]|-0[12]|tru)"];
+    let exact = prop_oneof![text(), "(true|false|1.5|0|-0|1e\\+21|a,b)"];
+    prop_oneof![
+        Just(Predicate::Null),
+        exact.prop_map(Predicate::Equals),
+        range(number().boxed()).prop_map(Predicate::Number),
+        range(text()).prop_map(Predicate::Text),
+        range((-3i64..3).boxed()).prop_map(Predicate::Instant),
+        (anchor, needle).prop_map(|(anchor, needle)| Predicate::Substring(anchor, needle)),
+        text().prop_map(Predicate::Has),
+    ]
+}
+
+fn evaluate(run: &DiskRun, column: Column, predicate: &PreparedPredicate) -> Vec<u32> {
+    let mut found = Vec::new();
+    run.evaluate(column, predicate, &mut |document| found.push(document)).unwrap();
+    found
+}
+
+/// A value in a form that can be compared. Leaves out whether a long text is compressed.
+fn plain(value: ValueRef<'_>) -> String {
+    let text = |text: TextRef<'_>| format!("{:?}", (text.head, text.whole(), text.folded));
+    match value {
+        ValueRef::Text(value) => text(value),
+        ValueRef::Markup { exact, text: value } => format!("{exact:?}{}", text(value)),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Checks that the run returns what its documents hold.
+fn check(run: &DiskRun, documents: &[Arc<Document>], predicates: &[Predicate]) {
+    assert_eq!(run.len() as usize, documents.len());
+    run.verify().unwrap();
+    for (number, document) in (0..).zip(documents) {
+        assert_eq!(run.slot(number), document.slot);
+    }
+    for column in columns() {
+        let values = || (0..).zip(documents.iter().map(|document| document.value(column.id)));
+        for (number, value) in values() {
+            assert_eq!(plain(run.value(number, column.id)), plain(value), "column {}", column.id);
+        }
+        let mut present = Vec::new();
+        run.present(column.id, &mut |document| present.push(document));
+        assert_eq!(present, Vec::from_iter(values().filter(|(_, value)| !value.is_null()).map(|(number, _)| number)));
+        for predicate in predicates {
+            let prepared = PreparedPredicate::new(predicate);
+            let expected = values().filter(|(_, value)| !value.is_null() && prepared.matches(column.kind, *value));
+            let expected = Vec::from_iter(expected.map(|(number, _)| number));
+            assert_eq!(evaluate(run, column, &prepared), expected, "{predicate:?} on {column:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_matches_the_same_documents_as_a_test_of_each(
+        first in prop::collection::vec(document(), 0..20),
+        second in prop::collection::vec(document(), 0..20),
+        kept in prop::collection::vec(any::<bool>(), 40),
+        mut predicates in prop::collection::vec(predicate(), 12),
+    ) {
+        // Many predicates should have matches.
+        for value in first.iter().flatten().take(8) {
+            match &value.1 {
+                Value::Text(text) => predicates.push(Predicate::Equals(text.to_string())),
+                Value::List(list) if !list.is_empty() => predicates.push(Predicate::Has(list[0].to_string())),
+                _ => {}
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (documents(0, &first), documents(100, &second));
+        let a = DiskRun::build(&folder.path().join("a"), &first).unwrap();
+        let b = DiskRun::build(&folder.path().join("b"), &second).unwrap();
+        check(&a, &first, &predicates);
+        check(&b, &second, &predicates);
+
+        let (in_a, in_b) = (&kept[..first.len()], &kept[20..20 + second.len()]);
+        let marked = |kept: &[bool]| {
+            Arc::new((0..).zip(kept).filter(|(_, kept)| **kept).map(|(number, _)| number).collect::<Bitmap>())
+        };
+        let inputs = [
+            MergeInput { run: Arc::new(a), live_docs: marked(in_a) },
+            MergeInput { run: Arc::new(b), live_docs: marked(in_b) },
+        ];
+        let merged = DiskRun::merge(&folder.path().join("c"), &inputs).unwrap();
+        let left = first.iter().zip(in_a).chain(second.iter().zip(in_b)).filter(|(_, kept)| **kept);
+        let left = Vec::from_iter(left.map(|(document, _)| document.clone()));
+        check(&merged, &left, &predicates);
+        check(&DiskRun::open(&folder.path().join("c")).unwrap(), &left, &predicates);
+    }
+}
+
+#[test]
+fn long_texts_are_compressed_and_short_ones_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = ["x".repeat(256), "x".repeat(257), "x".repeat(1024), "x".repeat(1025)];
+    let values: Vec<_> = texts.iter().map(|text| vec![(1, Value::Text(text.as_str().into()))]).collect();
+    let run = DiskRun::build(&folder.path().join("a"), &documents(0, &values)).unwrap();
+    let kept: Vec<&str> = (0..4)
+        .map(|document| match run.value(document, 1) {
+            ValueRef::Text(text) => match text.full {
+                FullText::Head => "head",
+                FullText::Plain(_) => "plain",
+                FullText::Packed(_) => "packed",
+            },
+            _ => "no text",
+        })
+        .collect();
+    assert_eq!(kept, ["head", "plain", "plain", "packed"]);
+}
+
+#[test]
+fn an_unlinked_run_stays_readable() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = documents(3, &[vec![(0, Value::Text("Some text".into()))]]);
+    let run = DiskRun::build(&folder.path().join("a"), &documents).unwrap();
+    fs::remove_dir_all(folder.path().join("a")).unwrap();
+    check(&run, &documents, &[Predicate::Substring(Anchor::Anywhere, "ME TE".to_owned())]);
+}
+
+#[test]
+fn verify_detects_terms_that_do_not_match_the_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |text: &str| Value::Text(text.into());
+    let list = |element: &str| Value::List(vec!["x".into(), element.into()]);
+    let right = vec![vec![(0, text("one"))], vec![(0, text("two")), (6, list("y"))]];
+    let wrong = [
+        vec![vec![(0, text("one"))], vec![(0, text("TWO")), (6, list("y"))]],
+        vec![vec![(0, text("two"))], vec![(0, text("one")), (6, list("y"))]],
+        vec![vec![(0, text("one"))], vec![(0, text("two")), (6, list("z"))]],
+        vec![vec![(0, text("one"))], vec![(0, text("two"))]],
+        vec![vec![(0, text("one")), (6, list("y"))], vec![(0, text("two")), (6, list("y"))]],
+    ];
+    for (index, wrong) in wrong.iter().enumerate() {
+        let [a, b] = ["a", "b"].map(|name| folder.path().join(format!("{name}{index}")));
+        DiskRun::build(&a, &documents(0, &right)).unwrap().verify().unwrap();
+        drop(DiskRun::build(&b, &documents(0, wrong)).unwrap());
+        fs::copy(b.join("columns"), a.join("columns")).unwrap();
+        let error = DiskRun::open(&a).unwrap().verify().unwrap_err();
+        assert!(error.to_string().ends_with("the inverted index does not match the columns"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), (index + 1) * 2, "no temporary folder is left");
+    }
+}
+
+#[test]
+fn truncated_or_changed_runs_never_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let values = vec![vec![(0, Value::Text("Text".repeat(400).into())), (6, Value::List(vec!["a".into()]))]; 70];
+    drop(DiskRun::build(&path, &documents(0, &values)).unwrap());
+    let file = path.join("columns");
+    let bytes = fs::read(&file).unwrap();
+    // Creates a new file each time: file systems flush a file that is truncated and rewritten, which is slow.
+    let write = |bytes: &[u8]| {
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, bytes).unwrap();
+    };
+    for length in (0..bytes.len()).step_by(97).chain([bytes.len() - 1]) {
+        write(&bytes[..length]);
+        assert!(DiskRun::open(&path).is_err(), "truncated to {length}");
+    }
+    for at in (0..bytes.len()).step_by(29).chain(bytes.len() - 400..bytes.len()) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x81;
+        write(&changed);
+        let Ok(run) = DiskRun::open(&path) else { continue };
+        assert!(run.verify().is_err(), "byte {at} was changed");
+        if at % 17 == 0 {
+            for column in columns() {
+                evaluate(
+                    &run,
+                    column,
+                    &PreparedPredicate::new(&Predicate::Substring(Anchor::Start, "text".to_owned())),
+                );
+                evaluate(&run, column, &PreparedPredicate::new(&Predicate::Text(Range { from: None, to: None })));
+            }
+        }
+    }
+}

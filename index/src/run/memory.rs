@@ -1,0 +1,190 @@
+//! A run in memory: append-only, and readable while it grows. Disk runs are built from its documents.
+//!
+//! It has no posting lists: it is small enough to test every document. It knows no predicates, and not which documents
+//! are current.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::schema::{ColumnId, Value};
+use crate::text::{fold, head};
+use crate::value::{FullText, ListRef, TextRef, ValueRef, framed};
+
+/// One copy of one resource.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) slot: u32,
+    /// By column, ascending.
+    values: Box<[(ColumnId, FoldedValue)]>,
+}
+
+/// A value with its folded form.
+#[derive(Debug)]
+enum FoldedValue {
+    Text(FoldedText),
+    Markup([u8; 16], FoldedText),
+    Number(f64),
+    Bool(bool),
+    Instant(i64, Arc<str>),
+    /// The framed elements, raw and folded. The folded ones are `None` if folding changes nothing.
+    List(Box<[u8]>, Option<Box<[u8]>>),
+}
+
+#[derive(Debug)]
+struct FoldedText {
+    text: Arc<str>,
+    /// Length of the head in bytes.
+    head: u32,
+    /// `None` if folding changes nothing.
+    folded: Option<Box<str>>,
+}
+
+impl Document {
+    pub(crate) fn new(slot: u32, values: Vec<(ColumnId, Value)>) -> Document {
+        let mut values: Vec<_> = values.into_iter().map(|(column, value)| (column, FoldedValue::new(value))).collect();
+        values.sort_by_key(|(column, _)| *column);
+        Document { slot, values: values.into_boxed_slice() }
+    }
+
+    /// The value in a column; null if there is none.
+    pub(crate) fn value(&self, column: ColumnId) -> ValueRef<'_> {
+        match self.values.binary_search_by_key(&column, |(column, _)| *column) {
+            Ok(index) => self.values[index].1.as_ref(),
+            Err(_) => ValueRef::Null,
+        }
+    }
+
+    /// The values that are not null, by column, ascending.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (ColumnId, ValueRef<'_>)> {
+        self.values.iter().map(|(column, value)| (*column, value.as_ref()))
+    }
+
+    /// Approximate size in memory.
+    fn bytes(&self) -> usize {
+        64 + self.values.iter().map(|(_, value)| value.bytes()).sum::<usize>()
+    }
+}
+
+impl FoldedValue {
+    fn new(value: Value) -> FoldedValue {
+        match value {
+            Value::Text(text) => FoldedValue::Text(FoldedText::new(text)),
+            Value::Markup { exact, text } => FoldedValue::Markup(exact, FoldedText::new(text)),
+            Value::Number(number) => FoldedValue::Number(number),
+            Value::Bool(value) => FoldedValue::Bool(value),
+            Value::Instant { micros, text } => FoldedValue::Instant(micros, text),
+            Value::List(elements) => {
+                let raw = framed(&elements);
+                let folded = framed(&elements.iter().map(|element| fold(element)).collect::<Vec<_>>());
+                let folded = (folded != raw).then(|| folded.into_boxed_slice());
+                FoldedValue::List(raw.into_boxed_slice(), folded)
+            }
+        }
+    }
+
+    fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            FoldedValue::Text(text) => ValueRef::Text(text.as_ref()),
+            FoldedValue::Markup(exact, text) => ValueRef::Markup { exact: *exact, text: text.as_ref() },
+            FoldedValue::Number(number) => ValueRef::Number(*number),
+            FoldedValue::Bool(value) => ValueRef::Bool(*value),
+            FoldedValue::Instant(micros, text) => ValueRef::Instant { micros: *micros, text },
+            FoldedValue::List(raw, folded) => ValueRef::List(ListRef { raw, folded: folded.as_ref().unwrap_or(raw) }),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let text = |text: &FoldedText| text.text.len() + text.folded.as_ref().map_or(0, |folded| folded.len());
+        48 + match self {
+            FoldedValue::Text(value) | FoldedValue::Markup(_, value) => text(value),
+            FoldedValue::Number(_) | FoldedValue::Bool(_) => 0,
+            FoldedValue::Instant(_, text) => text.len(),
+            FoldedValue::List(raw, folded) => raw.len() + folded.as_ref().map_or(0, |folded| folded.len()),
+        }
+    }
+}
+
+impl FoldedText {
+    fn new(text: Arc<str>) -> FoldedText {
+        let folded = fold(&text);
+        let folded = (*folded != *text).then(|| folded.into_owned().into_boxed_str());
+        // A head has at most 256 code points, so at most 1 KiB.
+        let head = head(&text).len() as u32;
+        FoldedText { text, head, folded }
+    }
+
+    fn as_ref(&self) -> TextRef<'_> {
+        let head = &self.text[..self.head as usize];
+        TextRef {
+            head,
+            full: match head.len() == self.text.len() {
+                true => FullText::Head,
+                false => FullText::Plain(&self.text),
+            },
+            folded: self.folded.as_deref().unwrap_or(&self.text),
+        }
+    }
+}
+
+/// The documents of one chunk, filled from the front.
+type Chunk = Box<[OnceLock<Arc<Document>>]>;
+
+/// Documents in a chunk.
+const CHUNK: usize = 256;
+
+/// Documents in the order of their appending.
+///
+/// One thread appends. Readers follow the locations of their snapshot, so they never use a document newer than it.
+#[derive(Debug)]
+pub(crate) struct MemoryRun {
+    chunks: Box<[OnceLock<Chunk>]>,
+    len: AtomicU32,
+    bytes: AtomicUsize,
+}
+
+impl MemoryRun {
+    /// An empty run for at least `capacity` documents; rounded up to whole chunks.
+    pub(crate) fn new(capacity: usize) -> MemoryRun {
+        MemoryRun {
+            chunks: (0..capacity.div_ceil(CHUNK).max(1)).map(|_| OnceLock::new()).collect(),
+            len: AtomicU32::new(0),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Appends a document and returns its number. Returns the document as the error if the run is full.
+    ///
+    /// Only one thread may append.
+    pub(crate) fn append(&self, document: Arc<Document>) -> Result<u32, Arc<Document>> {
+        let doc = self.len.load(Ordering::Relaxed);
+        let Some(chunk) = self.chunks.get(doc as usize / CHUNK) else { return Err(document) };
+        let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+        self.bytes.fetch_add(document.bytes(), Ordering::Relaxed);
+        chunk[doc as usize % CHUNK]
+            .set(document)
+            .expect("invariant: only one thread appends, and it sets each element once");
+        self.len.store(doc + 1, Ordering::Release);
+        Ok(doc)
+    }
+
+    /// How many documents it has.
+    pub(crate) fn len(&self) -> u32 {
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Approximate size in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The document of that number, which must be below [`MemoryRun::len`].
+    pub(crate) fn document(&self, doc: u32) -> &Arc<Document> {
+        self.chunks[doc as usize / CHUNK]
+            .get()
+            .and_then(|chunk| chunk[doc as usize % CHUNK].get())
+            .expect("invariant: documents below the length are set")
+    }
+}
+
+#[cfg(test)]
+mod tests;

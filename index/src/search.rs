@@ -1,0 +1,14 @@
+//! Answering queries on one version of an index: a filter becomes a bitmap of slots, an order becomes a list of slots,
+//! and a page is cut from both. It knows no writes.
+
+pub(crate) use context::SearchContext;
+pub use snapshot::{Snapshot, Stream};
+
+mod changed_slots;
+mod context;
+mod evaluate;
+mod lru;
+mod order;
+mod predicate_key;
+mod query_cache;
+mod snapshot;

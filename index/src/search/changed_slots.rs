@@ -1,0 +1,80 @@
+//! Which slots recent versions changed. It knows nothing of what is in a slot.
+
+use std::collections::VecDeque;
+
+/// The oldest versions are forgotten beyond this many slots.
+const MAX_SLOTS: usize = 65_536;
+
+/// The slots that recent versions changed.
+#[derive(Debug, Default)]
+pub(super) struct ChangedSlots {
+    /// By version, ascending.
+    versions: VecDeque<VersionChange>,
+    /// How many slots all of them list.
+    slot_count: usize,
+    /// The changes of later versions are known.
+    known_since: u64,
+}
+
+#[derive(Debug)]
+struct VersionChange {
+    version: u64,
+    slots: Vec<u32>,
+}
+
+impl ChangedSlots {
+    /// Nothing is known about `version` and earlier ones.
+    pub(super) fn since(version: u64) -> ChangedSlots {
+        ChangedSlots { known_since: version, ..ChangedSlots::default() }
+    }
+
+    /// Records what a new version changed.
+    pub(super) fn record(&mut self, version: u64, slots: Vec<u32>) {
+        self.slot_count += slots.len();
+        self.versions.push_back(VersionChange { version, slots });
+        while self.slot_count > MAX_SLOTS {
+            let Some(VersionChange { version, slots }) = self.versions.pop_front() else { break };
+            self.slot_count -= slots.len();
+            self.known_since = version;
+        }
+    }
+
+    /// The slots in which two versions may differ, ascending; `None` if they are unknown.
+    pub(super) fn between(&self, one: u64, other: u64) -> Option<Vec<u32>> {
+        let (low, high) = (one.min(other), one.max(other));
+        if low == high {
+            return Some(Vec::new());
+        }
+        if low < self.known_since {
+            return None;
+        }
+        let first = self.versions.partition_point(|change| change.version <= low);
+        let last = self.versions.partition_point(|change| change.version <= high);
+        let mut slots: Vec<u32> = self.versions.range(first..last).flat_map(|change| &change.slots).copied().collect();
+        slots.sort_unstable();
+        slots.dedup();
+        Some(slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_accumulate_in_both_directions_until_forgotten() {
+        let mut changed = ChangedSlots::since(1);
+        changed.record(2, vec![5, 1]);
+        changed.record(3, vec![5, 9]);
+        assert_eq!(changed.between(1, 3), Some(vec![1, 5, 9]));
+        assert_eq!(changed.between(3, 2), Some(vec![5, 9]));
+        assert_eq!(changed.between(2, 2), Some(Vec::new()));
+        assert_eq!(changed.between(0, 3), None);
+        changed.record(4, (0..MAX_SLOTS as u32).collect());
+        assert_eq!(changed.between(2, 4), None);
+        assert_eq!(changed.between(3, 4).map(|slots| slots.len()), Some(MAX_SLOTS));
+        changed.record(5, vec![1]);
+        assert_eq!(changed.between(3, 5), None);
+        assert_eq!(changed.between(4, 5), Some(vec![1]));
+    }
+}

@@ -1,0 +1,338 @@
+//! Orders slots by the keys of a query. It knows no filters and no pages.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::lru::Key;
+use super::query_cache::{Cached, QueryCache};
+use crate::bitmap::Bitmap;
+use crate::collate::Collation;
+use crate::query::{DateColumn, SortBy, SortKey};
+use crate::run::NumberedRun;
+use crate::schema::{Column, ColumnId, Kind, VariantNumber};
+use crate::value::{ValueRef, rank_of_integer};
+use crate::version::{CopySet, Version};
+
+/// A total order of the slots of one version: no two compare equal.
+pub(super) struct Sorter<'a> {
+    cache: &'a QueryCache,
+    version: &'a Version,
+    keys: Vec<ResolvedKey<'a>>,
+    /// The direction of the id, which is the last key.
+    descending: bool,
+    cache_key: Key,
+}
+
+/// A sort key and where its values come from.
+struct ResolvedKey<'a> {
+    descending: bool,
+    source: KeySource<'a>,
+}
+
+enum KeySource<'a> {
+    Date(DateColumn),
+    /// A column whose values compare by [`ValueRef::rank`].
+    Rank(&'a CopySet, Column),
+    /// A column whose values compare by collation.
+    Text(&'a CopySet, Column),
+}
+
+/// The values of one key for all items to sort, by index of the item.
+enum KeyValues<'a> {
+    /// Complemented in a descending order.
+    Ranks(Vec<u64>),
+    Texts(Vec<SortText<'a>>),
+}
+
+/// A text and the beginning of its collation key, complemented in a descending order.
+#[derive(Clone)]
+struct SortText<'a> {
+    prefix: u128,
+    text: Option<Cow<'a, str>>,
+}
+
+/// Up to this many changed slots are always merged into a cached order. Lower in tests, which cover both ways.
+const ALWAYS_MERGED: usize = if cfg!(test) { 5 } else { 256 };
+
+/// Up to this many changed slots are moved one by one. Lower in tests, which cover both ways.
+const MOVED_ONE_BY_ONE: usize = if cfg!(test) { 2 } else { 6 };
+
+/// Sorts last in both directions.
+const NULL_RANK: u64 = u64::MAX;
+/// Sorts last in both directions.
+const NULL_TEXT: SortText<'static> = SortText { prefix: u128::MAX, text: None };
+
+impl<'a> Sorter<'a> {
+    pub(super) fn new(
+        cache: &'a QueryCache,
+        version: &'a Version,
+        variant: VariantNumber,
+        sort: &[SortKey],
+    ) -> Sorter<'a> {
+        let copies = version.copy_set(variant);
+        let mut keys = Vec::new();
+        let mut descending = false;
+        let mut cache_key = variant.to_be_bytes().to_vec();
+        for key in sort {
+            descending = key.descending;
+            let source = match key.by {
+                SortBy::Id => break,
+                SortBy::Date(date) => Some(KeySource::Date(date)),
+                SortBy::Column(id) => source(version, copies, id),
+            };
+            let Some(source) = source else { continue };
+            let (tag, number) = match &source {
+                KeySource::Date(date) => (*date as u8, 0),
+                KeySource::Rank(_, column) | KeySource::Text(_, column) => (9, column.id),
+            };
+            cache_key.extend_from_slice(&[tag, u8::from(key.descending)]);
+            cache_key.extend_from_slice(&number.to_be_bytes());
+            keys.push(ResolvedKey { descending, source });
+        }
+        cache_key.push(u8::from(descending));
+        if keys.iter().all(|key| matches!(key.source, KeySource::Date(_))) {
+            // An order that reads no copy is the same for all variants.
+            cache_key[..2].fill(0xFF);
+        }
+        Sorter { cache, version, keys, descending, cache_key: cache_key.into() }
+    }
+
+    /// Sorts these slots, without an order of all.
+    pub(super) fn sort(&self, slots: Vec<u32>) -> Vec<u32> {
+        let values = self.values_of(&slots);
+        let items: Vec<u32> = (0..slots.len() as u32).collect();
+        let sorted = self.sorted(items, &values, |item| slots[item as usize]);
+        sorted.into_iter().map(|item| slots[item as usize]).collect()
+    }
+
+    /// All live slots in order, if that is cached and cheap to bring up to date for this version.
+    pub(super) fn cached_order(&self) -> Option<Arc<Vec<u32>>> {
+        let (order, changed) = match self.cache.order(&self.cache_key, self.version.number)? {
+            Cached::Current(order) => return Some(order),
+            Cached::Outdated { result, changed } => (result, changed),
+        };
+        if changed.len() > ALWAYS_MERGED.max(self.version.total / 64) {
+            return None;
+        }
+        let order = Arc::new(self.merge(&order, &changed));
+        self.cache.put_order(&self.cache_key, self.version.number, &order);
+        Some(order)
+    }
+
+    /// All live slots in order, from the cache if possible.
+    pub(super) fn order(&self) -> Arc<Vec<u32>> {
+        if let Some(order) = self.cached_order() {
+            return order;
+        }
+        let values = self.values_of_all();
+        let order = Arc::new(self.sorted(self.version.live_slots.iter().collect(), &values, |slot| slot));
+        self.cache.put_order(&self.cache_key, self.version.number, &order);
+        order
+    }
+
+    /// The order with each changed slot moved to its new position, or removed if it is vacant.
+    fn merge(&self, order: &[u32], changed: &[u32]) -> Vec<u32> {
+        if changed.len() <= MOVED_ONE_BY_ONE {
+            return self.move_each(order, changed);
+        }
+        let is_changed: Bitmap = changed.iter().copied().collect();
+        let mut rest: &[u32] = &order.iter().copied().filter(|&slot| !is_changed.contains(slot)).collect::<Vec<_>>();
+        let moved: Vec<u32> = changed.iter().copied().filter(|&slot| self.version.live_slots.contains(slot)).collect();
+        let mut merged = Vec::with_capacity(self.version.total);
+        for slot in self.sort(moved) {
+            let position = rest.partition_point(|&other| self.compare(other, slot).is_lt());
+            merged.extend_from_slice(&rest[..position]);
+            merged.push(slot);
+            rest = &rest[position..];
+        }
+        merged.extend_from_slice(rest);
+        merged
+    }
+
+    /// Like [`Sorter::merge`], but faster for very few slots: moves blocks of memory instead of testing every slot.
+    fn move_each(&self, order: &[u32], changed: &[u32]) -> Vec<u32> {
+        let mut moved = order.to_vec();
+        for &slot in changed {
+            if let Some(position) = position_of(&moved, slot) {
+                moved.remove(position);
+            }
+        }
+        for &slot in changed.iter().filter(|&&slot| self.version.live_slots.contains(slot)) {
+            let position = moved.partition_point(|&other| self.compare(other, slot).is_lt());
+            moved.insert(position, slot);
+        }
+        moved
+    }
+
+    /// Compares two slots by reading their values.
+    fn compare(&self, left: u32, right: u32) -> Ordering {
+        for key in &self.keys {
+            let order = match &key.source {
+                KeySource::Text(copies, column) => {
+                    let text = |slot| copies.value_without_folded(slot, column.id).sort_text();
+                    compare_texts(&copies.collation, key.descending, text(left).as_deref(), text(right).as_deref())
+                }
+                _ => self.rank(key, left).cmp(&self.rank(key, right)),
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        self.compare_ids(left, right)
+    }
+
+    fn compare_ids(&self, left: u32, right: u32) -> Ordering {
+        let id = |slot| self.version.rows.get(slot).id;
+        directed(self.descending, id(left).cmp(&id(right)))
+    }
+
+    fn rank(&self, key: &ResolvedKey<'_>, slot: u32) -> u64 {
+        let rank = match &key.source {
+            KeySource::Date(date) => self.version.rows.get(slot).date(*date).map(rank_of_integer),
+            KeySource::Rank(copies, column) | KeySource::Text(copies, column) => {
+                copies.value_without_folded(slot, column.id).rank()
+            }
+        };
+        key.directed_rank(rank)
+    }
+
+    /// Sorts items by their values, then by the ids of their slots. `slot` returns the slot of an item.
+    fn sorted(&self, items: Vec<u32>, values: &[KeyValues<'a>], slot: impl Fn(u32) -> u32) -> Vec<u32> {
+        // Decides most comparisons without another look at the values.
+        let prefix = |item: u32| match values {
+            [] => 0,
+            [KeyValues::Texts(texts), ..] => texts[item as usize].prefix,
+            [KeyValues::Ranks(first), KeyValues::Ranks(second), ..] => {
+                u128::from(first[item as usize]) << 64 | u128::from(second[item as usize])
+            }
+            [KeyValues::Ranks(ranks), ..] => u128::from(ranks[item as usize]) << 64,
+        };
+        let mut prefixed: Vec<(u128, u32)> = items.into_iter().map(|item| (prefix(item), item)).collect();
+        prefixed.sort_unstable_by(|(left_prefix, left), (right_prefix, right)| {
+            left_prefix
+                .cmp(right_prefix)
+                .then_with(|| self.compare_values(values, *left, *right))
+                .then_with(|| self.compare_ids(slot(*left), slot(*right)))
+        });
+        prefixed.into_iter().map(|(_, item)| item).collect()
+    }
+
+    fn compare_values(&self, values: &[KeyValues<'_>], left: u32, right: u32) -> Ordering {
+        let (left, right) = (left as usize, right as usize);
+        for (key, values) in self.keys.iter().zip(values) {
+            let order = match (values, &key.source) {
+                (KeyValues::Texts(texts), KeySource::Text(copies, _)) => {
+                    let (left, right) = (&texts[left], &texts[right]);
+                    left.prefix.cmp(&right.prefix).then_with(|| {
+                        compare_texts(&copies.collation, key.descending, left.text.as_deref(), right.text.as_deref())
+                    })
+                }
+                (KeyValues::Ranks(ranks), _) => ranks[left].cmp(&ranks[right]),
+                (KeyValues::Texts(_), _) => Ordering::Equal,
+            };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// The values of some slots, by their index in the slice.
+    fn values_of(&self, slots: &[u32]) -> Vec<KeyValues<'a>> {
+        let mut buffer = Vec::new();
+        let values = |key: &ResolvedKey<'a>| match key.source {
+            KeySource::Text(copies, column) => {
+                let text = |&slot: &u32| key.text(copies, copies.value_without_folded(slot, column.id), &mut buffer);
+                KeyValues::Texts(slots.iter().map(text).collect())
+            }
+            _ => KeyValues::Ranks(slots.iter().map(|&slot| self.rank(key, slot)).collect()),
+        };
+        self.keys.iter().map(values).collect()
+    }
+
+    /// The values of all slots, by slot. Reads run by run.
+    fn values_of_all(&self) -> Vec<KeyValues<'a>> {
+        let slot_count = self.version.slot_count;
+        let mut buffer = Vec::new();
+        let values = |key: &ResolvedKey<'a>| match key.source {
+            KeySource::Date(_) => KeyValues::Ranks((0..slot_count).map(|slot| self.rank(key, slot)).collect()),
+            KeySource::Rank(copies, column) => {
+                let mut ranks = vec![NULL_RANK; slot_count as usize];
+                each_current_value(copies, column, |slot, value| {
+                    ranks[slot as usize] = key.directed_rank(value.rank());
+                });
+                KeyValues::Ranks(ranks)
+            }
+            KeySource::Text(copies, column) => {
+                let mut texts = vec![NULL_TEXT; slot_count as usize];
+                each_current_value(copies, column, |slot, value| {
+                    texts[slot as usize] = key.text(copies, value, &mut buffer);
+                });
+                KeyValues::Texts(texts)
+            }
+        };
+        self.keys.iter().map(values).collect()
+    }
+}
+
+impl ResolvedKey<'_> {
+    /// The rank, complemented in a descending order.
+    fn directed_rank(&self, rank: Option<u64>) -> u64 {
+        match (rank, self.descending) {
+            (None, _) => NULL_RANK,
+            (Some(rank), false) => rank,
+            (Some(rank), true) => !rank,
+        }
+    }
+
+    fn text<'a>(&self, copies: &CopySet, value: ValueRef<'a>, buffer: &mut Vec<u8>) -> SortText<'a> {
+        let Some(text) = value.sort_text() else { return NULL_TEXT };
+        let prefix = copies.collation.prefix(&text, buffer);
+        SortText { prefix: if self.descending { !prefix } else { prefix }, text: Some(text) }
+    }
+}
+
+/// Where a column's values come from; `None` if they are all null.
+fn source<'a>(version: &Version, copies: Option<&'a CopySet>, id: ColumnId) -> Option<KeySource<'a>> {
+    let (copies, column) = (copies?, version.column(id)?);
+    Some(match column.kind {
+        Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(copies, column),
+        Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(copies, column),
+    })
+}
+
+/// Emits the value of every current copy with its slot.
+fn each_current_value<'a>(copies: &'a CopySet, column: Column, mut emit: impl FnMut(u32, ValueRef<'a>)) {
+    for NumberedRun { number, run } in copies.runs.iter() {
+        for doc in 0..run.len() {
+            let slot = run.slot(doc);
+            if copies.is_current(slot, *number, doc) {
+                emit(slot, run.value_without_folded(doc, column.id));
+            }
+        }
+    }
+}
+
+/// The position of a slot. Tests whole blocks first, which compiles to wide comparisons.
+fn position_of(slots: &[u32], wanted: u32) -> Option<usize> {
+    const BLOCK: usize = 512;
+    let has = |block: &[u32]| block.iter().fold(false, |found, &slot| found | (slot == wanted));
+    let block = slots.chunks(BLOCK).position(has)? * BLOCK;
+    Some(block + slots[block..].iter().position(|&slot| slot == wanted)?)
+}
+
+/// Nulls sort last in both directions.
+fn compare_texts(collation: &Collation, descending: bool, left: Option<&str>, right: Option<&str>) -> Ordering {
+    match (left, right) {
+        (Some(left), Some(right)) => directed(descending, collation.compare(left, right)),
+        (left, right) => left.is_none().cmp(&right.is_none()),
+    }
+}
+
+fn directed(descending: bool, order: Ordering) -> Ordering {
+    match descending {
+        true => order.reverse(),
+        false => order,
+    }
+}

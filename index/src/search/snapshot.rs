@@ -1,0 +1,211 @@
+//! Reading one version: pages, streams, single resources. It knows no writes.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::context::SearchContext;
+use super::evaluate::Evaluator;
+use super::order::Sorter;
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::query::{Filter, Hit, Hits, Query};
+use crate::run::Document;
+use crate::schema::{ColumnId, Value, VariantNumber};
+use crate::version::Version;
+
+/// One version of an index. It does not change as long as it is held. Cheap to clone.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) context: Arc<SearchContext>,
+    pub(crate) version: Arc<Version>,
+}
+
+/// All matching resources in order, a few at a time. Its memory does not grow as it is read.
+#[derive(Debug)]
+pub struct Stream {
+    snapshot: Snapshot,
+    total: usize,
+    slots: OrderedSlots,
+    /// Index of the next slot to look at.
+    position: usize,
+}
+
+/// The slots of all matching resources, in order.
+#[derive(Debug)]
+enum OrderedSlots {
+    Listed(Arc<Vec<u32>>),
+    /// Those slots of the order that are in the bitmap.
+    Filtered {
+        order: Arc<Vec<u32>>,
+        matches: Arc<Bitmap>,
+    },
+}
+
+/// In an order of all slots, a page may cost this many steps for each match. Beyond that, sorting the matches is
+/// cheaper.
+const MAX_STEPS_PER_MATCH: usize = 256;
+
+impl Snapshot {
+    /// How many resources there are.
+    pub fn total(&self) -> u64 {
+        self.version.total as u64
+    }
+
+    /// The page of at most `limit` resources that begins at `offset`, and the number of all matches.
+    ///
+    /// Columns and variants that the schema does not name are null everywhere. Fails only if the index's files cannot
+    /// be read.
+    pub fn search(&self, query: &Query, offset: u64, limit: usize) -> Result<Hits, Error> {
+        let matches = self.evaluator(query).select(&query.filter)?;
+        let total = matches.count();
+        let hits = match usize::try_from(offset) {
+            Ok(offset) if offset < total && limit > 0 => {
+                let page = offset..offset.saturating_add(limit).min(total);
+                let slots = self.ordered(query, matches, total, &page).page(total, page);
+                slots.into_iter().map(|slot| self.version.hit(slot)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Ok(Hits { total: total as u64, hits })
+    }
+
+    /// All matching resources, in order. Fails only if the index's files cannot be read.
+    pub fn stream(&self, query: &Query) -> Result<Stream, Error> {
+        let matches = self.evaluator(query).select(&query.filter)?;
+        let total = matches.count();
+        let slots = self.ordered(query, matches, total, &(0..total));
+        Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
+    }
+
+    /// The resource with this id.
+    pub fn get(&self, id: u128) -> Option<Hit> {
+        self.context.slots.find(&self.version, id).map(|slot| self.version.hit(slot))
+    }
+
+    /// The number of a resource's copy, as in [`Copy::number`](crate::Copy::number). `None` if it has no copy in that
+    /// variant.
+    pub fn copy(&self, slot: u32, variant: VariantNumber) -> Option<u64> {
+        let location = self.version.copy_set(variant)?.locations.get(slot);
+        location.is_copy().then_some(location.number)
+    }
+
+    /// The id of some resource that matches the filter and that `accept` returns true for.
+    ///
+    /// For filters used only once: if the filter is a single primitive, its bitmap is not cached.
+    pub fn find_once(
+        &self,
+        variant: VariantNumber,
+        filter: &Filter,
+        mut accept: impl FnMut(u128) -> bool,
+    ) -> Result<Option<u128>, Error> {
+        let found = Evaluator::new(&self.context, &self.version, variant).select_once(filter)?;
+        let id = found.iter().map(|slot| self.version.rows.get(slot).id).find(|id| accept(*id));
+        Ok(id)
+    }
+
+    /// The columns in which a copy's value differs from the expected `values`; columns not listed are expected to be
+    /// null.
+    ///
+    /// For verification: compares what the runs hold, including folded text.
+    pub fn differing(&self, slot: u32, variant: VariantNumber, values: Vec<(ColumnId, Value)>) -> Vec<ColumnId> {
+        let Some(copies) = self.version.copy_set(variant) else { return Vec::new() };
+        let expected = Document::new(slot, values);
+        let columns = self.version.schema.columns.iter().map(|column| column.id);
+        columns.filter(|id| !copies.value(slot, *id).is_same(&expected.value(*id))).collect()
+    }
+
+    fn evaluator(&self, query: &Query) -> Evaluator<'_> {
+        Evaluator::new(&self.context, &self.version, query.variant)
+    }
+
+    /// Orders the matches for reading the page: sorts only them, or filters an order of all slots, whichever is
+    /// cheaper.
+    fn ordered(&self, query: &Query, matches: Arc<Bitmap>, total: usize, page: &Range<usize>) -> OrderedSlots {
+        let options = &self.context.options;
+        let sorter = Sorter::new(&self.context.cache, &self.version, query.variant, &query.sort);
+        let sort_matches = || OrderedSlots::Listed(Arc::new(sorter.sort(matches.iter().collect())));
+        if total <= options.always_sort_limit {
+            return sort_matches();
+        }
+        let order = match total <= options.sort_limit {
+            false => sorter.order(),
+            true => match sorter.cached_order() {
+                Some(order) if expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH => order,
+                _ => return sort_matches(),
+            },
+        };
+        match total == order.len() {
+            true => OrderedSlots::Listed(order),
+            false => OrderedSlots::Filtered { order, matches },
+        }
+    }
+}
+
+impl Stream {
+    /// How many resources there are in all.
+    pub fn total(&self) -> u64 {
+        self.total as u64
+    }
+
+    /// The snapshot that is read.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The next resources, at most `count`. Empty at the end.
+    pub fn next(&mut self, count: usize) -> Vec<Hit> {
+        let slots = match &self.slots {
+            OrderedSlots::Listed(slots) => {
+                let end = self.position.saturating_add(count).min(slots.len());
+                let slots = slots[self.position..end].to_vec();
+                self.position = end;
+                slots
+            }
+            OrderedSlots::Filtered { order, matches } => {
+                let mut slots = Vec::new();
+                while let (true, Some(&slot)) = (slots.len() < count, order.get(self.position)) {
+                    self.position += 1;
+                    if matches.contains(slot) {
+                        slots.push(slot);
+                    }
+                }
+                slots
+            }
+        };
+        slots.into_iter().map(|slot| self.snapshot.version.hit(slot)).collect()
+    }
+}
+
+impl OrderedSlots {
+    /// The slots of a page, found from the nearer end. `total` is the number of matches.
+    fn page(&self, total: usize, page: Range<usize>) -> Vec<u32> {
+        match self {
+            OrderedSlots::Listed(slots) => slots[page].to_vec(),
+            OrderedSlots::Filtered { order, matches } => {
+                let is_match = |slot: &u32| matches.contains(*slot);
+                let before = page.start;
+                let after = total - page.end;
+                if before <= after {
+                    return order.iter().copied().filter(is_match).skip(before).take(page.len()).collect();
+                }
+                let from_end = order.iter().rev().copied().filter(is_match);
+                let mut slots: Vec<u32> = from_end.skip(after).take(page.len()).collect();
+                slots.reverse();
+                slots
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Snapshot").field("version", &self.version.number).field("total", &self.total()).finish()
+    }
+}
+
+/// How many of the ordered slots must be looked at to find a page from the nearer end, if the `total` matches are
+/// spread evenly.
+fn expected_steps(slots: usize, total: usize, page: &Range<usize>) -> usize {
+    slots / total * page.end.min(total - page.start)
+}
