@@ -1,5 +1,6 @@
 //! Lists, pages, links, entity tags, selection of fields, export (`API.md` 4.2, 4.3, 4.5).
 
+mod moments;
 mod tags;
 
 use serde_json::{Value, json};

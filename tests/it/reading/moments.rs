@@ -1,0 +1,44 @@
+//! Reads of one moment: what one transaction changes is seen together, also by reads of single resources.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+/// How many bulks are written while others read.
+const BULKS: u64 = 60;
+
+#[test]
+fn a_bulk_is_seen_whole_by_reads_of_single_resources() {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Round", "slug": "round", "type": "number" }]));
+    let ids: Vec<String> = (0..100).map(|_| server.create("notes", json!({ "round": 0 }))).collect();
+    let stop = AtomicBool::new(false);
+    let round_of = |id: &str| {
+        let data = server.find(&format!("/v2/resources/notes/{id}"));
+        data["attributes"]["round"].as_u64().unwrap()
+    };
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut n_new = 0;
+            while !stop.load(Ordering::SeqCst) {
+                // Whatever the first read shows is there for the second, whichever of them the bulk wrote first.
+                for (first, second) in [(&ids[0], &ids[99]), (&ids[99], &ids[0]), (&ids[7], &ids[50])] {
+                    let (one, other) = (round_of(first), round_of(second));
+                    assert!(other >= one, "a read shows bulk {one}, a later read of another resource {other}");
+                    n_new += u64::from(one > 0);
+                }
+            }
+            n_new
+        });
+        for round in 1..=BULKS {
+            let updates: Vec<Value> =
+                ids.iter().map(|id| json!({ "id": id, "attributes": { "round": round } })).collect();
+            server.patch("/v2/resources/notes/bulk", &json!({ "updates": updates })).expect(200);
+        }
+        stop.store(true, Ordering::SeqCst);
+        assert!(reader.join().unwrap() > 100, "reads happened between the bulks");
+    });
+    assert!(ids.iter().all(|id| round_of(id) == BULKS));
+}
