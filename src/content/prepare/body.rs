@@ -107,7 +107,7 @@ pub(crate) fn into_object(body: Value) -> Result<Map<String, Value>> {
 }
 
 fn no_object(value: &Value) -> Error {
-    Error::new(Code::ValidationFailed, format!("a JSON object is expected here, not {}", kind_of(value)))
+    Error::new(Code::ValidationFailed, format!("a JSON object is expected here; it is {}", kind_of(value)))
 }
 
 /// The `published_at` of a body: absent keeps, null is a draft.

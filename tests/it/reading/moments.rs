@@ -16,7 +16,7 @@ fn a_bulk_is_seen_whole_by_reads_of_single_resources() {
     let ids: Vec<String> = (0..100).map(|_| server.create("notes", json!({ "round": 0 }))).collect();
     let stop = AtomicBool::new(false);
     let round_of = |id: &str| {
-        let data = server.find(&format!("/v2/resources/notes/{id}"));
+        let data = server.find(&format!("notes/{id}"));
         data["attributes"]["round"].as_u64().unwrap()
     };
     std::thread::scope(|scope| {
