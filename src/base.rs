@@ -11,8 +11,7 @@
 //! - A key that some of these records write ends up as the last of them wrote it, no matter what the scan saw: records
 //!   hold results, never commands.
 //! - A key that none of them writes did not change during the scan. The scan cannot miss it, because sled never moves
-//! an
-//!   entry past a key that an iterator has reached.
+//!   an entry past a key that an iterator has reached.
 //!
 //! Versions of copies are no exception: a version that a record removed during the scan is not referenced by any
 //! resource as of *m*. So the file alone gives the exact state at *m*. It can serve as a backup, and the log up to *m*
