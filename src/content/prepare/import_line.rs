@@ -49,7 +49,7 @@ fn read_id(value: Option<&Value>, errors: &mut FieldErrors) -> Option<ResourceId
     let value = value.filter(|value| !value.is_null())?;
     let id = value.as_str().and_then(ResourceId::parse);
     if id.is_none() {
-        let text = "must be a resource id as the server answers it: a lowercase UUID with hyphens";
+        let text = "must be a resource id as the server returns it: a lowercase UUID with hyphens";
         errors.push(("id".to_owned(), vec![text.to_owned()]));
     }
     id
