@@ -1,16 +1,21 @@
-//! Bases: one file that holds everything the store held at one number of the log.
+//! Bases: a base is one file with the complete contents of the store at one log number.
 //!
-//! It owns the file's format, how a base is written while the store changes, and how log and store are brought up at a
-//! start (`recover`). It must not know what a value means.
+//! Owns the format of the file, writes a base while the store changes, and recovers log and store at a start
+//! (`recover`). It must not know what a value means.
 //!
-//! **Why a walk over a changing store gives an exact state.** The walk begins at number *n*: everything up to *n* is in
-//! the store. It visits keys in order while later records are applied, so an entry may be seen as of any number from *n*
-//! to *m*, the one the store stands at when the walk ends. Records hold results, never commands: whatever a key was seen
-//! as, after replaying *n*+1 to *m* in order it is what the last of them that names it makes of it — put, deleted, or
-//! deleted and put again. A key that none of them names did not change during the walk, and the walk cannot miss it,
-//! since sled never moves an entry past a key that an iterator has reached. This holds for the versions of copies, too:
-//! a version that was swept meanwhile (by a record) is named by no resource as of *m*. So the file carries the records
-//! *n*+1 to *m* behind the entries, and is exact at *m* by itself: it is a backup, and the log below *m*+1 may go.
+//! **Why a scan of a changing store yields an exact state.** Let *n* be the number of the last applied record when the
+//! scan begins, and *m* when it ends. The scan visits keys in order while the records *n*+1 to *m* are applied, so it
+//! may see an entry as of any number from *n* to *m*. The file therefore contains these records behind the entries, and
+//! a restore replays them in order:
+//!
+//! - A key that some of these records write ends up as the last of them wrote it, no matter what the scan saw: records
+//!   hold results, never commands.
+//! - A key that none of them writes did not change during the scan. The scan cannot miss it, because sled never moves
+//!   an entry past a key that an iterator has reached.
+//!
+//! Versions of copies are no exception: a version that a record removed during the scan is not referenced by any
+//! resource as of *m*. So the file alone gives the exact state at *m*. It can serve as a backup, and the log up to *m*
+//! may be removed.
 
 mod error;
 mod files;

@@ -1,9 +1,13 @@
 //! Bindery: a headless content server. `ARCHITECTURE.md` has the bird's-eye view.
 //!
-//! Modules in reading order: [`sanitize`] (HTML and CSS), [`model`] (pure types), [`store`], [`log`] and [`base`] (what is
-//! on disk), [`query`] and [`projection`] (from parameters and resources to the index), [`access`], [`content`] (the
-//! facade, with the one write path and the one read path), [`analytics`] (with its own log and files), [`http`] and
-//! [`cli`] (translation tables), [`config`], [`demo`].
+//! Modules in reading order:
+//!
+//! - [`sanitize`] cleans HTML and CSS, and [`model`] has types that do no I/O.
+//! - [`log`], [`store`] and [`base`] own the files on disk.
+//! - [`query`] and [`projection`] translate parameters and resources for the index.
+//! - [`access`] has tokens and members. [`content`] does everything else with content: one write path, one read path.
+//! - [`analytics`] counts pageviews, with its own log and files.
+//! - [`http`] and [`cli`] translate requests and commands. [`config`] has the settings, [`demo`] the demonstration.
 
 pub mod access;
 pub mod analytics;

@@ -1,12 +1,12 @@
 //! The log: an ordered, durable, numbered list of payloads, kept in a folder of segment files.
 //!
-//! It owns the bytes on disk (segments, records, checksums), the end of the log after a crash, and the rule that
-//! nothing is written any more after a failed write or sync. It must not know what a payload means.
+//! Owns the bytes on disk (segments, records, checksums), finds the end of the log after a crash, and enforces the rule
+//! that nothing is written after a failed write or sync. It must not know what a payload means.
 //!
-//! A segment is written full of zeros and synced before it is used, so that a sync of a record changes no file
-//! metadata (`fallocate`d extents would cost a journal commit each). It gets its name only after its header is synced
-//! and the segment before it is synced whole: so every named segment has a good header, every record of all segments
-//! but the last was durable, and only the last one can have a torn tail.
+//! A segment is filled with zeros and synced before it is used, so that syncing a record changes no file metadata (with
+//! `fallocate`, each extent would cost a journal commit). A segment gets its name only after its own header and the
+//! whole segment before it are synced. Therefore every named segment has a valid header, every record in all segments
+//! but the last one is durable, and only the last segment can have a torn tail.
 
 mod error;
 mod folder;
@@ -28,22 +28,23 @@ pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;
 
 use error::at;
-use segment::{HEADER_BYTES, Named};
+use segment::{HEADER_BYTES, SegmentFile};
 use spare::Spare;
 use watermark::Watermark;
 
-/// Segments double from the first to the largest size, so that a small site does not pay for zeros that it never fills.
+/// Segments double in size from the first to the largest, so that a small site does not store many unused zeros.
 const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// How a log is kept.
+/// How a log is stored.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
     /// Size of the first segment of a new log.
     pub first_segment_bytes: u64,
     /// The largest size of a segment, unless a single record needs more.
     pub segment_bytes: u64,
-    /// A number that is known to have been synced (0: none). A log that ends before it is damaged, not torn.
+    /// The number of a record that is known to be synced (0: none). A log that ends before it is damaged; its tail is
+    /// not merely torn.
     pub synced_through: u64,
 }
 
@@ -53,32 +54,32 @@ impl Default for LogOptions {
     }
 }
 
-/// An open log. One process holds it at a time; one thread writes it.
+/// An open log. Only one process can hold it, and only one thread writes to it.
 #[derive(Debug)]
 pub struct Log {
     folder: PathBuf,
     options: LogOptions,
-    /// Oldest first, never empty; the last one is written to.
-    segments: Vec<Named>,
+    /// Oldest first, never empty. Records are appended to the last one.
+    segments: Vec<SegmentFile>,
     active: Active,
     spare: Spare,
     last: u64,
-    /// The newest record that is durable.
+    /// The number of the newest durable record.
     durable: Arc<Watermark>,
     stopped: bool,
-    /// Held for its lock.
+    /// Holds the lock on the folder.
     _lock: File,
     #[cfg(test)]
-    fail_next: Option<tests::Fault>,
+    fail_next: Option<tests::InjectedFailure>,
 }
 
-/// The segment that is written to.
+/// The segment that records are appended to.
 #[derive(Debug)]
 struct Active {
     file: File,
     path: PathBuf,
     epoch: u64,
-    /// Where the next record goes.
+    /// The position of the next record.
     offset: u64,
     /// The file's length.
     bytes: u64,
@@ -86,10 +87,12 @@ struct Active {
 }
 
 impl Log {
-    /// Opens the log in `folder`, which is created if need be, and finds its end: the last whole record.
+    /// Opens the log in `folder` and finds its end, which is the last complete record. Creates the folder if it is
+    /// missing.
     ///
-    /// A torn tail is overwritten with zeros, so that nothing in it can come alive behind a later record. Only the last
-    /// segment is read; a bad record in an older one is reported by [`Log::read_from`] and [`Log::verify`].
+    /// A torn tail is overwritten with zeros; otherwise records in it could become valid again behind a later record.
+    /// Only the last segment is read. A bad record in an older one is reported by [`Log::read_from`] and
+    /// [`Log::verify`].
     pub fn open(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
         let lock = folder::create_and_lock(folder)?;
         folder::remove_unfinished(folder)?;
@@ -101,10 +104,10 @@ impl Log {
             let epoch = folder::new_epoch()?;
             segments.push(folder::create(folder, 1, epoch, options.first_segment_bytes)?.0);
         }
-        let newest = segments.last().expect("a segment was just made if there was none");
+        let newest = segments.last().expect("a segment was just created if there was none");
         let (active, last) = Active::open(newest)?;
         if last < options.synced_through {
-            let what = format!("the log ends at {last}, but number {} had been synced", options.synced_through);
+            let what = format!("the log ends at record {last}, but record {} was synced", options.synced_through);
             return Err(LogError::Corrupt { file: active.path, offset: active.offset, what });
         }
         active.clear_tail()?;
@@ -123,10 +126,10 @@ impl Log {
         })
     }
 
-    /// Writes a record and answers its number. It is durable after the next [`Log::sync`].
+    /// Writes a record and returns its number. The record is durable after the next [`Log::sync`].
     ///
-    /// After [`LogError::NoSpace`] nothing was written and the log goes on when there is room again; after any other
-    /// failure the log is stopped.
+    /// After [`LogError::NoSpace`], nothing was written, and appending works again once there is room. Any other error
+    /// stops the log.
     pub fn append(&mut self, payload: &[u8]) -> Result<u64, LogError> {
         self.refuse_if_stopped()?;
         let needed = segment::record_bytes(payload)?;
@@ -135,7 +138,9 @@ impl Log {
         }
         let number = self.last + 1;
         let record = segment::encode(self.active.epoch, number, payload);
-        let written = self.fault(Step::Write).and_then(|()| self.active.file.write_all_at(&record, self.active.offset));
+        let written = self
+            .injected_failure(Step::Write)
+            .and_then(|()| self.active.file.write_all_at(&record, self.active.offset));
         self.stop_on(written, "write")?;
         self.active.offset += needed;
         self.active.dirty = true;
@@ -146,11 +151,11 @@ impl Log {
         Ok(number)
     }
 
-    /// Makes durable what was appended. After a failure the outcome is unknown and the log is stopped.
+    /// Makes all appended records durable. After an error the outcome is unknown and the log is stopped.
     pub fn sync(&mut self) -> Result<(), LogError> {
         self.refuse_if_stopped()?;
         if self.active.dirty {
-            let synced = self.fault(Step::Sync).and_then(|()| self.active.file.sync_data());
+            let synced = self.injected_failure(Step::Sync).and_then(|()| self.active.file.sync_data());
             self.stop_on(synced, "sync")?;
             self.active.dirty = false;
         }
@@ -158,21 +163,21 @@ impl Log {
         Ok(())
     }
 
-    /// The number of the newest record, durable or not; one less than [`Log::first`] if there is none.
+    /// The number of the newest record, durable or not. One less than [`Log::first`] if the log is empty.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// The number of the oldest record that is kept.
+    /// The number of the oldest record in the log.
     pub fn first(&self) -> u64 {
         self.segments.first().map_or(self.last + 1, |segment| segment.first)
     }
 
-    /// Bytes of the segments that hold records after `number`: exact to a segment.
+    /// The size of all segments that hold records after `number`. All but the last one are counted as a whole.
     pub fn bytes_since(&self, number: u64) -> u64 {
         let mut bytes = 0;
-        for (at, segment) in self.segments.iter().enumerate() {
-            match self.segments.get(at + 1) {
+        for (index, segment) in self.segments.iter().enumerate() {
+            match self.segments.get(index + 1) {
                 Some(next) if next.first <= number + 1 => {}
                 Some(_) => bytes += segment.bytes,
                 None if self.last > number => bytes += self.active.offset,
@@ -182,17 +187,17 @@ impl Log {
         bytes
     }
 
-    /// The records from `number` to the last one, in order. [`LogError::NotKept`] if older than what is kept.
+    /// The records from `number` to the last one, in order. [`LogError::NotKept`] if the first ones were removed.
     pub fn read_from(&self, number: u64) -> Result<Records, LogError> {
         self.reader().read(number, self.last)
     }
 
-    /// A reader that another thread may use while this one appends.
+    /// A reader for other threads. It works while this thread appends.
     pub fn reader(&self) -> LogReader {
         LogReader::new(&self.folder, Arc::clone(&self.durable))
     }
 
-    /// Reads every record and checks it; answers how many there are.
+    /// Reads and checks every record. Returns how many there are.
     pub fn verify(&self) -> Result<u64, LogError> {
         let mut count = 0;
         for record in self.read_from(self.first())? {
@@ -202,15 +207,14 @@ impl Log {
         Ok(count)
     }
 
-    /// Ends the segment that is written to, so that [`Log::remove_before`] can remove all that was appended so far. The
-    /// next one is of the first size.
+    /// Starts a new segment of the first size, so that [`Log::remove_before`] can remove everything appended so far.
     pub fn begin_segment(&mut self) -> Result<(), LogError> {
         self.refuse_if_stopped()?;
         if self.active.offset == HEADER_BYTES { Ok(()) } else { self.rotate(self.options.first_segment_bytes) }
     }
 
-    /// Removes the segments that hold only records below `number`, oldest first, and answers how many bytes that
-    /// freed. The segment that is written to always stays.
+    /// Removes the segments that hold only records below `number`, oldest first. Returns how many bytes that freed. The
+    /// active segment is never removed.
     pub fn remove_before(&mut self, number: u64) -> Result<u64, LogError> {
         let mut freed = 0;
         while self.segments.len() > 1 && self.segments[1].first <= number {
@@ -224,12 +228,12 @@ impl Log {
         Ok(freed)
     }
 
-    /// Throws everything away and starts an empty log whose first record will have number `first`.
+    /// Removes all records and starts an empty log whose first record will have the number `first`.
     pub fn reset_to(&mut self, first: u64) -> Result<(), LogError> {
         self.refuse_if_stopped()?;
-        // Not to be met by the segment that is made below, under the same name.
+        // The spare file and the segment created below use the same temporary name.
         self.spare = Spare::none();
-        // Newest first: a crash on the way leaves the beginning of the old log, which is a whole log.
+        // Newest first: a crash in between leaves the beginning of the old log, which is a valid log.
         while let Some(segment) = self.segments.pop() {
             let removed = std::fs::remove_file(&segment.path);
             self.stop_on(removed, "remove")?;
@@ -244,7 +248,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes room for all of these records in one segment, so that a full disk is met before anything is written.
+    /// Makes room for all of these records in one segment, so that a full disk is noticed before anything is written.
     fn reserve(&mut self, records: &[Vec<u8>]) -> Result<(), LogError> {
         let mut needed = 0;
         for record in records {
@@ -256,9 +260,9 @@ impl Log {
         }
     }
 
-    /// Ends the segment that is written to and begins the next, of so many bytes.
+    /// Ends the active segment and starts the next one, which has the given size.
     fn rotate(&mut self, bytes: u64) -> Result<(), LogError> {
-        // What comes before a named segment is durable: this is what tells damage from a torn tail.
+        // Everything before a named segment is durable. This is how damage is distinguished from a torn tail.
         self.sync()?;
         let file = self.spare.take(&self.folder, bytes)?;
         let epoch = folder::new_epoch()?;
@@ -268,7 +272,7 @@ impl Log {
         }
         let (segment, file) = named?;
         if self.active.offset == HEADER_BYTES {
-            // Nothing was ever written to it (its first record was too large), so its name is the new one's.
+            // It is empty because its first record was too large. The new segment has replaced it under the same name.
             self.segments.pop();
         }
         self.active = Active::empty(&segment, file, epoch);
@@ -290,12 +294,12 @@ impl Log {
     }
 
     #[cfg(test)]
-    fn fault(&mut self, step: Step) -> std::io::Result<()> {
-        tests::Fault::strike(&mut self.fail_next, step)
+    fn injected_failure(&mut self, step: Step) -> std::io::Result<()> {
+        tests::InjectedFailure::trigger(&mut self.fail_next, step)
     }
 
     #[cfg(not(test))]
-    fn fault(&mut self, _: Step) -> std::io::Result<()> {
+    fn injected_failure(&mut self, _: Step) -> std::io::Result<()> {
         Ok(())
     }
 }
@@ -336,7 +340,7 @@ impl CommitLog for Log {
     }
 }
 
-/// Where tests make the disk fail.
+/// The steps at which tests make the disk fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Write,
@@ -344,12 +348,12 @@ enum Step {
 }
 
 impl Active {
-    fn empty(segment: &Named, file: File, epoch: u64) -> Active {
+    fn empty(segment: &SegmentFile, file: File, epoch: u64) -> Active {
         Active { file, path: segment.path.clone(), epoch, offset: HEADER_BYTES, bytes: segment.bytes, dirty: false }
     }
 
-    /// Opens the newest segment at the end of its last whole record; answers that record's number, too.
-    fn open(segment: &Named) -> Result<(Active, u64), LogError> {
+    /// Opens the newest segment at the end of its last complete record. Also returns the number of that record.
+    fn open(segment: &SegmentFile) -> Result<(Active, u64), LogError> {
         let mut scan = segment::Scan::open(&segment.path, segment.first)?;
         while scan.next()?.is_some() {}
         let file = File::options().write(true).read(true).open(&segment.path).map_err(at("open", &segment.path))?;
@@ -358,8 +362,8 @@ impl Active {
         Ok((active, scan.next_number() - 1))
     }
 
-    /// Zeros whatever lies behind the end: the whole records of a group whose first record is torn would otherwise be
-    /// read again once the gap is filled by another record of the same length.
+    /// Overwrites everything behind the end with zeros. Suppose that record 4 is torn, and 5 and 6 behind it are
+    /// complete: once a new record 4 of the same length fills the gap, the old 5 and 6 would be valid again.
     fn clear_tail(&self) -> Result<(), LogError> {
         const BLOCK: usize = 1 << 20;
         let zeros = vec![0u8; BLOCK];
@@ -373,8 +377,8 @@ impl Active {
             }
             offset += length as u64;
         }
-        // Also if nothing was torn: records that were read here may be no further than the page cache if the process was
-        // killed before its sync, and what is replayed from them must not vanish afterwards.
+        // Sync even if nothing was torn. If the last process was killed before its sync, the records read here may be
+        // only in the page cache, and records that are replayed must not be lost afterwards.
         self.file.sync_data().map_err(at("sync", &self.path))
     }
 }

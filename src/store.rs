@@ -1,13 +1,15 @@
 //! The store: the canonical documents, in sled. The only module that knows sled 0.34.
 //!
-//! Owns keys, the form of stored values with their checksums, the form of transactions in the log, and the number up to
-//! which the log was applied. It must not know what a value means, nor when the log is synced. sled alone is not durable
-//! (its `flush` is no fsync, and it reuses space that was only handed to the kernel); the log and its bases are. A store
-//! that does not open or fails a checksum is rebuilt from them (`base::recover`).
+//! Owns the keys, the format of stored values and their checksums, the format of transactions in the log, and the
+//! number of the last applied log record. It must not know what a value means or when the log is synced.
 //!
-//! Everything is in one tree, written by one thread with plain inserts, because a sled batch or transaction takes a lock
-//! that every later read waits on. A transaction is therefore not applied atomically. Replaying it is idempotent, and
-//! its number is written after its writes.
+//! sled does not make data durable: its `flush` is not an fsync, and it reuses space whose new contents have only been
+//! handed to the kernel. The log and its bases are durable. A store that does not open or fails a checksum is rebuilt
+//! from them (`base::recover`).
+//!
+//! Everything is in one tree, written by one thread with plain inserts, because a sled batch or transaction takes a
+//! lock that blocks every later read. A transaction is therefore not applied atomically. Replaying it is idempotent,
+//! and its number is written after its writes.
 
 mod boot;
 mod checkpoint;

@@ -1,4 +1,4 @@
-//! What can go wrong with bases, and with bringing the server's state up.
+//! Errors of bases and of recovery.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 use crate::log::LogError;
 use crate::store::{StoreError, WritesError};
 
-/// A failure to write or read a base, or to recover.
+/// An error while writing or reading a base, or during recovery.
 #[derive(Debug, thiserror::Error)]
 pub enum BaseError {
-    /// The system refused.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", file.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Not a base, or not what was written.
-    #[error("{} is not a whole base: {what}", file.display())]
+    /// A file is not a base, or not what was written.
+    #[error("the base {} is damaged: {what}", file.display())]
     Damaged {
         /// The file.
         file: PathBuf,
         /// What is wrong.
         what: String,
     },
-    /// Written by a newer server.
+    /// A base was written by a newer server.
     #[error("{} is a base of format {version}, which this version of the server does not know", file.display())]
     Version {
         /// The file.
@@ -35,39 +35,39 @@ pub enum BaseError {
         /// Its format.
         version: u32,
     },
-    /// A record of the log does not hold writes.
-    #[error("record {number} of the log cannot be applied: {source}")]
+    /// A log record does not hold valid writes.
+    #[error("log record {number} cannot be applied: {source}")]
     Record {
-        /// The record.
+        /// The number of the record.
         number: u64,
         /// What is wrong with it.
         source: WritesError,
     },
-    /// The store is to be made again, and what it is to be made of is not there.
+    /// The store must be rebuilt, but the necessary records are in neither the log nor an intact base.
     #[error(
-        "the store must be built again ({why}), but the log begins at {first} and there is no whole base that reaches it"
+        "the store must be rebuilt ({why}), but the log begins at record {first} and no intact base reaches that far"
     )]
     NothingToBuildFrom {
         /// Why the store cannot be used.
         why: String,
-        /// The oldest record of the log.
+        /// The number of the oldest record in the log.
         first: u64,
     },
-    /// The store cannot be trusted by itself.
-    #[error("there is nothing to go on from without the log: the store is incomplete or damaged {why}")]
+    /// The store cannot be used without the log.
+    #[error("the server cannot continue without the log: the store is incomplete or damaged ({why})")]
     NothingToSalvage {
-        /// Why the store was condemned, if it was.
+        /// Why the store cannot be used.
         why: String,
     },
-    /// The log.
+    /// An error of the log.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// The store.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Names the action and the file in an error of the system.
+/// Adds the operation and the file to an error of the system.
 pub(super) fn at(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> BaseError {
     let file = file.to_owned();
     move |source| BaseError::Io { action, file, source }

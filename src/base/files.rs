@@ -1,4 +1,4 @@
-//! The base files of a data folder: written, verified, restored into a store, listed.
+//! Base files: writes, verifies, lists and restores them.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,12 +9,12 @@ use super::format::{Header, Item, Reader, Writer};
 use crate::log::FollowLog;
 use crate::store::{Assembler, Prefix, Store};
 
-/// Where bases lie within the data folder.
+/// The folder of the bases, within the data folder.
 const FOLDER: &str = "base";
 const SUFFIX: &str = ".base";
 
-/// Writes a base to `path`: to a temporary file beside it, synced, renamed. Other threads may go on applying, but no
-/// record of the log that is not applied yet may be removed meanwhile.
+/// Writes a base to a temporary file, syncs it, and renames it to `path`. Other threads may apply transactions
+/// meanwhile, but records applied after this call began must not be removed from the log before it returns.
 pub fn write(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<Header, BaseError> {
     let unfinished = path.with_extension("unfinished");
     let written = write_unfinished(store, log, &unfinished);
@@ -27,14 +27,14 @@ pub fn write(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<Header, 
     Ok(header)
 }
 
-/// Reads a whole base and checks it.
+/// Reads and verifies a complete base.
 pub fn verify(path: &Path) -> Result<Header, BaseError> {
     let mut reader = Reader::open(path)?;
     while reader.next()?.is_some() {}
     reader.finish()
 }
 
-/// Puts what a base holds into an empty store. If it fails, the store holds a part and is to be thrown away.
+/// Restores a base into an empty store. On an error, the store is incomplete and must be discarded.
 pub fn restore(path: &Path, store: &Store) -> Result<Header, BaseError> {
     let mut reader = Reader::open(path)?;
     let mut assembler = Assembler::default();
@@ -49,8 +49,8 @@ pub fn restore(path: &Path, store: &Store) -> Result<Header, BaseError> {
     Ok(header)
 }
 
-/// Writes the next base of a data folder, verifies it and removes older ones. The log may be cut before the number
-/// after the answered one.
+/// Writes the next base of a data folder, verifies it, and removes older ones. Afterwards, the log is needed only
+/// behind the number of the returned header.
 pub fn write_next(data_folder: &Path, store: &Store, log: &dyn FollowLog) -> Result<Header, BaseError> {
     let folder = data_folder.join(FOLDER);
     fs::create_dir_all(&folder).map_err(at("create", &folder))?;
@@ -69,7 +69,8 @@ pub fn write_next(data_folder: &Path, store: &Store, log: &dyn FollowLog) -> Res
     Ok(header)
 }
 
-/// Puts a copy of a whole base into a data folder, synced: what the next [`recover`] of an empty folder begins with.
+/// Copies a verified base into a data folder and syncs it. If the folder is otherwise empty, the next [`recover`]
+/// starts from that base.
 pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseError> {
     let folder = data_folder.join(FOLDER);
     fs::create_dir_all(&folder).map_err(at("create", &folder))?;
@@ -82,7 +83,7 @@ pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseErr
     sync_folder_of(&path)
 }
 
-/// Applies a record to the store again, if it completes a transaction.
+/// Replays the transaction that a log record completes, if it completes one.
 pub(super) fn replay(store: &Store, assembler: &mut Assembler, number: u64, record: &[u8]) -> Result<(), BaseError> {
     let transaction = assembler.push(number, record).map_err(|source| BaseError::Record { number, source })?;
     if let Some(transaction) = transaction {
@@ -96,14 +97,15 @@ pub fn all(data_folder: &Path) -> Result<Vec<PathBuf>, BaseError> {
     Ok(list(data_folder)?.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Number and length of the newest base of a data folder, unverified: what decides when the next one is due.
+/// Number and size of the newest base of a data folder, which decide when the next one is due. The base is not
+/// verified.
 pub fn newest(data_folder: &Path) -> Result<Option<(u64, u64)>, BaseError> {
     let Some((number, path)) = list(data_folder)?.pop() else { return Ok(None) };
     let bytes = fs::metadata(&path).map_err(at("read", &path))?.len();
     Ok(Some((number, bytes)))
 }
 
-/// The bases of a data folder, oldest first.
+/// The numbers and paths of a data folder's bases, oldest first.
 pub(super) fn list(data_folder: &Path) -> Result<Vec<(u64, PathBuf)>, BaseError> {
     let folder = data_folder.join(FOLDER);
     let entries = match fs::read_dir(&folder) {

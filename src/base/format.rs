@@ -1,14 +1,14 @@
-//! The bytes of a base.
+//! The file format of a base.
 //!
 //! ```text
-//! file    magic (8)  format version (4)  a zstd stream of items  BLAKE3 of all before (32)
+//! file    magic (8)  format version (4)  zstd stream of items  BLAKE3 of all before (32)
 //! item    1 (1)  length of the key (4)  key  number (8)  length (4)  value      an entry
-//!         2 (1)  number (8)  length (4)  payload                                a record of the log
+//!         2 (1)  number (8)  length (4)  payload                                a log record
 //!         0 (1)  number of the base (8)  entries (8)  records (8)               the end
 //! ```
 //!
-//! All numbers are little-endian. Values stand in it as they are, not as the store compresses them one by one: the
-//! stream finds what they have in common.
+//! All numbers are little-endian. The store compresses each value separately. A base contains plain values, so that the
+//! zstd stream can compress what they have in common.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Take, Write};
@@ -27,20 +27,20 @@ const END: u8 = 0;
 const ENTRY: u8 = 1;
 const RECORD: u8 = 2;
 
-/// What a base says about itself.
+/// The facts about a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The number of the log at which it is exact.
+    /// The log number whose state it holds.
     pub number: u64,
-    /// How many values the walk found.
+    /// The number of entries.
     pub entries: u64,
-    /// How many records of the log follow them.
+    /// The number of log records behind them.
     pub records: u64,
-    /// The file's length.
+    /// The size of the file.
     pub bytes: u64,
 }
 
-/// Writes a base to a file that has another name until it is whole.
+/// Writes a base. The caller renames the file once it is complete.
 pub(super) struct Writer {
     path: PathBuf,
     stream: zstd::stream::Encoder<'static, Hashed<BufWriter<File>>>,
@@ -48,14 +48,14 @@ pub(super) struct Writer {
     records: u64,
 }
 
-/// One item but the end.
+/// An item other than the end.
 #[derive(Debug)]
 pub(super) enum Item {
     Entry(Entry),
     Record { number: u64, payload: Vec<u8> },
 }
 
-/// Reads a base. What it answers is to be trusted only after [`Reader::finish`].
+/// Reads a base. Its items can be trusted only once [`Reader::finish`] has succeeded.
 pub(super) struct Reader {
     path: PathBuf,
     stream: zstd::stream::Decoder<'static, BufReader<Hashed<Take<File>>>>,
@@ -65,7 +65,7 @@ pub(super) struct Reader {
     end: Option<Header>,
 }
 
-/// Hashes what goes through it.
+/// Hashes everything that is written to or read from `inner`.
 struct Hashed<T> {
     inner: T,
     hasher: blake3::Hasher,
@@ -75,8 +75,8 @@ impl Writer {
     pub(super) fn create(path: &Path) -> Result<Writer, BaseError> {
         let file = File::create(path).map_err(at("create", path))?;
         let mut hashed = Hashed::new(BufWriter::with_capacity(BUFFER_BYTES, file));
-        let begun = hashed.write_all(MAGIC).and_then(|()| hashed.write_all(&VERSION.to_le_bytes()));
-        let stream = begun.and_then(|()| zstd::stream::Encoder::new(hashed, LEVEL)).map_err(at("write", path))?;
+        let started = hashed.write_all(MAGIC).and_then(|()| hashed.write_all(&VERSION.to_le_bytes()));
+        let stream = started.and_then(|()| zstd::stream::Encoder::new(hashed, LEVEL)).map_err(at("write", path))?;
         Ok(Writer { path: path.to_owned(), stream, entries: 0, records: 0 })
     }
 
@@ -97,7 +97,7 @@ impl Writer {
         self.put(&[&[RECORD], &number.to_le_bytes(), &length(payload), payload])
     }
 
-    /// Ends and syncs the file.
+    /// Writes the end of the file and syncs it.
     pub(super) fn finish(mut self, number: u64) -> Result<Header, BaseError> {
         let (entries, records) = (self.entries, self.records);
         self.put(&[&[END], &number.to_le_bytes(), &entries.to_le_bytes(), &records.to_le_bytes()])?;
@@ -128,7 +128,7 @@ impl Reader {
         let mut begin = [0; 12];
         hashed.read_exact(&mut begin).map_err(|_| damaged("it is too short"))?;
         if begin[..8] != *MAGIC {
-            return Err(damaged("it does not begin as a base does"));
+            return Err(damaged("it does not begin with the signature of a base"));
         }
         let version = u32::from_le_bytes(begin[8..].try_into().expect("four bytes"));
         if version != VERSION {
@@ -139,7 +139,7 @@ impl Reader {
         Ok(Reader { path: path.to_owned(), stream, bytes, entries: 0, records: 0, end: None })
     }
 
-    /// The next item; nothing at the end.
+    /// The next item, or `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Item>, BaseError> {
         if self.end.is_some() {
             return Ok(None);
@@ -150,16 +150,16 @@ impl Reader {
         }
     }
 
-    /// Compares counts and checksum, after the last item was read.
+    /// Verifies counts and checksum after the last item was read.
     pub(super) fn finish(mut self) -> Result<Header, BaseError> {
         let damaged = |what: &str| BaseError::Damaged { file: self.path.clone(), what: what.to_owned() };
-        let header = self.end.ok_or_else(|| damaged("it was not read to its end"))?;
+        let header = self.end.ok_or_else(|| damaged("it was not read to the end"))?;
         if (header.entries, header.records) != (self.entries, self.records) {
             return Err(damaged("entries are missing"));
         }
         let left = io::copy(&mut self.stream, &mut io::sink());
         if !matches!(left, Ok(0)) {
-            return Err(damaged("something follows its end"));
+            return Err(damaged("its end is followed by more data"));
         }
         let mut rest = self.stream.finish();
         io::copy(&mut rest, &mut io::sink()).map_err(at("read", &self.path))?;
@@ -207,7 +207,7 @@ impl Reader {
 
     fn part(&mut self) -> io::Result<Vec<u8>> {
         let length = u64::from(u32::from_le_bytes(self.array()?));
-        // Not reserved ahead: the length is not to be trusted yet.
+        // Do not reserve memory: the length is not verified yet.
         let mut bytes = Vec::new();
         let read = (&mut self.stream).take(length).read_to_end(&mut bytes)?;
         if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
@@ -240,7 +240,7 @@ impl<T: Read> Read for Hashed<T> {
     }
 }
 
-/// Keys and values are below 4 GiB: they come from records of the log.
+/// The length of a key or value. Both are shorter than 4 GiB because log records are.
 fn length(part: &[u8]) -> [u8; 4] {
     (part.len() as u32).to_le_bytes()
 }

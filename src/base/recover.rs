@@ -1,8 +1,8 @@
-//! Bringing log and store up at a start, whatever happened before.
+//! Recovers log and store at a start, whether or not the last process was shut down properly.
 //!
-//! The store is used if it opens, was not condemned, stands at its last checkpoint or later, and the log reaches from
-//! there on. Then every record behind the checkpoint is replayed, in order: after a kill sled may hold any part of them.
-//! Otherwise the store is moved aside and made again from the newest whole base and the log.
+//! The store is used if it opens, is not condemned, is at its last checkpoint or later, and the log continues from that
+//! checkpoint. Every record after the checkpoint is replayed in order, since after a kill sled may hold any part of
+//! them. Otherwise the store is moved aside and rebuilt from the newest intact base and the log.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,37 +16,37 @@ use crate::store::{Assembler, Store, StoreError, StoreOptions, checkpointed, con
 
 const LOG: &str = "log";
 const STORE: &str = "store";
-/// A file within a store's folder until it is built.
+/// A file that exists in a store's folder until the store is completely built.
 const BUILDING: &str = "BUILDING";
 
-/// How log and store are opened.
+/// The options that log and store are opened with.
 #[derive(Debug, Clone, Default)]
 pub struct RecoverOptions {
-    /// The log's options; what is known to be synced is found out here.
+    /// The log's options. [`recover`] sets `synced_through`.
     pub log: LogOptions,
     /// The store's options.
     pub store: StoreOptions,
 }
 
-/// What was done, for the line in the server's log.
+/// What a recovery did, for the server's log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// The number that log and store stand at.
+    /// The number of the last record of the log, which is applied to the store.
     pub number: u64,
-    /// How many records of the log were replayed.
+    /// How many log records were replayed.
     pub replayed: u64,
-    /// Why the store was made again, if it was; not for a new data folder.
+    /// Why the store was rebuilt. `None` if it was not, or did not exist.
     pub rebuilt: Option<String>,
-    /// Where the store that could not be used was moved.
+    /// The folder to which an unusable store was moved.
     pub moved_to: Option<PathBuf>,
     /// The number of the base that was restored.
     pub base: Option<u64>,
 }
 
-/// Opens the log and the store of a data folder, which is made if need be. Afterwards both stand at the log's last
-/// record, and that is checkpointed.
+/// Opens the log and the store of a data folder. Creates the folder if it is missing. Afterwards the store is at the
+/// last record of the log, and that number is checkpointed.
 ///
-/// A folder with nothing but a base in it becomes what the base holds: this is how a backup is restored.
+/// If the folder contains only a base, log and store are created from it. This is how a backup is restored.
 pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Store, Recovered), BaseError> {
     fs::create_dir_all(data_folder).map_err(at("create", data_folder))?;
     let store_folder = data_folder.join(STORE);
@@ -55,13 +55,13 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
     let mut log = Log::open(&data_folder.join(LOG), log_options)?;
     let mut recovered = Recovered::default();
     let usable = match checkpoint {
-        None => Err(why_without_checkpoint(&store_folder)),
+        None => Err(condemned(&store_folder).unwrap_or_else(no_checkpoint)),
         Some(checkpoint) => open_usable(&store_folder, checkpoint, &log, options)?.map(|store| (store, checkpoint)),
     };
     let (store, through) = match usable {
         Ok(usable) => usable,
         Err(why) => {
-            let base = newest_whole(data_folder, &log, &why)?;
+            let base = newest_intact(data_folder, &log, &why)?;
             recovered.moved_to = clear_away(data_folder, &store_folder)?;
             recovered.rebuilt = recovered.moved_to.is_some().then_some(why);
             recovered.base = base.as_ref().map(|(_, header)| header.number);
@@ -78,19 +78,19 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
     if recovered.replayed > 0 || checkpoint != Some(recovered.number) {
         store.checkpoint()?;
     }
-    remove_if_there(&store_folder.join(BUILDING))?;
+    remove_if_exists(&store_folder.join(BUILDING))?;
     File::open(data_folder).and_then(|folder| folder.sync_all()).map_err(at("sync", data_folder))?;
     Ok((log, store, recovered))
 }
 
-/// Gives up a log that is damaged or gone, at an operator's wish: makes a base of what the store holds by itself, and
-/// moves log and store aside. The next [`recover`] goes on from that base, which is answered.
+/// Gives up a damaged or missing log: writes a base of what the store holds, and moves log and store aside. The next
+/// [`recover`] continues from that base. Returns its header.
 ///
-/// Never done unasked: records that the store had not yet written out when it was last killed are lost by it.
+/// Only an operator may decide this. Records that the store had not written to disk when it was last killed are lost.
 pub fn salvage(data_folder: &Path, options: &RecoverOptions) -> Result<Header, BaseError> {
     let store_folder = data_folder.join(STORE);
     let log_folder = data_folder.join(LOG);
-    if let Some(why) = condemned(&store_folder).or_else(|| checkpointed(&store_folder).is_none().then(String::new)) {
+    if let Some(why) = condemned(&store_folder).or_else(|| checkpointed(&store_folder).is_none().then(no_checkpoint)) {
         return Err(BaseError::NothingToSalvage { why });
     }
     let store = Store::open(&store_folder, &options.store)?;
@@ -102,13 +102,14 @@ pub fn salvage(data_folder: &Path, options: &RecoverOptions) -> Result<Header, B
     Ok(header)
 }
 
-/// A store's checkpoint is written when it has been built, so without one it is new, half built or damaged.
-fn why_without_checkpoint(store_folder: &Path) -> String {
-    condemned(store_folder).unwrap_or_else(|| "it has no checkpoint".to_owned())
+/// Why a store without a checkpoint is unusable. The first checkpoint is written when the store is completely built, so
+/// the store is new, incomplete or damaged.
+fn no_checkpoint() -> String {
+    "it has no checkpoint".to_owned()
 }
 
-/// Opens a store that can be brought up by the log, or says why it cannot. An error if nothing is wrong with it but
-/// that it cannot be opened now.
+/// Opens a store that the log continues, or returns why it must be rebuilt. An error if the store may be fine but
+/// cannot be opened now.
 fn open_usable(
     store_folder: &Path,
     checkpoint: u64,
@@ -119,7 +120,10 @@ fn open_usable(
         return Ok(Err(reason));
     }
     if checkpoint + 1 < log.first() {
-        return Ok(Err(format!("it stands at {checkpoint} and the log begins at {}", log.first())));
+        return Ok(Err(format!(
+            "its checkpoint is at record {checkpoint}, but the log begins at record {}",
+            log.first()
+        )));
     }
     let store = match Store::open(store_folder, &options.store) {
         Ok(store) => store,
@@ -128,20 +132,20 @@ fn open_usable(
     };
     let applied = store.applied();
     if applied < checkpoint {
-        return Ok(Err(format!("it stands at {applied}, before its checkpoint at {checkpoint}")));
+        return Ok(Err(format!("it is at record {applied}, before its checkpoint at record {checkpoint}")));
     }
     if applied > log.last() {
-        return Ok(Err(format!("it stands at {applied}, but the log ends at {}", log.last())));
+        return Ok(Err(format!("it is at record {applied}, but the log ends at record {}", log.last())));
     }
     Ok(Ok(store))
 }
 
-/// The newest base that is whole and from which the log goes on; none if the log reaches back to the first record.
-fn newest_whole(data_folder: &Path, log: &Log, why: &str) -> Result<Option<(PathBuf, Header)>, BaseError> {
+/// The newest intact base that the log continues. `None` if there is none and the log reaches back to the first record.
+fn newest_intact(data_folder: &Path, log: &Log, why: &str) -> Result<Option<(PathBuf, Header)>, BaseError> {
     let log_is_empty = log.last() < log.first();
     for (_, path) in list(data_folder)?.into_iter().rev() {
         match verify(&path) {
-            // An empty log can be made to go on from any base.
+            // An empty log can be reset so that it continues from any base.
             Ok(header) if header.number + 1 >= log.first() && (header.number <= log.last() || log_is_empty) => {
                 return Ok(Some((path, header)));
             }
@@ -155,7 +159,7 @@ fn newest_whole(data_folder: &Path, log: &Log, why: &str) -> Result<Option<(Path
     Ok(None)
 }
 
-/// Moves an unusable store aside and answers where to. What was half built is removed instead.
+/// Moves an unusable store aside and returns its new path. Removes it instead if it was never completely built.
 fn clear_away(data_folder: &Path, store_folder: &Path) -> Result<Option<PathBuf>, BaseError> {
     if !store_folder.exists() {
         return Ok(None);
@@ -167,17 +171,17 @@ fn clear_away(data_folder: &Path, store_folder: &Path) -> Result<Option<PathBuf>
     move_aside(data_folder, STORE).map(Some)
 }
 
-/// Renames a folder within the data folder to the first free name.
+/// Renames a folder of the data folder to the first unused name. Returns the new path.
 fn move_aside(data_folder: &Path, name: &str) -> Result<PathBuf, BaseError> {
     let folder = data_folder.join(name);
     let mut names = (1u32..).map(|at| data_folder.join(format!("{name}.broken-{at}")));
-    let aside = names.find(|name| !name.exists()).ok_or_else(|| io::Error::other("no name is free"));
+    let aside = names.find(|name| !name.exists()).ok_or_else(|| io::Error::other("all names are in use"));
     let aside = aside.map_err(at("move", &folder))?;
     fs::rename(&folder, &aside).map_err(at("move", &folder))?;
     Ok(aside)
 }
 
-/// Makes a new store, of the base if there is one; answers the number that it stands at.
+/// Creates a store, from the base if there is one. Returns the store and the number that it is at.
 fn build(
     store_folder: &Path,
     base: Option<(PathBuf, Header)>,
@@ -196,7 +200,7 @@ fn build(
     Ok((store, number))
 }
 
-fn remove_if_there(path: &Path) -> Result<(), BaseError> {
+fn remove_if_exists(path: &Path) -> Result<(), BaseError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at("remove", path)(error)),
         _ => Ok(()),

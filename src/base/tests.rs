@@ -29,8 +29,8 @@ fn key(id: u64) -> Key {
     Key::Resource { blueprint: 1, id: ResourceId::from_u128(id.into()) }
 }
 
-/// Record `number`: some keys put, some deleted, one of them in chunks now and then.
-fn changes(number: u64) -> Vec<StoreWrite> {
+/// The writes of record `number`: two puts, sometimes of values long enough for chunks, and one delete.
+fn writes(number: u64) -> Vec<StoreWrite> {
     let length = if number.is_multiple_of(17) { 100_000 } else { 100 + number as usize % 400 };
     let mut value = vec![0; length];
     blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut value);
@@ -44,10 +44,10 @@ fn changes(number: u64) -> Vec<StoreWrite> {
 
 fn state_at(number: u64) -> BTreeMap<Key, Vec<u8>> {
     let mut state = BTreeMap::new();
-    for change in (1..=number).flat_map(changes) {
-        match change.op {
-            WriteOp::Put(value) => drop(state.insert(change.key, value)),
-            WriteOp::Delete => drop(state.remove(&change.key)),
+    for write in (1..=number).flat_map(writes) {
+        match write.op {
+            WriteOp::Put(value) => drop(state.insert(write.key, value)),
+            WriteOp::Delete => drop(state.remove(&write.key)),
             WriteOp::Reindex => {}
         }
     }
@@ -56,10 +56,10 @@ fn state_at(number: u64) -> BTreeMap<Key, Vec<u8>> {
 
 fn write_through(log: &mut Log, store: &Store, number: u64) {
     while log.last() < number {
-        let changes = changes(log.last() + 1);
-        let number = log.append(&encode_writes(&changes)).unwrap();
+        let writes = writes(log.last() + 1);
+        let number = log.append(&encode_writes(&writes)).unwrap();
         log.sync().unwrap();
-        store.apply(number, &changes).unwrap();
+        store.apply(number, &writes).unwrap();
     }
 }
 
@@ -67,7 +67,7 @@ fn all(store: &Store) -> BTreeMap<Key, Vec<u8>> {
     store.scan(Prefix::All).collect::<Result<_, _>>().unwrap()
 }
 
-/// A data folder at this number, closed.
+/// A closed data folder at this log number.
 fn filled(number: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let (mut log, store, _) = start(folder.path());
@@ -76,7 +76,7 @@ fn filled(number: u64) -> TempDir {
     folder
 }
 
-/// As a kill at this moment would leave the folder, but that the files are read one after the other.
+/// Copies a folder as a kill at this moment would leave it, except that the files are read one after another.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -91,7 +91,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_base_holds_what_the_store_held() {
+fn a_base_survives_a_round_trip_with_everything_the_store_held() {
     let folder = tempfile::tempdir().unwrap();
     let (mut log, store, _) = start(folder.path());
     write_through(&mut log, &store, 300);
@@ -110,7 +110,7 @@ fn a_base_holds_what_the_store_held() {
 }
 
 #[test]
-fn a_base_is_exact_though_writes_go_on() {
+fn a_base_written_during_writes_is_exact() {
     let folder = tempfile::tempdir().unwrap();
     let (mut log, store, _) = start(folder.path());
     write_through(&mut log, &store, 100);
@@ -123,10 +123,10 @@ fn a_base_is_exact_though_writes_go_on() {
                 write_through(&mut log, &store, next);
             }
         });
-        // A walk may be over before the next record is in: five that were not are wanted.
-        let mut overtaken = 0;
-        for at in 0.. {
-            let path = folder.path().join(format!("backup-{at}"));
+        // Some scans end before the next record is applied. Test five that contain records applied meanwhile.
+        let mut n_tested = 0;
+        for n in 0.. {
+            let path = folder.path().join(format!("backup-{n}"));
             let header = write(&store, &reader, &path).unwrap();
             if header.records == 0 {
                 continue;
@@ -135,8 +135,8 @@ fn a_base_is_exact_though_writes_go_on() {
             let restored = Store::open(other.path(), &options().store).unwrap();
             restore(&path, &restored).unwrap();
             assert_eq!(all(&restored), state_at(header.number), "at {}", header.number);
-            overtaken += 1;
-            if overtaken == 5 {
+            n_tested += 1;
+            if n_tested == 5 {
                 break;
             }
         }
@@ -145,7 +145,7 @@ fn a_base_is_exact_though_writes_go_on() {
 }
 
 #[test]
-fn damage_to_a_base_is_noticed_wherever_it_is() {
+fn damage_at_any_byte_of_a_base_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let (mut log, store, _) = start(folder.path());
     write_through(&mut log, &store, 12);
@@ -160,7 +160,7 @@ fn damage_to_a_base_is_noticed_wherever_it_is() {
     }
     for length in 0..bytes.len() {
         fs::write(&path, &bytes[..length]).unwrap();
-        assert!(verify(&path).is_err(), "cut at {length}");
+        assert!(verify(&path).is_err(), "truncated to {length}");
     }
     fs::write(&path, [&bytes[..], b"x"].concat()).unwrap();
     assert!(verify(&path).is_err());
@@ -169,7 +169,7 @@ fn damage_to_a_base_is_noticed_wherever_it_is() {
 }
 
 #[test]
-fn a_new_folder_is_empty_and_nothing_is_said_of_a_rebuild() {
+fn a_new_folder_is_empty_and_reports_no_rebuild() {
     let folder = tempfile::tempdir().unwrap();
     let (log, store, recovered) = start(folder.path());
     assert_eq!((log.last(), store.applied(), &recovered), (0, 0, &Recovered::default()));
@@ -178,13 +178,13 @@ fn a_new_folder_is_empty_and_nothing_is_said_of_a_rebuild() {
 }
 
 #[test]
-fn records_behind_the_checkpoint_are_replayed() {
+fn records_after_the_checkpoint_are_replayed() {
     let folder = filled(50);
     let (mut log, store, recovered) = start(folder.path());
     assert_eq!(recovered, Recovered { number: 50, ..Recovered::default() });
     write_through(&mut log, &store, 80);
     // In the log, but never applied.
-    log.append(&encode_writes(&changes(81))).unwrap();
+    log.append(&encode_writes(&writes(81))).unwrap();
     drop((log, store));
     let (log, store, recovered) = start(folder.path());
     assert_eq!((recovered.number, recovered.replayed, recovered.rebuilt), (81, 31, None));
@@ -194,7 +194,7 @@ fn records_behind_the_checkpoint_are_replayed() {
 }
 
 #[test]
-fn a_folder_copied_while_it_is_written_recovers_everything_acknowledged() {
+fn a_folder_copied_during_writes_recovers_every_acknowledged_write() {
     let folder = tempfile::tempdir().unwrap();
     let (mut log, store, _) = start(folder.path());
     let stop = AtomicBool::new(false);
@@ -213,7 +213,8 @@ fn a_folder_copied_while_it_is_written_recovers_everything_acknowledged() {
         for _ in 0..8 {
             std::thread::sleep(Duration::from_millis(60));
             let killed = tempfile::tempdir().unwrap();
-            // The checkpoint first and the log last: a copy must not hold a promise that its parts do not keep.
+            // Copy the store first and the log last, so that the log of the copy reaches at least as far as the
+            // checkpoint of its store.
             let acknowledged = store.applied();
             copy(&folder.path().join("store"), &killed.path().join("store"));
             copy(&folder.path().join("log"), &killed.path().join("log"));
@@ -227,9 +228,9 @@ fn a_folder_copied_while_it_is_written_recovers_everything_acknowledged() {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_is_built_again() {
-    type Harm = fn(&Path);
-    let harms: [(&str, Harm); 6] = [
+fn an_unusable_store_is_rebuilt() {
+    type Damage = fn(&Path);
+    let cases: [(&str, Damage); 6] = [
         ("removed", |store| fs::remove_dir_all(store).unwrap()),
         ("no checkpoint", |store| fs::remove_file(store.join("CHECKPOINT")).unwrap()),
         ("condemned", |store| fs::write(store.join("CONDEMNED"), "for a test").unwrap()),
@@ -250,7 +251,7 @@ fn a_store_that_cannot_be_used_is_built_again() {
         ("another store's settings", |store| fs::write(store.join("sled/conf"), b"x".repeat(40)).unwrap()),
     ];
     for with_base in [false, true] {
-        for (what, harm) in harms {
+        for (what, damage) in cases {
             let folder = filled(60);
             if with_base {
                 let (mut log, store, _) = start(folder.path());
@@ -259,7 +260,7 @@ fn a_store_that_cannot_be_used_is_built_again() {
                 write_through(&mut log, &store, 90);
                 store.checkpoint().unwrap();
             }
-            harm(&folder.path().join("store"));
+            damage(&folder.path().join("store"));
             let (log, store, recovered) = start(folder.path());
             let number = if with_base { 90 } else { 60 };
             assert_eq!((log.last(), store.applied()), (number, number), "{what}");
@@ -267,14 +268,14 @@ fn a_store_that_cannot_be_used_is_built_again() {
             assert_eq!(recovered.base, with_base.then_some(60), "{what}: {recovered:?}");
             assert_eq!(recovered.moved_to.is_some(), what != "removed", "{what}: {recovered:?}");
             drop((log, store));
-            let again = start(folder.path()).2;
-            assert_eq!(again, Recovered { number, ..Recovered::default() }, "{what}");
+            let recovered = start(folder.path()).2;
+            assert_eq!(recovered, Recovered { number, ..Recovered::default() }, "{what}");
         }
     }
 }
 
 #[test]
-fn a_half_built_store_is_built_from_the_beginning() {
+fn a_partly_built_store_is_discarded_and_rebuilt() {
     let folder = filled(60);
     let store = folder.path().join("store");
     fs::remove_dir_all(&store).unwrap();
@@ -286,7 +287,7 @@ fn a_half_built_store_is_built_from_the_beginning() {
 }
 
 #[test]
-fn a_folder_with_nothing_but_a_base_becomes_what_it_holds() {
+fn a_folder_with_only_a_base_is_restored_from_it() {
     let folder = filled(60);
     let (log, store, _) = start(folder.path());
     write_next(folder.path(), &store, &log.reader()).unwrap();
@@ -302,7 +303,7 @@ fn a_folder_with_nothing_but_a_base_becomes_what_it_holds() {
 }
 
 #[test]
-fn a_newer_base_replaces_the_older() {
+fn a_newer_base_replaces_the_older_one() {
     let folder = filled(60);
     let (mut log, store, _) = start(folder.path());
     assert_eq!(newest(folder.path()).unwrap(), None);
@@ -315,16 +316,16 @@ fn a_newer_base_replaces_the_older() {
 }
 
 #[test]
-fn nothing_is_made_up_where_records_are_gone() {
-    let harmed = || {
+fn recovery_fails_if_acknowledged_records_are_lost() {
+    let without_old_log = || {
         let folder = filled(60);
         let (mut log, store, _) = start(folder.path());
         write_next(folder.path(), &store, &log.reader()).unwrap();
         log.remove_before(61).unwrap();
         folder
     };
-    // Neither the store nor a whole base is left: the store is not touched, and the error says so.
-    let folder = harmed();
+    // Neither the store nor the base is intact: an error is returned and the store is left as it is.
+    let folder = without_old_log();
     let base = list(folder.path()).unwrap().remove(0).1;
     let mut bytes = fs::read(&base).unwrap();
     bytes[40] ^= 1;
@@ -332,15 +333,15 @@ fn nothing_is_made_up_where_records_are_gone() {
     fs::write(folder.path().join("store/CONDEMNED"), "for a test").unwrap();
     assert!(matches!(recover(folder.path(), &options()), Err(BaseError::NothingToBuildFrom { .. })));
     assert!(folder.path().join("store/sled/db").exists());
-    // The log is gone, and what was acknowledged must not be forgotten silently.
-    let folder = harmed();
+    // The log is missing: acknowledged records must not be dropped silently.
+    let folder = without_old_log();
     fs::remove_dir_all(folder.path().join("log")).unwrap();
     let error = recover(folder.path(), &options()).unwrap_err();
     assert!(matches!(error, BaseError::Log(LogError::Missing { synced: 60, .. })), "{error}");
 }
 
 #[test]
-fn a_store_whose_log_is_gone_goes_on_when_asked_to() {
+fn salvage_continues_a_store_without_its_log_unless_it_is_condemned() {
     let folder = filled(60);
     fs::remove_dir_all(folder.path().join("log")).unwrap();
     assert!(recover(folder.path(), &options()).is_err());

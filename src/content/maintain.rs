@@ -1,4 +1,4 @@
-//! What goes on beside requests: checkpoints, and the removal of what nobody needs any more.
+//! Background maintenance: checkpoints, and the removal of obsolete data.
 
 pub(crate) mod checkpoint;
 pub(crate) mod sweep;

@@ -1,6 +1,7 @@
-//! Request bodies and import lines made into commands: parsed, checked, sanitized and projected, on the caller's thread.
+//! Turns request bodies and import lines into commands: parses, checks, sanitizes and projects them on the caller's
+//! thread.
 //!
-//! Decides nothing that depends on the state.
+//! Must not decide anything that depends on the state.
 
 pub(crate) mod access;
 pub(crate) mod body;

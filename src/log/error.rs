@@ -1,67 +1,67 @@
-//! What can go wrong with the log.
+//! Errors of the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure of the log.
+/// An error of the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The system refused.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", file.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no room for the next segment. Nothing was written.
+    /// There is no room for the next segment. No record was written.
     #[error("no room for {bytes} more bytes of log in {}: {source}", folder.display())]
     NoSpace {
         /// The log's folder.
         folder: PathBuf,
-        /// The size of the segment that was to be made.
+        /// The size of the segment.
         bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file holds something else than what was written to it.
+    /// A file does not hold what was written to it.
     #[error("{} is damaged at byte {offset}: {what}", file.display())]
     Corrupt {
         /// The segment.
         file: PathBuf,
-        /// Where in it the bad record begins.
+        /// The position of the bad record in it.
         offset: u64,
         /// What is wrong.
         what: String,
     },
-    /// The folder has no segment, but there must have been one.
-    #[error("there is no log in {}, but number {synced} had been synced", folder.display())]
+    /// The folder has no segment, although records were synced.
+    #[error("the log in {} is missing, but its record {synced} was synced", folder.display())]
     Missing {
         /// The log's folder.
         folder: PathBuf,
-        /// The number that is known to have been durable.
+        /// The number of a record that is known to be durable.
         synced: u64,
     },
-    /// A record was asked for that is no longer kept.
-    #[error("record {number} is not kept any more: the log begins at {first}")]
+    /// The requested record was removed.
+    #[error("record {number} is no longer in the log, which begins at record {first}")]
     NotKept {
-        /// The record.
+        /// The number of the record.
         number: u64,
-        /// The oldest one that is kept.
+        /// The number of the oldest record in the log.
         first: u64,
     },
     /// An earlier write or sync failed.
-    #[error("the log takes no more records since a write to disk failed; restart the server")]
+    #[error("the log accepts no more records because a write to disk failed; restart the server")]
     Stopped,
     /// A payload of 4 GiB or more.
     #[error("a log record of {bytes} bytes is too large")]
     TooLarge {
-        /// Its length.
+        /// The payload's length.
         bytes: usize,
     },
-    /// Another process holds the folder.
+    /// Another process has opened the log.
     #[error("{} is in use by another process", folder.display())]
     InUse {
         /// The log's folder.
@@ -69,7 +69,7 @@ pub enum LogError {
     },
 }
 
-/// Names the action and the file in an error of the system.
+/// Adds the operation and the file to an error of the system.
 pub(super) fn at(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> LogError {
     let file = file.to_owned();
     move |source| LogError::Io { action, file, source }

@@ -1,4 +1,4 @@
-//! The log's folder: names of segments, how they come to be, and the lock.
+//! The log's folder: how segments are named and created, and the lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::{LogError, at};
-use super::segment::{self, Named};
+use super::segment::{self, SegmentFile};
 
 const SUFFIX: &str = ".log";
-/// A process that was killed holds its lock until the system has torn it down.
-const LOCK_PATIENCE: Duration = Duration::from_secs(1);
-/// A segment that has no name yet.
+/// A killed process holds its lock until the operating system has cleaned it up.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
+/// The temporary name of a file that will become a segment.
 pub(super) const UNFINISHED: &str = "next.zeros";
 
-/// Creates the folder if need be and takes its lock, which lives as long as the file.
+/// Creates the folder if it is missing and locks it. The lock is held until the returned file is closed.
 pub(super) fn create_and_lock(folder: &Path) -> Result<File, LogError> {
     fs::create_dir_all(folder).map_err(at("create", folder))?;
     let path = folder.join("LOCK");
@@ -24,7 +24,7 @@ pub(super) fn create_and_lock(folder: &Path) -> Result<File, LogError> {
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_PATIENCE => {
+            Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             Err(TryLockError::WouldBlock) => return Err(LogError::InUse { folder: folder.to_owned() }),
@@ -33,7 +33,7 @@ pub(super) fn create_and_lock(folder: &Path) -> Result<File, LogError> {
     }
 }
 
-/// Removes what a crash left of a segment that was being prepared.
+/// Removes a segment that a crash left unfinished.
 pub(super) fn remove_unfinished(folder: &Path) -> Result<(), LogError> {
     let path = folder.join(UNFINISHED);
     match fs::remove_file(&path) {
@@ -43,7 +43,7 @@ pub(super) fn remove_unfinished(folder: &Path) -> Result<(), LogError> {
 }
 
 /// The segments, oldest first.
-pub(super) fn list(folder: &Path) -> Result<Vec<Named>, LogError> {
+pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>, LogError> {
     let mut segments = Vec::new();
     for entry in fs::read_dir(folder).map_err(at("read", folder))? {
         let entry = entry.map_err(at("read", folder))?;
@@ -52,32 +52,38 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Named>, LogError> {
         if let Some(first) = first {
             let path = entry.path();
             let bytes = entry.metadata().map_err(at("read", &path))?.len();
-            segments.push(Named { first, path, bytes });
+            segments.push(SegmentFile { first, path, bytes });
         }
     }
     segments.sort_by_key(|segment| segment.first);
     Ok(segments)
 }
 
-/// Makes an empty segment of `bytes` bytes for the records from `first` on.
-pub(super) fn create(folder: &Path, first: u64, epoch: u64, bytes: u64) -> Result<(Named, File), LogError> {
+/// Creates an empty segment of `bytes` bytes for the records from `first` on.
+pub(super) fn create(folder: &Path, first: u64, epoch: u64, bytes: u64) -> Result<(SegmentFile, File), LogError> {
     let zeros =
         write_zeros(folder, bytes).map_err(|source| LogError::NoSpace { folder: folder.to_owned(), bytes, source })?;
     name(folder, zeros, first, epoch, bytes)
 }
 
-/// Makes the unnamed file of zeros a segment: header, sync, name, sync of the folder.
-pub(super) fn name(folder: &Path, zeros: File, first: u64, epoch: u64, bytes: u64) -> Result<(Named, File), LogError> {
+/// Turns the unfinished file of zeros into a segment: writes its header, syncs and renames it, syncs the folder.
+pub(super) fn name(
+    folder: &Path,
+    zeros: File,
+    first: u64,
+    epoch: u64,
+    bytes: u64,
+) -> Result<(SegmentFile, File), LogError> {
     let unfinished = folder.join(UNFINISHED);
     let path = folder.join(format!("{first:020}{SUFFIX}"));
     zeros.write_all_at(&segment::encode_header(epoch, first), 0).map_err(at("write", &unfinished))?;
     zeros.sync_all().map_err(at("sync", &unfinished))?;
     fs::rename(&unfinished, &path).map_err(at("rename", &unfinished))?;
     sync(folder)?;
-    Ok((Named { first, path, bytes }, zeros))
+    Ok((SegmentFile { first, path, bytes }, zeros))
 }
 
-/// Writes and syncs the file that will be the next segment.
+/// Writes and syncs a file of zeros that will become the next segment.
 pub(super) fn write_zeros(folder: &Path, bytes: u64) -> io::Result<File> {
     let path: PathBuf = folder.join(UNFINISHED);
     let mut file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
@@ -92,17 +98,17 @@ pub(super) fn write_zeros(folder: &Path, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes names in the folder durable.
+/// Makes created, renamed and removed files durable.
 pub(super) fn sync(folder: &Path) -> Result<(), LogError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
 }
 
-/// A number that no other file of the log has had: it is part of every checksum, so that the bytes of one file never
-/// pass for those of another.
+/// A random number that no other file of the log has had. It is part of every checksum, so that stale bytes of another
+/// file are never read as records of this one.
 pub(super) fn new_epoch() -> Result<u64, LogError> {
     getrandom::u64().map_err(|error| LogError::Io {
         action: "read",
-        file: PathBuf::from("the system's random numbers"),
+        file: PathBuf::from("the system's random number generator"),
         source: io::Error::other(error.to_string()),
     })
 }

@@ -1,6 +1,7 @@
-//! What a committer and a follower need of a log, whether it is a folder of files or a service on another machine.
+//! The interface of a log for the committer and for followers. The log may be a folder of files or a service on another
+//! machine.
 //!
-//! Knows nothing of how records are kept.
+//! Must not know how records are stored.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,26 +12,26 @@ use super::error::LogError;
 /// Records in order: number and payload. Ends after the first error.
 pub type Records = Box<dyn Iterator<Item = Result<(u64, Vec<u8>), LogError>> + Send>;
 
-/// A log that records are appended to. Several processes may append to one log: each commit names the record that it
-/// expects to be the last, and fails if another one is.
+/// A log that accepts records. Several processes may append to one log: each commit names the record that it expects
+/// to be the last one, and fails if that is not the case.
 pub trait CommitLog: Send {
-    /// Appends records with the numbers `expected_last + 1` and on, in order, and makes them durable. Returns the number
-    /// of the last one.
+    /// Appends records with the numbers `expected_last + 1` and on, in order, and makes them durable. Returns the
+    /// number of the last one.
     ///
     /// # Errors
-    /// See [`AppendError`]: each says what became of the records.
+    /// See [`AppendError`]: each variant states what happened to the records.
     fn commit(&mut self, expected_last: u64, records: &[Vec<u8>]) -> Result<u64, AppendError>;
 
-    /// The number of the newest record; one less than [`CommitLog::first`] if there is none.
+    /// The number of the newest record. One less than [`CommitLog::first`] if the log is empty.
     fn last(&self) -> u64;
 
-    /// The number of the oldest record that is kept.
+    /// The number of the oldest record in the log.
     fn first(&self) -> u64;
 
-    /// About how many bytes the records after `number` take.
+    /// The approximate size of the records after `number`, in bytes.
     fn bytes_since(&self, number: u64) -> u64;
 
-    /// Removes records below `number`, as far as whole files can go. Returns how many bytes that freed.
+    /// Removes the files that hold only records below `number`. Returns how many bytes that freed.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -40,9 +41,9 @@ pub trait CommitLog: Send {
     fn follow(&self) -> Arc<dyn FollowLog>;
 }
 
-/// A log that is read, also while others append to it.
+/// A log that can be read, even while records are appended to it.
 pub trait FollowLog: Debug + Send + Sync {
-    /// The number of the oldest record that is kept, or will be; nothing for a log without any file.
+    /// The number of the oldest record, or of the next one if the log is empty. `None` if the log has no files.
     ///
     /// # Errors
     /// [`LogError::Io`].
@@ -51,34 +52,34 @@ pub trait FollowLog: Debug + Send + Sync {
     /// The number of the newest durable record.
     fn last(&self) -> u64;
 
-    /// The records `from..=through`, in order. All of them must have been appended: a missing one is an error.
+    /// The records `from..=through`, in order. All of them must have been appended; a missing one is an error.
     ///
     /// # Errors
-    /// [`LogError::NotKept`] if `from` is older than what is kept.
+    /// [`LogError::NotKept`] if `from` is older than the oldest record.
     fn read(&self, from: u64, through: u64) -> Result<Records, LogError>;
 
-    /// Blocks until there is a durable record after `number`, or the time is over. Returns the newest record's number.
+    /// Blocks until there is a durable record after `number` or the timeout expires. Returns the number of the newest
+    /// durable record.
     fn wait(&self, number: u64, timeout: Duration) -> u64;
 }
 
 /// Why records were not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// The log moved on: another process appended. The records are not in the log because of this call. Read what came
-    /// between, decide again.
+    /// Another process appended first, and this call appended nothing. Read the new records, then decide again.
     #[error("the last record of the log is {last}, not the expected one")]
     Conflict {
         /// The number of the newest record.
         last: u64,
     },
-    /// The records may be in the log or not. Appending the same records again with the same expectation is safe: they
-    /// are appended at most once.
+    /// The records may or may not be in the log. It is safe to append the same records again with the same expectation:
+    /// they are appended at most once.
     #[error("it is not known whether the records were appended: {0}")]
     Unknown(String),
     /// Nothing was appended, and a later append may succeed.
     #[error(transparent)]
     Refused(LogError),
-    /// The log takes no more records. What became of these shows at the next start.
+    /// The log accepts no more records. The next start shows whether these were appended.
     #[error(transparent)]
     Stopped(LogError),
 }

@@ -1,4 +1,4 @@
-//! Reading the log's records in order, also while another thread appends.
+//! Reads the records of the log in order, even while another thread appends.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::error::LogError;
 use super::folder;
 use super::interface::{FollowLog, Records};
-use super::segment::{Named, Scan};
+use super::segment::{Scan, SegmentFile};
 use super::watermark::Watermark;
 
-/// Reads a log's folder without holding the log.
+/// Reads the folder of a log. It does not need the [`Log`](super::Log).
 #[derive(Debug, Clone)]
 pub struct LogReader {
     folder: PathBuf,
@@ -23,7 +23,7 @@ impl LogReader {
         LogReader { folder: folder.to_owned(), durable }
     }
 
-    /// A reader of a folder whose log nobody has open. It does not know the last record.
+    /// A reader for a log that is not open. It does not know the number of the last record.
     pub fn of_closed(folder: &Path) -> LogReader {
         LogReader::new(folder, Arc::default())
     }
@@ -39,7 +39,7 @@ impl FollowLog for LogReader {
     }
 
     fn read(&self, from: u64, through: u64) -> Result<Records, LogError> {
-        let mut segments: VecDeque<Named> = folder::list(&self.folder)?.into();
+        let mut segments: VecDeque<SegmentFile> = folder::list(&self.folder)?.into();
         while segments.get(1).is_some_and(|second| second.first <= from) {
             segments.pop_front();
         }
@@ -55,10 +55,10 @@ impl FollowLog for LogReader {
     }
 }
 
-/// An iterator over records: number and payload. It ends after the first error.
+/// Iterates over numbers and payloads of records. Ends after the first error.
 #[derive(Debug)]
 struct FileRecords {
-    segments: VecDeque<Named>,
+    segments: VecDeque<SegmentFile>,
     scan: Option<Scan>,
     from: u64,
     through: u64,
@@ -89,7 +89,7 @@ impl Iterator for FileRecords {
 }
 
 impl FileRecords {
-    /// Reads one record, or goes to the next segment.
+    /// Reads one record, or moves on to the next segment and returns `None`.
     fn step(&mut self) -> Result<Option<(u64, Vec<u8>)>, LogError> {
         let Some(scan) = &mut self.scan else {
             let Some(segment) = self.segments.pop_front() else {
@@ -99,7 +99,7 @@ impl FileRecords {
             return Ok(None);
         };
         let number = scan.next_number();
-        // A segment ends where the next one begins, whatever bytes are left in it.
+        // The rest of a segment is unused if the next one begins with this number.
         if self.segments.front().is_some_and(|next| next.first == number) {
             self.scan = None;
             return Ok(None);

@@ -1,11 +1,11 @@
 //! The bytes of a segment.
 //!
 //! ```text
-//! header  magic (8)  epoch (8)  number of the first record (8)  CRC32 of these (4)  zeros (4)
+//! header  magic (8)  epoch (8)  number of the first record (8)  CRC32 of all before (4)  zeros (4)
 //! record  CRC32 (4)  length of the payload (4)  format version (1)  zeros (3)  number (8)  payload
 //! ```
 //!
-//! All numbers are little-endian. A record's checksum covers the file's epoch, then everything behind the checksum.
+//! All numbers are little-endian. A record's checksum covers the segment's epoch and everything behind the checksum.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -19,9 +19,9 @@ const MAGIC: &[u8; 8] = b"bndrylog";
 const VERSION: u8 = 1;
 const READ_BUFFER_BYTES: usize = 256 << 10;
 
-/// A segment in the folder.
+/// A segment in the log's folder.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
+pub(super) struct SegmentFile {
     /// The number of its first record.
     pub(super) first: u64,
     pub(super) path: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Named {
     pub(super) bytes: u64,
 }
 
-/// The bytes that a record takes.
+/// The size of a record with this payload.
 pub(super) fn record_bytes(payload: &[u8]) -> Result<u64, LogError> {
     match u32::try_from(payload.len()) {
         Ok(length) => Ok(RECORD_HEADER_BYTES + u64::from(length)),
@@ -37,7 +37,7 @@ pub(super) fn record_bytes(payload: &[u8]) -> Result<u64, LogError> {
     }
 }
 
-/// A record; its payload's length was checked by [`record_bytes`].
+/// Encodes a record. [`record_bytes`] has checked the payload's length.
 pub(super) fn encode(epoch: u64, number: u64, payload: &[u8]) -> Vec<u8> {
     let mut record = Vec::with_capacity(RECORD_HEADER_BYTES as usize + payload.len());
     record.extend_from_slice(&[0; 4]);
@@ -50,7 +50,7 @@ pub(super) fn encode(epoch: u64, number: u64, payload: &[u8]) -> Vec<u8> {
     record
 }
 
-/// A segment's header.
+/// Encodes a segment's header.
 pub(super) fn encode_header(epoch: u64, first: u64) -> [u8; HEADER_BYTES as usize] {
     let mut header = [0; HEADER_BYTES as usize];
     header[..8].copy_from_slice(MAGIC);
@@ -61,7 +61,7 @@ pub(super) fn encode_header(epoch: u64, first: u64) -> [u8; HEADER_BYTES as usiz
     header
 }
 
-/// Reads a segment's records one after the other.
+/// Reads the records of a segment one by one.
 #[derive(Debug)]
 pub(super) struct Scan {
     file: BufReader<File>,
@@ -73,7 +73,8 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Opens the segment whose first record has number `first`. A bad header is damage: see `folder::name`.
+    /// Opens the segment whose first record has the number `first`. A bad header means damage, since a segment is named
+    /// only after its header is synced (see `folder::name`).
     pub(super) fn open(path: &Path, first: u64) -> Result<Scan, LogError> {
         let file = File::open(path).map_err(at("open", path))?;
         let bytes = file.metadata().map_err(at("read", path))?.len();
@@ -86,12 +87,12 @@ impl Scan {
         file.read_exact(&mut header).map_err(at("read", path))?;
         let epoch = u64_at(&header, 8);
         if header != encode_header(epoch, first) {
-            return Err(bad("its header is not that of this segment"));
+            return Err(bad("its header is damaged or belongs to another segment"));
         }
         Ok(Scan { file, path: path.to_owned(), epoch, offset: HEADER_BYTES, bytes, next: first })
     }
 
-    /// The next record's payload, or nothing if what follows is not that record, whole.
+    /// The payload of the next record. `None` if that record is missing or incomplete.
     pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, LogError> {
         let room = self.bytes - self.offset;
         if room < RECORD_HEADER_BYTES {
@@ -120,7 +121,7 @@ impl Scan {
         self.epoch
     }
 
-    /// Where the next record begins.
+    /// The position of the next record.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -129,9 +130,9 @@ impl Scan {
         self.next
     }
 
-    /// The error for a record that is missing though it had been synced.
+    /// The error for a synced record that cannot be read.
     pub(super) fn damaged(&self) -> LogError {
-        let what = format!("record {} is not there whole", self.next);
+        let what = format!("record {} is missing or incomplete", self.next);
         LogError::Corrupt { file: self.path.clone(), offset: self.offset, what }
     }
 }

@@ -1,4 +1,4 @@
-//! The next segment, written ahead by a thread, so that a commit seldom waits for zeros.
+//! Prepares the next segment on a thread, so that a commit rarely waits for zeros to be written.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::error::LogError;
 use super::folder;
 
-/// At most one file that is being prepared or is ready.
+/// At most one file, in preparation or ready.
 #[derive(Debug)]
 pub(super) struct Spare {
     preparing: Option<(u64, JoinHandle<io::Result<File>>)>,
@@ -19,19 +19,19 @@ impl Spare {
         Spare { preparing: None }
     }
 
-    /// Begins to prepare a file of `bytes` bytes, unless one is prepared already.
+    /// Starts to prepare a file of `bytes` bytes, unless one was already started.
     pub(super) fn prepare(&mut self, folder: &Path, bytes: u64) {
         if self.preparing.is_none() {
             let folder = folder.to_owned();
             let thread = std::thread::Builder::new().name("log-next".to_owned());
-            // Without the thread the segment is made when it is needed.
+            // If the thread cannot be started, the segment is created when it is needed.
             if let Ok(handle) = thread.spawn(move || folder::write_zeros(&folder, bytes)) {
                 self.preparing = Some((bytes, handle));
             }
         }
     }
 
-    /// A file of exactly `bytes` bytes of zeros: the prepared one if it fits.
+    /// A file of exactly `bytes` zeros: the prepared one if it has that size, otherwise a new one.
     pub(super) fn take(&mut self, folder: &Path, bytes: u64) -> Result<File, LogError> {
         if let Some((prepared, handle)) = self.preparing.take()
             && let Ok(Ok(file)) = handle.join()
@@ -48,7 +48,7 @@ impl Spare {
 }
 
 impl Drop for Spare {
-    /// Waits: whoever opens the folder next must not meet a thread that still writes to it.
+    /// Waits for the thread, so that it no longer writes to the folder when the folder is opened again.
     fn drop(&mut self) {
         if let Some((_, handle)) = self.preparing.take() {
             let _ = handle.join();

@@ -5,13 +5,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Makes the next write or sync fail.
+/// Makes the next write or sync fail once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fault(Step);
+pub(super) struct InjectedFailure(Step);
 
-impl Fault {
-    pub(super) fn strike(next: &mut Option<Fault>, step: Step) -> std::io::Result<()> {
-        match next.take_if(|fault| fault.0 == step) {
+impl InjectedFailure {
+    pub(super) fn trigger(next: &mut Option<InjectedFailure>, step: Step) -> std::io::Result<()> {
+        match next.take_if(|failure| failure.0 == step) {
             Some(_) => Err(std::io::Error::other("injected")),
             None => Ok(()),
         }
@@ -28,7 +28,7 @@ fn payload(number: u64) -> Vec<u8> {
     format!("payload of {number} ").repeat(1 + number as usize % 4).into_bytes()
 }
 
-/// A log with the records `1..=count`, closed.
+/// The folder of a closed log that holds the records `1..=count`.
 fn filled(count: u64, options: LogOptions) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut log = Log::open(folder.path(), options).unwrap();
@@ -73,7 +73,7 @@ fn records_survive_reopening_after_each_append() {
 }
 
 #[test]
-fn a_record_larger_than_a_segment_gets_one_of_its_size() {
+fn a_record_larger_than_a_segment_gets_a_segment_of_its_own_size() {
     let folder = tempfile::tempdir().unwrap();
     let large = vec![7; 5000];
     // As the very first record, in the middle, and twice in a row.
@@ -90,7 +90,7 @@ fn a_record_larger_than_a_segment_gets_one_of_its_size() {
 }
 
 #[test]
-fn a_torn_tail_is_cut_wherever_it_is_torn() {
+fn a_log_torn_at_any_byte_keeps_the_records_before_it_and_accepts_new_ones() {
     const COUNT: u64 = 6;
     let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
     let whole = filled(COUNT, options.clone());
@@ -109,7 +109,7 @@ fn a_torn_tail_is_cut_wherever_it_is_torn() {
         std::fs::write(folder.path().join(path.file_name().unwrap()), &torn).unwrap();
         let mut log = Log::open(folder.path(), options.clone()).unwrap();
         let last = ends.iter().filter(|end| **end <= torn_at).count() as u64;
-        // A payload whose lost bytes were zeros anyway does not exist here, so the count is exact.
+        // The count is exact because no payload ends with zeros, which would survive the cut.
         assert_eq!(log.last(), last, "torn at {torn_at}");
         for number in last + 1..=COUNT {
             log.append(&payload(number)).unwrap();
@@ -122,7 +122,7 @@ fn a_torn_tail_is_cut_wherever_it_is_torn() {
 }
 
 #[test]
-fn whole_records_behind_a_torn_one_never_come_alive() {
+fn complete_records_behind_a_torn_one_never_become_valid_again() {
     let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
     let folder = filled(6, options.clone());
     let path = segment_paths(folder.path()).remove(0);
@@ -142,7 +142,7 @@ fn whole_records_behind_a_torn_one_never_come_alive() {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed() {
+fn every_flipped_bit_is_detected() {
     let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
     let folder = filled(5, options.clone());
     let path = segment_paths(folder.path()).remove(0);
@@ -166,7 +166,7 @@ fn every_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn damage_before_what_was_synced_is_not_taken_for_a_torn_tail() {
+fn damage_to_a_synced_record_is_an_error_and_not_a_torn_tail() {
     let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
     let folder = filled(5, options.clone());
     let path = segment_paths(folder.path()).remove(0);
@@ -179,7 +179,7 @@ fn damage_before_what_was_synced_is_not_taken_for_a_torn_tail() {
     let error = Log::open(folder.path(), synced.clone()).unwrap_err();
     let LogError::Corrupt { file, offset, .. } = &error else { panic!("{error}") };
     assert_eq!((file, *offset), (&path, at as u64 - segment::RECORD_HEADER_BYTES));
-    // Nothing was cut: with the bit back, everything is there.
+    // Nothing was cut: with the bit restored, all records can be read.
     std::fs::write(&path, &whole).unwrap();
     assert_eq!(Log::open(folder.path(), synced.clone()).unwrap().last(), 5);
     std::fs::remove_file(&path).unwrap();
@@ -187,7 +187,7 @@ fn damage_before_what_was_synced_is_not_taken_for_a_torn_tail() {
 }
 
 #[test]
-fn damage_in_the_middle_names_file_and_offset() {
+fn damage_in_an_older_segment_is_reported_with_file_and_offset() {
     let folder = filled(60, SMALL);
     let path = segment_paths(folder.path()).remove(2);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -200,19 +200,19 @@ fn damage_in_the_middle_names_file_and_offset() {
     let LogError::Corrupt { file, offset, .. } = read.last().unwrap().as_ref().unwrap_err() else { panic!() };
     assert_eq!((file, *offset), (&path, HEADER_BYTES));
     assert!(log.verify().is_err());
-    // What is behind it can be read.
+    // Later segments can still be read.
     assert_eq!(log.read_from(50).unwrap().count(), 11);
 }
 
 #[test]
-fn the_bytes_of_one_file_never_pass_for_those_of_another() {
+fn records_of_another_file_are_not_accepted() {
     let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
     let old = filled(6, options.clone());
     let new = filled(3, options.clone());
     let old_bytes = std::fs::read(segment_paths(old.path()).remove(0)).unwrap();
     let path = segment_paths(new.path()).remove(0);
     let mut bytes = std::fs::read(&path).unwrap();
-    // Records 4 to 6 of the old file lie exactly where those of the new one would.
+    // Copy records 4 to 6 of the old file to the positions that they would have in the new one.
     let from = find(&old_bytes, b"payload of 4") - segment::RECORD_HEADER_BYTES as usize;
     bytes[from..].copy_from_slice(&old_bytes[from..]);
     std::fs::write(&path, &bytes).unwrap();
@@ -225,7 +225,7 @@ fn nothing_is_written_after_a_failed_write_or_sync() {
     for step in [Step::Write, Step::Sync] {
         let folder = filled(3, SMALL);
         let mut log = open(&folder);
-        log.fail_next = Some(Fault(step));
+        log.fail_next = Some(InjectedFailure(step));
         let failed = log.append(b"four").and_then(|_| log.sync());
         assert!(matches!(failed, Err(LogError::Io { .. })), "{step:?}");
         assert!(matches!(log.append(b"five"), Err(LogError::Stopped)));
@@ -234,24 +234,24 @@ fn nothing_is_written_after_a_failed_write_or_sync() {
         drop(log);
         let mut log = open(&folder);
         assert!(log.last() == 3 || log.last() == 4);
-        log.append(b"goes on").unwrap();
+        log.append(b"continued").unwrap();
         log.sync().unwrap();
     }
 }
 
 #[test]
-fn a_failed_sync_of_the_segment_before_stops_the_log_as_well() {
+fn a_failed_sync_of_the_previous_segment_stops_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(&folder);
     log.append(&[1; 100]).unwrap();
-    log.fail_next = Some(Fault(Step::Sync));
+    log.fail_next = Some(InjectedFailure(Step::Sync));
     assert!(matches!(log.append(&[2; 500]), Err(LogError::Io { .. })));
     assert!(matches!(log.append(b"x"), Err(LogError::Stopped)));
     assert_eq!(log.last(), 1);
 }
 
 #[test]
-fn only_segments_with_nothing_newer_are_removed() {
+fn only_segments_without_newer_records_are_removed() {
     let folder = filled(60, SMALL);
     let mut log = open(&folder);
     let firsts: Vec<u64> = folder::list(folder.path()).unwrap().iter().map(|segment| segment.first).collect();
@@ -269,7 +269,7 @@ fn only_segments_with_nothing_newer_are_removed() {
 }
 
 #[test]
-fn a_segment_that_was_ended_can_be_removed() {
+fn beginning_a_segment_allows_the_previous_one_to_be_removed() {
     let folder = filled(3, LogOptions::default());
     let mut log = open(&folder);
     log.begin_segment().unwrap();
@@ -294,7 +294,7 @@ fn bytes_since_counts_the_segments_that_hold_newer_records() {
 }
 
 #[test]
-fn a_reset_log_begins_where_it_is_told() {
+fn a_reset_log_is_empty_and_begins_at_the_given_number() {
     let folder = filled(60, SMALL);
     let mut log = open(&folder);
     log.reset_to(1000).unwrap();
@@ -323,7 +323,7 @@ fn a_reader_reads_while_records_are_appended() {
 }
 
 #[test]
-fn a_folder_is_held_by_one_log_at_a_time() {
+fn a_folder_can_be_opened_by_only_one_log_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let log = open(&folder);
     assert!(matches!(Log::open(folder.path(), SMALL), Err(LogError::InUse { .. })));
@@ -357,7 +357,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_log_is_what_was_appended_to_it(steps in steps()) {
+    fn a_log_returns_what_was_appended_through_reopening_removal_and_reset(steps in steps()) {
         let folder = tempfile::tempdir().unwrap();
         let mut log = open(&folder);
         let mut kept: Vec<(u64, Vec<u8>)> = Vec::new();

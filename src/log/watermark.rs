@@ -1,4 +1,4 @@
-//! The number up to which the log is durable, for threads that wait for more.
+//! The number of the newest durable record, and how threads wait for newer ones.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ impl Watermark {
         self.raised.notify_all();
     }
 
-    /// Blocks until the number is above `number`, or the time is over. Returns it.
+    /// Blocks until the watermark exceeds `number` or the timeout expires. Returns the watermark.
     pub(super) fn wait(&self, number: u64, timeout: Duration) -> u64 {
         let deadline = Instant::now() + timeout;
         let mut current = self.number.lock();

@@ -1,8 +1,9 @@
-//! Opening sled, whatever a crash has left in its folder.
+//! Opens sled, and first removes files that a crash may have left in its folder.
 //!
-//! sled writes a snapshot of its page table when it opens, as `snap.<n>.generating`, and renames it. Killed in between,
-//! it takes the unfinished file for the newest snapshot at the next start, and fails ever after. So such files go first,
-//! and a newest snapshot with a bad checksum is moved out of the way: sled then makes its page table from the data file.
+//! When sled opens, it writes a snapshot of its page table as `snap.<n>.generating` and then renames it. If it is
+//! killed in between, every later start mistakes the unfinished file for the newest snapshot and fails. Therefore such
+//! files are removed first. If the newest snapshot has a bad checksum, it is moved aside, and sled rebuilds its page
+//! table from the data file.
 
 use std::any::Any;
 use std::fs::{self, File};
@@ -14,15 +15,15 @@ use std::time::{Duration, Instant};
 use super::error::{StoreError, at};
 use super::options::{SEGMENT_BYTES, StoreOptions};
 
-/// sled lets go of its file some time after the last handle is dropped.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// sled releases its lock some time after the last handle is dropped.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// sled's data file.
 pub(super) fn data_path(folder: &Path) -> PathBuf {
     sled_folder(folder).join("db")
 }
 
-/// Opens sled in its folder within the store's, and makes the names of new files durable.
+/// Opens sled in a subfolder of the store's folder, and makes the names of new files durable.
 pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<sled::Db, StoreError> {
     let sled_folder = sled_folder(folder);
     fs::create_dir_all(&sled_folder).map_err(at("create", &sled_folder))?;
@@ -32,9 +33,9 @@ pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<sled::Db, St
     let db = loop {
         match try_open(&sled_folder, options) {
             Ok(db) => break db,
-            Err(Refusal::InUse) if started.elapsed() < LOCK_PATIENCE => std::thread::sleep(Duration::from_millis(20)),
+            Err(Refusal::InUse) if started.elapsed() < LOCK_TIMEOUT => std::thread::sleep(Duration::from_millis(20)),
             Err(Refusal::InUse) => return Err(StoreError::InUse { folder: folder.to_owned() }),
-            // What failed may have left an unfinished snapshot of its own.
+            // The failed attempt may have left an unfinished snapshot, so remove it and try once more.
             Err(Refusal::Other(_)) if tries == 0 => {
                 tries += 1;
                 clear_snapshots(&sled_folder)?;
@@ -71,7 +72,7 @@ fn try_open(sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, Refu
         .flush_every_ms(Some(u64::try_from(options.flush_every.as_millis()).unwrap_or(u64::MAX).max(1)));
     match catch_unwind(AssertUnwindSafe(|| config.open())) {
         Ok(Ok(db)) => Ok(db),
-        // The one way to tell: sled makes an error of its own from the lock's.
+        // Only the text identifies a held lock: sled replaces the original error with its own.
         Ok(Err(sled::Error::Io(error))) if error.to_string().contains("could not acquire lock") => Err(Refusal::InUse),
         Ok(Err(error)) => Err(Refusal::Other(error.to_string())),
         Err(panic) => Err(Refusal::Other(panic_text(panic.as_ref()))),
@@ -95,7 +96,7 @@ fn clear_snapshots(sled_folder: &Path) -> Result<(), StoreError> {
     }
     snapshots.sort();
     if let Some(newest) = snapshots.last()
-        && !is_whole(newest)?
+        && !is_intact(newest)?
     {
         let aside = sled_folder.join("damaged-snapshot");
         fs::rename(newest, aside).map_err(at("rename", newest))?;
@@ -103,8 +104,8 @@ fn clear_snapshots(sled_folder: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A snapshot ends with its length (8 bytes) and the CRC32 of what is before both (4 bytes).
-fn is_whole(snapshot: &Path) -> Result<bool, StoreError> {
+/// Verifies the end of a snapshot: a length (8 bytes) and the CRC32 of everything before the length (4 bytes).
+fn is_intact(snapshot: &Path) -> Result<bool, StoreError> {
     let bytes = match fs::read(snapshot) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),

@@ -1,5 +1,5 @@
-//! Two small files beside sled's: the number that is durable for certain, and the note that the store is not to be used
-//! any more.
+//! Two small files next to sled's: one holds the number up to which the store is known to be durable, the other marks
+//! the store as condemned (the next start must rebuild it).
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,25 +11,25 @@ const NAME: &str = "CHECKPOINT";
 const UNFINISHED: &str = "CHECKPOINT.new";
 const CONDEMNED: &str = "CONDEMNED";
 
-/// The number that the last checkpoint of the store in `folder` made durable; nothing if there was none, or if the file
-/// that says so is damaged.
+/// The number up to which the last checkpoint made the store in `folder` durable. `None` if there was no checkpoint or
+/// its file is damaged.
 pub fn checkpointed(folder: &Path) -> Option<u64> {
     let bytes: [u8; 12] = fs::read(folder.join(NAME)).ok()?.try_into().ok()?;
     let (number, sum) = bytes.split_first_chunk::<8>()?;
     (crc32fast::hash(number).to_le_bytes() == sum).then(|| u64::from_le_bytes(*number))
 }
 
-/// Why the store in `folder` is to be built again, if it is.
+/// Why the store in `folder` is condemned; `None` if it is not.
 pub(crate) fn condemned(folder: &Path) -> Option<String> {
     fs::read(folder.join(CONDEMNED)).ok().map(|reason| String::from_utf8_lossy(&reason).into_owned())
 }
 
-/// Leaves the note. It may fail as everything on that disk may: then the damage is found again.
+/// Marks the store as condemned. If the disk does not allow that, ignore the error: the damage will be found again.
 pub(super) fn condemn(folder: &Path, reason: &str) {
     let _ = fs::write(folder.join(CONDEMNED), reason);
 }
 
-/// Notes the number by a rename, so that there is always a whole file.
+/// Replaces the checkpoint file by a rename, so that it is always complete.
 pub(super) fn write(folder: &Path, number: u64) -> Result<(), StoreError> {
     let unfinished = folder.join(UNFINISHED);
     let number = number.to_le_bytes();

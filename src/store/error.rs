@@ -1,52 +1,52 @@
-//! What can go wrong with the store.
+//! Errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure of the store.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refused.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", file.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// On which file.
+        /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// sled refused.
-    #[error("the store cannot {action} a value: {source}")]
+    /// sled returned an error.
+    #[error("a store operation ({action}) failed: {source}")]
     Sled {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// What sled said.
+        /// sled's error.
         source: sled::Error,
     },
     /// sled panicked.
-    #[error("the store broke down when asked to {action} a value: {what}")]
+    #[error("a store operation ({action}) panicked: {what}")]
     Panicked {
-        /// What was tried.
+        /// The operation that panicked.
         action: &'static str,
         /// The message of the panic.
         what: String,
     },
-    /// sled's files do not open, after what a crash can leave was cleared away.
-    #[error("the store in {} does not open: {what}", folder.display())]
+    /// sled cannot open its files, even after the leftovers of a crash were removed.
+    #[error("the store in {} cannot be opened: {what}", folder.display())]
     DoesNotOpen {
         /// The store's folder.
         folder: PathBuf,
-        /// What sled said.
+        /// sled's error, or the message of its panic.
         what: String,
     },
-    /// The store is open already, here or in another process.
+    /// The store is already open, in this process or another one.
     #[error("the store in {} is in use", folder.display())]
     InUse {
         /// The store's folder.
         folder: PathBuf,
     },
-    /// A value is not what was written.
+    /// A stored value is not what was written.
     #[error("the stored value of {key} is damaged: {what}")]
     Damaged {
         /// Its key.
@@ -56,13 +56,13 @@ pub enum StoreError {
     },
 }
 
-/// Names the action and the file in an error of the system.
+/// Adds the operation and the file to an error of the system.
 pub(super) fn at(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let file = file.to_owned();
     move |source| StoreError::Io { action, file, source }
 }
 
-/// Names the action in an error of sled.
+/// Adds the operation to an error of sled.
 pub(super) fn sled_at(action: &'static str) -> impl FnOnce(sled::Error) -> StoreError {
     move |source| StoreError::Sled { action, source }
 }

@@ -1,29 +1,29 @@
-//! Keys of the store: typed outside, short and ordered bytes inside.
+//! The keys of the store: typed values for callers, short ordered bytes on disk.
 //!
-//! No key is the beginning of another one, so that a prefix names exactly one table or a part of it. Numbers are
-//! big-endian: resources of a blueprint are in the order of their ids, copies of a resource are side by side.
+//! No key is a prefix of another one, so that each [`Prefix`] selects exactly one table or a part of it. Numbers are
+//! big-endian, so the resources of a blueprint are ordered by id, and the copies of a resource are adjacent.
 
 use crate::model::id::ResourceId;
 
-/// The longest text that stands in a key as it is; longer ones are replaced by their hash.
+/// The longest text that a key contains verbatim. A longer text is replaced by its hash.
 const PLAIN_TEXT_BYTES: usize = 64;
-/// In the place of a length: a hash follows.
+/// Stands in place of a length if a hash follows.
 const HASHED: u8 = 0xff;
 
-/// Names one value.
+/// Identifies one value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// One of the server's counters.
     Counter(Counter),
-    /// What the transaction of that number superseded and readers may still need.
+    /// What the transaction with that number superseded and readers may still need.
     Superseded(u64),
     /// A blueprint by number.
     Blueprint(u32),
-    /// The change of a blueprint that is under way, by the blueprint's number.
+    /// A blueprint change in progress, by the blueprint's number.
     BlueprintChange(u32),
-    /// The id of a singular blueprint's one resource.
+    /// The id of the only resource of a singular blueprint.
     Singular(u32),
-    /// What belongs to a resource as a whole.
+    /// The meta record of a resource.
     Resource {
         /// The blueprint's number.
         blueprint: u32,
@@ -41,14 +41,14 @@ pub enum Key {
         /// The version's number.
         number: u64,
     },
-    /// What an import remembers of an item.
+    /// The id of the resource with an import key.
     ImportKey {
         /// The blueprint's number.
         blueprint: u32,
         /// The item's key.
         key: KeyText,
     },
-    /// The import key that a resource had until the transaction of that number: older snapshots still show it.
+    /// The import key that a resource had before the transaction with that number. Older snapshots still show it.
     FormerImportKey {
         /// The blueprint's number.
         blueprint: u32,
@@ -59,9 +59,9 @@ pub enum Key {
     },
     /// A token.
     Token(KeyText),
-    /// A member by its id.
+    /// A member, by id.
     Member(u64),
-    /// Who holds a value of a unique field.
+    /// The resource that has claimed a value of a unique field.
     Unique {
         /// The blueprint's number.
         blueprint: u32,
@@ -72,7 +72,7 @@ pub enum Key {
         /// The value.
         value: KeyText,
     },
-    /// A kept answer.
+    /// An answer kept for an idempotency key.
     Idempotency {
         /// The token that the request was made with.
         token: KeyText,
@@ -81,20 +81,20 @@ pub enum Key {
     },
 }
 
-/// The counters whose numbers are never given out twice.
+/// The counters. None of them ever issues the same number twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
-    /// Numbers of blueprints.
+    /// The last blueprint number.
     Blueprint,
-    /// Ids of members.
+    /// The last member id.
     Member,
-    /// The last id that a resource was given.
+    /// The last resource id.
     Resource,
-    /// The time of the last change, in milliseconds.
+    /// The time of the last transaction, in milliseconds.
     Time,
 }
 
-/// A text in a key. A long one is known by its hash alone: keep the text in the value where it is needed again.
+/// A text in a key. For a long text, the key holds only a hash; if the text is needed later, store it in the value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyText(Text);
 
@@ -105,7 +105,7 @@ enum Text {
 }
 
 impl KeyText {
-    /// The text, if it is short enough to stand in the key.
+    /// The text; `None` if it is too long to be stored in the key.
     pub fn plain(&self) -> Option<&str> {
         match &self.0 {
             Text::Plain(text) => Some(text),
@@ -140,7 +140,7 @@ pub enum Prefix {
     Superseded,
     /// All blueprints, by number.
     Blueprints,
-    /// All changes of blueprints that are under way.
+    /// All blueprint changes in progress.
     BlueprintChanges,
     /// The resources of a blueprint, by id.
     Resources(u32),
@@ -175,7 +175,7 @@ pub enum Prefix {
         /// The number that the field's values are claimed under.
         claims: u32,
     },
-    /// All kept answers.
+    /// All answers kept for idempotency keys.
     Idempotency,
 }
 
@@ -196,13 +196,13 @@ mod table {
     pub(super) const IDEMPOTENCY: u8 = 0x70;
 }
 
-/// Where the number of the last applied record is kept: before all keys.
+/// The key of the number of the last applied record. It comes before all other keys.
 pub(super) const APPLIED: &[u8] = &[0x00];
-/// The first byte of a chunk's key: behind all keys.
+/// The first byte of a chunk's key. Chunks come after all other keys.
 pub(super) const CHUNK: u8 = 0xf0;
 
 impl Key {
-    /// The key's bytes. Their order is that of the tables and of the numbers within.
+    /// Encodes the key. Keys are ordered by table, then by the numbers they contain.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(32);
         match self {
@@ -256,7 +256,7 @@ impl Key {
         bytes
     }
 
-    /// The key of these bytes; nothing if they are not what [`Key::encode`] writes.
+    /// Decodes a key. `None` if [`Key::encode`] cannot have written these bytes.
     pub fn decode(bytes: &[u8]) -> Option<Key> {
         let mut rest = Rest(bytes);
         let [tag] = rest.take()?;
@@ -287,7 +287,7 @@ impl Key {
 }
 
 impl Prefix {
-    /// What the keys of this part begin with.
+    /// The bytes that all keys of this part begin with.
     pub(super) fn encode(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(24);
         match self {
@@ -343,7 +343,7 @@ impl Counter {
 }
 
 impl KeyText {
-    /// The length first, so that no text is the beginning of another one.
+    /// Writes the length first, so that no encoded text is a prefix of another one.
     fn encode(&self, bytes: &mut Vec<u8>) {
         match &self.0 {
             Text::Plain(text) => {
@@ -358,7 +358,7 @@ impl KeyText {
     }
 }
 
-/// What is left to be decoded.
+/// The bytes that are not decoded yet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {

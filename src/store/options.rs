@@ -1,20 +1,24 @@
-//! How a store is opened.
+//! Options of the store.
 
 use std::time::Duration;
 
-/// sled's unit of space, fixed when a store is made. A page (a leaf of at most 16 entries, a few more while leaves are
-/// merged) larger than a quarter of it goes to a file of its own, which sled never syncs: at sled's default of 512 KiB
-/// that would be a leaf of articles of 8 KB. Beyond 2 MiB nothing is gained: 200,000 articles of 1 to 2 KB load in 3.6,
-/// 3.4 and 3.3 s at 512 KiB, 2 MiB and 8 MiB, take 320, 331 and 346 MB of disk, and are open again 79, 86 and 102 ms after
-/// a kill; buffers of a segment's size are kept in memory.
+/// The size of sled's segments, fixed when a store is created.
+///
+/// A page is a leaf of at most 16 entries, or a few more while leaves are merged. sled writes a page larger than a
+/// quarter of a segment to a separate file, which it never syncs. At sled's default of 512 KiB, a leaf with articles of
+/// 8 KB would be such a page.
+///
+/// Segments larger than 2 MiB bring no benefit, and sled keeps buffers of that size in memory. At 512 KiB, 2 MiB and 8
+/// MiB, 200,000 articles of 1 to 2 KB load in 3.6, 3.4 and 3.3 s, take 320, 331 and 346 MB of disk, and open in 79, 86
+/// and 102 ms after a kill.
 pub(super) const SEGMENT_BYTES: usize = 2 << 20;
 
-/// How a store is opened.
+/// The options that a store is opened with.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// Memory for pages that were read or written.
+    /// The size of sled's page cache.
     pub cache_bytes: u64,
-    /// How often sled writes its buffers out and cleans segments up.
+    /// How often sled writes its buffers to disk and cleans up segments.
     pub flush_every: Duration,
 }
 

@@ -1,28 +1,28 @@
-//! A stored value: how it stands behind its key.
+//! The format of stored values.
 //!
 //! ```text
 //! record   format version (1)  form (1)  number (8)  CRC32 (4)  body
-//! body     plain       the value
-//!          compressed  length of the value (4)  a zstd frame
-//!          chunked     form of the whole body (1)  how many chunks (4); the body stands in chunks under keys of their own
+//! body     plain       value
+//!          compressed  length of the value (4)  zstd frame
+//!          chunked     form of the whole body (1)  number of chunks (4); each chunk of the body has its own key
 //! ```
 //!
-//! All numbers are little-endian. The checksum covers the key, then the record without the checksum: a record is valid
-//! only where it was put.
+//! All numbers are little-endian. The checksum covers the key and the record without the checksum, so a record is valid
+//! only under its own key.
 
 use std::cell::RefCell;
 
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 14;
 
-/// Values from this length on are compressed if that saves at least an eighth. Of 200,000 articles of 1 to 2 KB (285 MB)
-/// that makes 138 MB in records and 331 instead of 577 MB on disk, at 8 µs a write and 2 µs a read; the cache holds twice
-/// as many. Below it, a frame of its own saves too little.
+/// Values of at least this length are compressed if that saves at least an eighth. For 200,000 articles of 1 to 2 KB
+/// (285 MB), records take 138 MB, and the store takes 331 instead of 577 MB of disk. Compression costs 8 µs per write
+/// and 2 µs per read, and the cache holds twice as many values. For shorter values, a separate frame saves too little.
 const COMPRESS_FROM_BYTES: usize = 512;
-/// zstd's fastest level but the negative ones.
+/// The fastest of zstd's positive levels.
 const LEVEL: i32 = 1;
 
-/// How a body is to be read.
+/// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
@@ -30,7 +30,7 @@ pub(super) enum Form {
     Chunked,
 }
 
-/// A record whose checksum was right.
+/// A record with a valid checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub(super) form: Form,
@@ -39,7 +39,7 @@ pub(super) struct Record<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// The record of this body under this key.
+/// Encodes a body as the record for a key.
 pub(super) fn encode(key: &[u8], form: Form, number: u64, body: &[u8]) -> Vec<u8> {
     let mut record = Vec::with_capacity(HEADER_BYTES + body.len());
     record.extend([VERSION, form.code()]);
@@ -49,7 +49,7 @@ pub(super) fn encode(key: &[u8], form: Form, number: u64, body: &[u8]) -> Vec<u8
     record
 }
 
-/// Reads a record; says what is wrong with it if it is not one that [`encode`] wrote under this key.
+/// Decodes a record. The error states why [`encode`] cannot have written it for this key.
 pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, &'static str> {
     let (header, body) = record.split_first_chunk::<HEADER_BYTES>().ok_or("it is too short")?;
     let sum = u32::from_le_bytes(header[10..].try_into().expect("four bytes"));
@@ -57,13 +57,13 @@ pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, &'s
         return Err("its checksum is wrong");
     }
     if header[0] != VERSION {
-        return Err("its format is not known to this version of the server");
+        return Err("this version of the server does not know its format");
     }
-    let form = Form::of_code(header[1]).ok_or("its form is not known to this version of the server")?;
+    let form = Form::of_code(header[1]).ok_or("this version of the server does not know its form")?;
     Ok(Record { form, number: u64::from_le_bytes(header[2..10].try_into().expect("eight bytes")), body })
 }
 
-/// The value's body in the shorter form; nothing if that is the value as it is.
+/// Compresses a value into a body. `None` if the plain value is better.
 pub(super) fn compress(compressor: &mut zstd::bulk::Compressor<'static>, value: &[u8]) -> Option<Vec<u8>> {
     if value.len() < COMPRESS_FROM_BYTES {
         return None;
@@ -79,34 +79,35 @@ pub(super) fn compress(compressor: &mut zstd::bulk::Compressor<'static>, value: 
     Some(body)
 }
 
-/// The body that stands for chunks which together are a body of this form.
+/// The body of a chunked record. `whole` is the form of the body that the chunks make up.
 pub(super) fn chunked_body(whole: Form, count: u32) -> [u8; 5] {
     let [a, b, c, d] = count.to_le_bytes();
     [whole.code(), a, b, c, d]
 }
 
-/// The form of the whole body, and how many chunks it stands in.
+/// The form of the whole body and its number of chunks.
 pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), &'static str> {
     match body {
         [whole, count @ ..] if count.len() == 4 => {
-            let whole = Form::of_code(*whole).ok_or("the form of its chunks is not known")?;
+            let whole =
+                Form::of_code(*whole).ok_or("this version of the server does not know the form of its chunks")?;
             Ok((whole, u32::from_le_bytes(count.try_into().expect("four bytes"))))
         }
-        _ => Err("it does not say what chunks it has"),
+        _ => Err("its list of chunks is malformed"),
     }
 }
 
-/// Whether a record says that its body stands in chunks. Its checksum is not looked at.
+/// Whether a record claims to be chunked. Its checksum is not verified.
 pub(super) fn has_chunks(record: &[u8]) -> bool {
     record.get(1) == Some(&Form::Chunked.code())
 }
 
-/// Makes compressors of the level that bodies are written with.
+/// Creates a compressor with the level that bodies use.
 pub(super) fn compressor() -> std::io::Result<zstd::bulk::Compressor<'static>> {
     zstd::bulk::Compressor::new(LEVEL)
 }
 
-/// The value of a body that is plain or compressed.
+/// Decodes the value of a plain or compressed body.
 pub(super) fn value(form: Form, body: Vec<u8>) -> Result<Vec<u8>, &'static str> {
     thread_local! {
         static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> =

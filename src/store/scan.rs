@@ -1,18 +1,18 @@
-//! Walking over the store in the order of keys.
+//! Scans of the store in key order.
 
 use super::error::StoreError;
 use super::key::{APPLIED, CHUNK, Key, Prefix};
 use super::record;
 use super::tree::{Leftovers, Store};
 
-/// The values of a table, in the order of their keys.
+/// Iterates over the keys and values of a table, in key order.
 #[derive(Debug)]
 pub struct Scan(Entries);
 
-/// One value as it stands in the store: its key's bytes and the number of the log record that wrote it.
+/// A stored value, with the bytes of its key and the number of the log record that wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// See [`Key::encode`].
+    /// The encoded key, see [`Key::encode`].
     pub key: Vec<u8>,
     /// The number of the log record.
     pub number: u64,
@@ -20,7 +20,7 @@ pub struct Entry {
     pub value: Vec<u8>,
 }
 
-/// The entries of a table, in the order of their keys.
+/// Iterates over the entries of a table, in key order.
 pub struct Entries {
     store: Store,
     iter: sled::Iter,
@@ -34,34 +34,34 @@ impl std::fmt::Debug for Entries {
 }
 
 impl Store {
-    /// The values of a table, or of a part of it, in the order of their keys. Not a snapshot: changes made meanwhile may
-    /// or may not be seen.
+    /// Scans a table, or a part of it, in key order. The scan is not a snapshot: it may or may not include concurrent
+    /// writes.
     pub fn scan(&self, prefix: Prefix) -> Scan {
         Scan(self.entries(prefix, None))
     }
 
-    /// As [`Store::scan`], from behind a key on.
+    /// Like [`Store::scan`], but starts after a key.
     pub fn scan_after(&self, prefix: Prefix, after: &Key) -> Scan {
         Scan(self.entries(prefix, Some(after)))
     }
 
-    /// Puts a value that is not of a log record of its own: what a base holds.
+    /// Writes an entry of a base, with the number that it has there.
     pub(crate) fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
         let mut compressor = self.0.writer.lock();
-        self.put(&mut compressor, &entry.key, entry.number, &entry.value, Leftovers::OfTheValueInPlace)
+        self.put(&mut compressor, &entry.key, entry.number, &entry.value, Leftovers::OfCurrentValue)
     }
 
-    /// The raw entries of a part, for bases and scans.
+    /// Iterates over the raw entries of a table or a part of it, for bases and scans.
     pub(crate) fn entries(&self, prefix: Prefix, after: Option<&Key>) -> Entries {
         let mut start = prefix.encode();
         let end = end_of(&start);
         if let Some(after) = after {
             let mut behind = after.encode();
             behind.push(0);
-            // A key of another table bounds nothing, or everything.
+            // If `after` belongs to another table, all entries follow it, or none do.
             start = start.max(behind).min(end.clone());
         }
-        // Neither the number nor chunks.
+        // Exclude the number of the last applied record. `end` excludes the chunks.
         let start = start.max(vec![APPLIED[0] + 1]);
         Entries::new(self.clone(), self.0.db.range(start..end))
     }
@@ -73,7 +73,7 @@ impl Iterator for Scan {
     fn next(&mut self) -> Option<Self::Item> {
         let entry = self.0.next()?;
         Some(entry.and_then(|entry| {
-            let key = self.0.store.check(&entry.key, Key::decode(&entry.key).ok_or("its key is not one"))?;
+            let key = self.0.store.check(&entry.key, Key::decode(&entry.key).ok_or("its key is malformed"))?;
             Ok((key, entry.value))
         }))
     }
@@ -84,7 +84,7 @@ impl Entries {
         Entries { store, iter, failed: false }
     }
 
-    /// The next entry; nothing at the end.
+    /// The next entry, or `None` at the end.
     fn step(&mut self) -> Result<Option<Entry>, StoreError> {
         loop {
             let store = &self.store;
@@ -94,7 +94,7 @@ impl Entries {
             let (number, value) = if record.form == record::Form::Chunked {
                 match store.read(&key)? {
                     Some(read) => read,
-                    // Deleted since the iterator saw it.
+                    // Deleted after the iterator returned it.
                     None => continue,
                 }
             } else {
@@ -119,7 +119,7 @@ impl Iterator for Entries {
     }
 }
 
-/// The first bytes behind all keys that begin with `prefix`, and not behind the last table.
+/// The first key after all keys that begin with `prefix`. At most the first key of a chunk.
 fn end_of(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

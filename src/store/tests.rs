@@ -23,7 +23,7 @@ fn resource(id: u128) -> Key {
     Key::Resource { blueprint: 1, id: ResourceId::from_u128(id) }
 }
 
-/// Bytes that do not compress, the same for the same seed.
+/// Incompressible bytes, always the same for the same seed.
 fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
@@ -39,7 +39,7 @@ fn raw_keys(store: &Store) -> usize {
 }
 
 #[test]
-fn values_of_all_sizes_come_back() {
+fn values_of_all_sizes_survive_a_round_trip_and_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let lengths = [0, 1, 511, 512, 4096, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES, 1 << 20];
@@ -48,9 +48,9 @@ fn values_of_all_sizes_come_back() {
         expected.insert(resource(2 * at as u128), noise(length, at as u64));
         expected.insert(resource(2 * at as u128 + 1), b"compresses ".iter().copied().cycle().take(length).collect());
     }
-    let changes: Vec<StoreWrite> =
+    let writes: Vec<StoreWrite> =
         expected.iter().map(|(key, value)| StoreWrite::put(key.clone(), value.clone())).collect();
-    store.apply(7, &changes).unwrap();
+    store.apply(7, &writes).unwrap();
     for (key, value) in &expected {
         assert_eq!(store.get(key).unwrap().as_ref(), Some(value), "{key:?}");
     }
@@ -63,7 +63,7 @@ fn values_of_all_sizes_come_back() {
 }
 
 #[test]
-fn chunks_go_with_their_value() {
+fn replacing_or_deleting_a_value_removes_its_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let key = resource(1);
@@ -81,17 +81,17 @@ fn chunks_go_with_their_value() {
 fn replay_removes_chunks_that_a_crash_left() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    let changes = |number: u64| [StoreWrite::put(resource(1), noise(2 * CHUNK_BYTES, number))];
-    store.apply(1, &changes(1)).unwrap();
-    // As if killed between the value of record 2 and the removal of what it replaces.
+    let writes = |number: u64| [StoreWrite::put(resource(1), noise(2 * CHUNK_BYTES, number))];
+    store.apply(1, &writes(1)).unwrap();
+    // Simulates a kill after the value of record 2 was written, before the chunks of record 1 were removed.
     let old: Vec<_> = store.0.db.scan_prefix([CHUNK]).map(Result::unwrap).collect();
-    store.apply(2, &changes(2)).unwrap();
+    store.apply(2, &writes(2)).unwrap();
     for (key, value) in old {
         store.0.db.insert(key, value).unwrap();
     }
     assert_eq!(raw_keys(&store), 2 + 4);
-    store.replay(1, &changes(1)).unwrap();
-    store.replay(2, &changes(2)).unwrap();
+    store.replay(1, &writes(1)).unwrap();
+    store.replay(2, &writes(2)).unwrap();
     assert_eq!(raw_keys(&store), 2 + 2);
     assert_eq!(store.get(&resource(1)).unwrap(), Some(noise(2 * CHUNK_BYTES, 2)));
 }
@@ -103,22 +103,22 @@ fn a_value_can_be_read_while_it_is_replaced() {
     let incompressible = |number: u64| [number.to_le_bytes().to_vec(), noise(3 * CHUNK_BYTES, number)].concat();
     store.apply(1, &[StoreWrite::put(resource(1), incompressible(1))]).unwrap();
     let writer = store.clone();
-    let writes = std::thread::spawn(move || {
+    let thread = std::thread::spawn(move || {
         for number in 2..200 {
             writer.apply(number, &[StoreWrite::put(resource(1), incompressible(number))]).unwrap();
         }
     });
-    while !writes.is_finished() {
+    while !thread.is_finished() {
         for read in [store.get(&resource(1)).unwrap().unwrap(), all(&store).remove(&resource(1)).unwrap()] {
             let number = u64::from_le_bytes(read[..8].try_into().unwrap());
-            assert!(read == incompressible(number), "a mixture of {number}");
+            assert!(read == incompressible(number), "the value of record {number} is mixed with another one");
         }
     }
-    writes.join().unwrap();
+    thread.join().unwrap();
 }
 
 #[test]
-fn a_scan_is_one_table_in_order() {
+fn a_scan_returns_one_table_in_key_order() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let id = ResourceId::from_u128;
@@ -148,9 +148,8 @@ fn a_scan_is_one_table_in_order() {
         Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
     ];
-    let changes: Vec<StoreWrite> =
-        keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
-    store.apply(1, &changes).unwrap();
+    let writes: Vec<StoreWrite> = keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
+    store.apply(1, &writes).unwrap();
     let cases = [
         (Prefix::All, 0..23),
         (Prefix::Counters, 0..1),
@@ -184,14 +183,14 @@ fn a_damaged_value_is_an_error_and_condemns_the_store() {
         .apply(1, &[StoreWrite::put(resource(1), noise(100, 1)), StoreWrite::put(resource(2), noise(100, 2))])
         .unwrap();
     let key = resource(1).encode();
-    let whole = store.0.db.get(&key).unwrap().unwrap().to_vec();
-    for at in 0..whole.len() {
-        let mut flipped = whole.clone();
+    let intact = store.0.db.get(&key).unwrap().unwrap().to_vec();
+    for at in 0..intact.len() {
+        let mut flipped = intact.clone();
         flipped[at] ^= 0x20;
         store.0.db.insert(&key, flipped).unwrap();
         assert!(matches!(store.get(&resource(1)), Err(StoreError::Damaged { .. })), "byte {at}");
     }
-    // A whole record in another one's place is damage as well.
+    // An intact record under another record's key is damage, too.
     store.0.db.insert(&key, store.0.db.get(resource(2).encode()).unwrap().unwrap()).unwrap();
     assert!(store.get(&resource(1)).is_err());
     assert!(store.scan(Prefix::All).any(|entry| entry.is_err()));
@@ -199,7 +198,7 @@ fn a_damaged_value_is_an_error_and_condemns_the_store() {
 }
 
 #[test]
-fn a_missing_chunk_is_damage() {
+fn a_missing_chunk_is_reported_as_damage() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     store.apply(1, &[StoreWrite::put(resource(1), noise(3 * CHUNK_BYTES, 1))]).unwrap();
@@ -208,7 +207,7 @@ fn a_missing_chunk_is_damage() {
 }
 
 #[test]
-fn a_checkpoint_answers_and_notes_the_number() {
+fn a_checkpoint_returns_and_records_the_last_applied_number() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     assert_eq!(checkpointed(folder.path()), None);
@@ -224,30 +223,30 @@ fn a_checkpoint_answers_and_notes_the_number() {
     assert_eq!(checkpointed(folder.path()), None);
 }
 
-/// A store with a snapshot file and values written behind it, closed.
+/// The folder of a closed store that has a snapshot file and values written after it.
 fn with_snapshot(count: u128) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for round in 0..2 {
         let store = open(folder.path());
-        let changes: Vec<StoreWrite> = (0..count).map(|id| StoreWrite::put(resource(id), noise(300, round))).collect();
-        store.apply(round + 1, &changes).unwrap();
+        let writes: Vec<StoreWrite> = (0..count).map(|id| StoreWrite::put(resource(id), noise(300, round))).collect();
+        store.apply(round + 1, &writes).unwrap();
         store.checkpoint().unwrap();
     }
     folder
 }
 
 #[test]
-fn what_a_kill_while_opening_leaves_does_no_harm() {
+fn a_store_opens_after_a_kill_left_an_unfinished_or_damaged_snapshot() {
     let expected: BTreeMap<Key, Vec<u8>> = (0..500).map(|id| (resource(id), noise(300, 1))).collect();
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder.join("sled")).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     };
-    type Harm = fn(&Path);
-    let cases: [(&str, Harm); 4] = [
+    type Damage = fn(&Path);
+    let cases: [(&str, Damage); 4] = [
         ("an unfinished snapshot", |sled| fs::write(sled.join("snap.FFFFFFFFFFFFFFFF.generating"), b"x").unwrap()),
         ("an empty snapshot", |sled| fs::write(sled.join("snap.FFFFFFFFFFFFFFFF"), b"").unwrap()),
-        ("a cut snapshot", |sled| {
+        ("a truncated snapshot", |sled| {
             let path = newest_snapshot(sled);
             let bytes = fs::read(&path).unwrap();
             fs::write(path, &bytes[..bytes.len() - 3]).unwrap();
@@ -259,9 +258,9 @@ fn what_a_kill_while_opening_leaves_does_no_harm() {
             fs::write(path, bytes).unwrap();
         }),
     ];
-    for (what, harm) in cases {
+    for (what, damage) in cases {
         let folder = with_snapshot(500);
-        harm(&folder.path().join("sled"));
+        damage(&folder.path().join("sled"));
         let store = open(folder.path());
         assert_eq!(all(&store), expected, "{what}");
         assert!(!names(folder.path()).iter().any(|name| name.ends_with(".generating")), "{what}");
@@ -274,7 +273,7 @@ fn newest_snapshot(sled: &Path) -> PathBuf {
 }
 
 #[test]
-fn files_that_are_not_a_store_are_an_error_and_no_panic() {
+fn opening_files_that_are_not_a_store_never_panics() {
     let folder = with_snapshot(500);
     let sled = folder.path().join("sled");
     fs::remove_file(newest_snapshot(&sled)).unwrap();
@@ -288,22 +287,22 @@ fn files_that_are_not_a_store_are_an_error_and_no_panic() {
 }
 
 #[test]
-fn a_store_is_open_once() {
+fn an_open_store_cannot_be_opened_a_second_time() {
     let folder = tempfile::tempdir().unwrap();
     let _store = open(folder.path());
-    let again = Store::open(folder.path(), &StoreOptions::default());
-    assert!(matches!(again, Err(StoreError::InUse { .. })), "{again:?}");
+    let second = Store::open(folder.path(), &StoreOptions::default());
+    assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
 }
 
-/// sled never syncs the files that pages of more than a quarter of a segment go to.
+/// sled writes pages larger than a quarter of a segment to blob files, which it never syncs.
 #[test]
-fn no_page_becomes_a_blob() {
+fn no_page_is_large_enough_for_a_blob_file() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let mut number = 0;
-    let mut apply = |changes: Vec<StoreWrite>| {
+    let mut apply = |writes: Vec<StoreWrite>| {
         number += 1;
-        store.apply(number, &changes).unwrap();
+        store.apply(number, &writes).unwrap();
     };
     let blobs = || fs::read_dir(folder.path().join("sled/blobs")).unwrap().count();
     let small = |at: u64| Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("{at}{at:0>60}").into() };
@@ -312,12 +311,12 @@ fn no_page_becomes_a_blob() {
     }
     for at in 0..64 {
         apply(vec![StoreWrite::put(resource(at), noise(1 << 20, at as u64))]);
-        // The largest values that stand in one piece.
+        // The largest values that are not split into chunks.
         apply(vec![StoreWrite::put(resource(1000 + at), noise(CHUNK_BYTES, at as u64))]);
     }
     assert_eq!(blobs(), 0);
     for at in 0..64 {
-        // Lengths change, so that chunks come and go in the middle of leaves.
+        // The lengths differ from before, so that chunks are added and removed in the middle of leaves.
         apply(vec![StoreWrite::put(resource(at), noise((1 << 20) - at as usize * 9000, at as u64 + 1))]);
     }
     for at in (0..64).step_by(2) {
@@ -336,7 +335,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_store_is_what_was_applied(
+    fn a_store_holds_what_was_applied_and_replay_is_idempotent(
         rounds in prop::collection::vec(
             prop::collection::vec((0..30u128, prop::option::weighted(0.7, (0..3 * CHUNK_BYTES, any::<bool>()))), 0..12),
             1..12,
@@ -348,7 +347,7 @@ proptest! {
         let mut expected = BTreeMap::new();
         let mut history = Vec::new();
         for (at, round) in rounds.into_iter().enumerate() {
-            let changes: Vec<StoreWrite> = round
+            let writes: Vec<StoreWrite> = round
                 .into_iter()
                 .map(|(id, value)| StoreWrite {
                     key: resource(id),
@@ -359,15 +358,15 @@ proptest! {
                     },
                 })
                 .collect();
-            for change in &changes {
-                match &change.op {
-                    WriteOp::Put(value) => drop(expected.insert(change.key.clone(), value.clone())),
-                    WriteOp::Delete => drop(expected.remove(&change.key)),
+            for write in &writes {
+                match &write.op {
+                    WriteOp::Put(value) => drop(expected.insert(write.key.clone(), value.clone())),
+                    WriteOp::Delete => drop(expected.remove(&write.key)),
                     WriteOp::Reindex => {}
                 }
             }
-            store.apply(at as u64 + 1, &changes).unwrap();
-            history.push(changes);
+            store.apply(at as u64 + 1, &writes).unwrap();
+            history.push(writes);
         }
         if reopen {
             drop(store);
@@ -375,10 +374,10 @@ proptest! {
         }
         prop_assert_eq!(&all(&store), &expected);
         let keys = raw_keys(&store);
-        // Replaying all of it, or its end, changes nothing.
+        // A replay of all rounds, or of the later ones, has no effect.
         for from in [0, history.len() / 2] {
-            for (at, changes) in history.iter().enumerate().skip(from) {
-                let encoded = encode_writes(changes);
+            for (at, writes) in history.iter().enumerate().skip(from) {
+                let encoded = encode_writes(writes);
                 store.replay(at as u64 + 1, &decode_writes(&encoded).unwrap()).unwrap();
             }
             if from == 0 {

@@ -1,20 +1,20 @@
-//! A transaction as it stands in the log: the writes that take effect together, in one record or in several.
+//! How the log stores a transaction: writes that take effect together, in one record or several.
 //!
 //! ```text
-//! record  format version (1)  flags (1)  writer (8)  a piece of the list of writes (see `write.rs`)
+//! record  format version (1)  flags (1)  writer (8)  piece of the list of writes (see `write.rs`)
 //! flags   1  the first record of its transaction
-//!         2  the last one, the commit mark: without it the transaction does not exist
+//!         2  the last record: the commit mark, without which the transaction does not exist
 //! ```
 //!
 //! A record holds at most `PIECE_BYTES` of the list, so that no reader needs to hold or send more at once. The records
-//! of one transaction follow each other. A record that is marked first drops whatever was left incomplete before it:
-//! its writer crashed, or another process came between and the transaction was decided again.
+//! of one transaction are consecutive. A record with the first flag discards an incomplete transaction before it: its
+//! writer crashed, or another process appended in between and the transaction was decided again.
 //!
-//! A record of format 1, as earlier versions wrote it, is the list itself and a whole transaction.
+//! A record of format 1, written by earlier versions, consists of the list only and is a complete transaction.
 
 use super::write::{StoreWrite, WritesError, decode_writes, encode_writes};
 
-/// The most bytes of a list of writes in one record.
+/// The maximum size of the piece of a list in one record.
 const PIECE_BYTES: usize = 1 << 20;
 
 const WHOLE_LIST: u8 = 1;
@@ -26,18 +26,18 @@ const HEADER_BYTES: usize = 10;
 /// A committed transaction, read from the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transaction {
-    /// The number of its first record. Versions that it creates carry this number: it is known when the transaction is
-    /// decided, before its size is.
+    /// The number of its first record. The versions that it creates carry this number, which is known when the
+    /// transaction is decided, before its size is known.
     pub first: u64,
-    /// The number of its last record. Store, index and readers stand at this number once it is applied.
+    /// The number of its last record. Store, index and state are at this number once it is applied.
     pub last: u64,
-    /// Which process wrote it.
+    /// The random number of the process that wrote it.
     pub writer: u64,
-    /// What it writes, in order.
+    /// Its writes, in order.
     pub writes: Vec<StoreWrite>,
 }
 
-/// The records of a transaction, in the order of the log.
+/// Encodes a transaction as records for the log, in order.
 pub fn encode_transaction(writer: u64, writes: &[StoreWrite]) -> Vec<Vec<u8>> {
     let list = encode_writes(writes);
     let n_pieces = list.len().div_ceil(PIECE_BYTES).max(1);
@@ -53,7 +53,7 @@ pub fn encode_transaction(writer: u64, writes: &[StoreWrite]) -> Vec<Vec<u8>> {
     list.chunks(PIECE_BYTES).enumerate().map(|(position, bytes)| piece(position, bytes)).collect()
 }
 
-/// Puts the records of a log together to transactions.
+/// Assembles transactions from the records of a log.
 #[derive(Debug, Default)]
 pub struct Assembler {
     incomplete: Option<Incomplete>,
@@ -68,10 +68,10 @@ struct Incomplete {
 }
 
 impl Assembler {
-    /// Takes the next record. Returns the transaction that it completes, if it completes one.
+    /// Adds the next record. Returns the transaction that it completes, if any.
     ///
     /// # Errors
-    /// [`WritesError`] if the record is malformed or from a newer server.
+    /// [`WritesError`] if the record is malformed or was written by a newer server.
     pub fn push(&mut self, number: u64, record: &[u8]) -> Result<Option<Transaction>, WritesError> {
         let piece = match record.first() {
             Some(&WHOLE_LIST) => Piece { flags: FIRST | LAST, writer: 0, bytes: record },
@@ -87,7 +87,7 @@ impl Assembler {
                 Incomplete { first: number, next: number, writer: piece.writer, list: Vec::new() }
             }
             Some(before) if before.next == number && before.writer == piece.writer => before,
-            // The rest of a transaction whose beginning is not known is as good as none of it.
+            // The rest of a transaction whose beginning is missing: the transaction does not exist.
             _ => return Ok(None),
         };
         transaction.list.extend_from_slice(piece.bytes);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_of_any_size_survives_a_round_trip_in_bounded_records() {
+    fn a_transaction_of_any_size_survives_a_round_trip_in_records_of_limited_size() {
         for (bytes, n_records) in [(0, 1), (1000, 1), (PIECE_BYTES, 2), (3 * PIECE_BYTES + 5, 4)] {
             let records = encode_transaction(9, &writes(bytes));
             assert_eq!(records.len(), n_records, "{bytes} bytes");
@@ -157,20 +157,20 @@ mod tests {
             let found: Vec<_> = assemble(&records).into_iter().map(|transaction| transaction.writer).collect();
             assert_eq!(found, [2], "{kept} of {} records", large.len());
         }
-        // The rest of a transaction that another one interrupted is no transaction either.
+        // A transaction that another one interrupted does not exist either.
         let records: Vec<_> = large[..2].iter().chain(&small).chain(&large[2..]).cloned().collect();
         assert_eq!(assemble(&records).len(), 1);
     }
 
     #[test]
-    fn records_of_the_first_format_are_whole_transactions() {
+    fn records_of_format_1_are_complete_transactions() {
         let transactions = assemble(&[encode_writes(&writes(3)), encode_writes(&writes(4))]);
         assert_eq!(transactions.iter().map(|transaction| transaction.last).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(transactions[1].writes, writes(4));
     }
 
     #[test]
-    fn damaged_records_are_errors() {
+    fn damaged_records_are_rejected() {
         let mut assembler = Assembler::default();
         for record in [&[][..], &[2], &[3; 20], &[2, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1], &[1, 1, 0, 0, 0]] {
             assert!(assembler.push(1, record).is_err(), "{record:?}");

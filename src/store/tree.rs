@@ -1,4 +1,4 @@
-//! The tree of keys and values in sled: opening, reading, applying writes, checkpoints.
+//! The tree of keys and values in sled: opens it, reads it, applies writes to it, and writes checkpoints.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,21 +15,22 @@ use super::record::{self, Form};
 use super::write::{StoreWrite, WriteOp};
 use super::{boot, checkpoint};
 
-/// Longer bodies are split: 24 entries of this size and their keys stay below a quarter of a segment.
+/// The maximum size of an unsplit body; longer ones are split into chunks. A page of 24 entries of this size, keys
+/// included, is smaller than a quarter of a segment (see `options.rs`).
 pub(super) const CHUNK_BYTES: usize = 20 << 10;
 
-/// An open store. Clones are the same store.
+/// An open store. All clones share it.
 #[derive(Debug, Clone)]
 pub struct Store(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) db: sled::Db,
     folder: PathBuf,
-    /// sled's data file, by a handle of our own: syncing it syncs what sled wrote.
+    /// A separate handle to sled's data file. Syncing it makes durable what sled wrote.
     data: File,
     applied: AtomicU64,
     pub(super) writer: Mutex<zstd::bulk::Compressor<'static>>,
-    /// One checkpoint at a time, so that the noted number never goes back.
+    /// Held during a checkpoint. Only one runs at a time, so that the recorded number never decreases.
     checkpointing: Mutex<()>,
 }
 
@@ -39,23 +40,23 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// What may be left of an earlier value's chunks.
+/// Which chunks of earlier values a write may find under its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leftovers {
-    /// Those that the value in place names.
-    OfTheValueInPlace,
-    /// Any: a crash may have come between a new value and the removal of the old one's chunks.
-    Any,
+    /// Those of the current value.
+    OfCurrentValue,
+    /// Those of any value: a crash may have left a new value in place before the chunks of the old one were removed.
+    OfAnyValue,
 }
 
 impl Store {
-    /// Opens the store in `folder`, which is made if need be. sled is known to panic on damaged files: that is an error
-    /// here.
+    /// Opens the store in `folder`. Creates the folder if it is missing. sled may panic on damaged files; this method
+    /// then returns an error.
     pub fn open(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
         let db = boot::open(folder, options)?;
         let data_path = boot::data_path(folder);
         let data = File::open(&data_path).map_err(at("open", &data_path))?;
-        let compressor = record::compressor().map_err(at("make a compressor for", folder))?;
+        let compressor = record::compressor().map_err(at("create a compressor for", folder))?;
         let inner = Inner {
             db,
             folder: folder.to_owned(),
@@ -73,50 +74,50 @@ impl Store {
         Ok(store)
     }
 
-    /// A value, its checksum verified.
+    /// Reads a value and verifies its checksum.
     pub fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.read(&key.encode())?.map(|(_, value)| value))
     }
 
-    /// Makes the writes of the transaction that ends at log record `number`. One thread calls this, in log order.
+    /// Applies the writes of the transaction that ends at log record `number`. One thread calls this, in log order.
     pub fn apply(&self, number: u64, writes: &[StoreWrite]) -> Result<(), StoreError> {
-        self.write(number, writes, Leftovers::OfTheValueInPlace)
+        self.write(number, writes, Leftovers::OfCurrentValue)
     }
 
-    /// As [`Store::apply`], for transactions that may have been applied before, wholly or in part.
+    /// Like [`Store::apply`], for a transaction that may have been applied before, completely or in part.
     pub fn replay(&self, number: u64, writes: &[StoreWrite]) -> Result<(), StoreError> {
-        self.write(number, writes, Leftovers::Any)
+        self.write(number, writes, Leftovers::OfAnyValue)
     }
 
-    /// The number of the log record that was applied last.
+    /// The number of the last applied log record.
     pub fn applied(&self) -> u64 {
         self.0.applied.load(Ordering::Acquire)
     }
 
-    /// Hands everything applied so far to the disk and notes its number, which is answered. Other threads may go on
-    /// applying.
+    /// Makes everything applied so far durable, records its number, and returns it. Another thread may apply
+    /// transactions meanwhile.
     pub fn checkpoint(&self) -> Result<u64, StoreError> {
-        let _alone = self.0.checkpointing.lock();
+        let _guard = self.0.checkpointing.lock();
         let number = self.applied();
         self.guarded("flush", || self.0.db.flush())?;
         let path = boot::data_path(&self.0.folder);
-        // sled's own flush is a `sync_file_range`: neither the disk's cache nor the file's size.
+        // sled's own flush is a `sync_file_range`, which syncs neither the disk's cache nor the file's size.
         self.0.data.sync_all().map_err(at("sync", &path))?;
         checkpoint::write(&self.0.folder, number)?;
         Ok(number)
     }
 
-    /// Bytes of the store's files.
+    /// The size of the store's files in bytes.
     pub fn size_on_disk(&self) -> Result<u64, StoreError> {
         self.guarded("measure", || self.0.db.size_on_disk())
     }
 
-    /// Makes the next start build the store again from the log and its base. Also done by every failed checksum.
+    /// Has the next start rebuild the store from the base and the log. A failed checksum does the same.
     pub fn condemn(&self, reason: &str) {
         checkpoint::condemn(&self.0.folder, reason);
     }
 
-    /// Notes that everything up to `number` is in.
+    /// Records that everything up to log record `number` is applied.
     pub(crate) fn restored(&self, number: u64) -> Result<(), StoreError> {
         self.insert(APPLIED, record::encode(APPLIED, Form::Plain, number, &[]))?;
         self.0.applied.store(number, Ordering::Release);
@@ -156,7 +157,8 @@ impl Store {
         let record = if body.len() <= CHUNK_BYTES {
             record::encode(key, form, number, body)
         } else {
-            // Chunks first, and under keys with the number: whoever reads the old value meanwhile finds its chunks.
+            // The chunks are written first, under keys that contain the number. So a concurrent reader of the old value
+            // still finds the old chunks.
             for chunk in body.chunks(CHUNK_BYTES) {
                 let chunk_key = chunk_key(key, number, count);
                 self.insert(&chunk_key, record::encode(&chunk_key, Form::Plain, number, chunk))?;
@@ -168,7 +170,7 @@ impl Store {
         self.clear_chunks(key, old, number, count, leftovers)
     }
 
-    /// Removes the chunks under a key but the first `count` ones of `number`.
+    /// Removes all chunks of a key except the first `count` of `number`.
     fn clear_chunks(
         &self,
         key: &[u8],
@@ -177,7 +179,7 @@ impl Store {
         count: u32,
         leftovers: Leftovers,
     ) -> Result<(), StoreError> {
-        if leftovers == Leftovers::OfTheValueInPlace && !old.is_some_and(|old| record::has_chunks(&old)) {
+        if leftovers == Leftovers::OfCurrentValue && !old.is_some_and(|old| record::has_chunks(&old)) {
             return Ok(());
         }
         let (first, end) = (chunk_key(key, number, 0), chunk_key(key, number, count));
@@ -193,7 +195,7 @@ impl Store {
         Ok(())
     }
 
-    /// A value and the number of the log record that wrote it.
+    /// Reads a value and the number of the log record that wrote it.
     pub(super) fn read(&self, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
         let mut missed = None;
         while let Some(bytes) = self.fetch(key)? {
@@ -205,7 +207,7 @@ impl Store {
             if let Some(value) = self.read_chunks(key, record)? {
                 return Ok(Some((record.number, value)));
             }
-            // Another value has taken its place while it was read, unless the same one is found again.
+            // The value was replaced while it was read, so read again. If the record is the same, a chunk is missing.
             if missed.replace(record.number) == Some(record.number) {
                 return self.check(key, Err("one of its chunks is missing"));
             }
@@ -213,12 +215,12 @@ impl Store {
         Ok(None)
     }
 
-    /// The value of a record in chunks; nothing if one is not there.
+    /// Reads the value of a chunked record. `None` if a chunk is missing.
     fn read_chunks(&self, key: &[u8], record: record::Record<'_>) -> Result<Option<Vec<u8>>, StoreError> {
         let (form, count) = self.check(key, record::read_chunked_body(record.body))?;
         let mut body = Vec::new();
-        for at in 0..count {
-            let chunk_key = chunk_key(key, record.number, at);
+        for index in 0..count {
+            let chunk_key = chunk_key(key, record.number, index);
             let Some(bytes) = self.fetch(&chunk_key)? else { return Ok(None) };
             body.extend_from_slice(self.check(key, record::decode(&chunk_key, &bytes))?.body);
         }
@@ -233,7 +235,7 @@ impl Store {
         self.guarded("write", || self.0.db.insert(key, record))
     }
 
-    /// Turns what is wrong with a record into an error, and has the store built again at the next start.
+    /// Turns damage to a record into an error, and has the store rebuilt at the next start.
     pub(super) fn check<T>(&self, key: &[u8], result: Result<T, &'static str>) -> Result<T, StoreError> {
         result.map_err(|what| {
             let key = Key::decode(key).map_or_else(|| format!("{key:02x?}"), |key| format!("{key:?}"));
@@ -243,8 +245,8 @@ impl Store {
         })
     }
 
-    /// Calls sled, which panics on some damage. A failure has the store built again at the next start, unless it is one
-    /// of the disk.
+    /// Calls sled, and turns its panics into errors: it panics on some damage. A panic or reported corruption has the
+    /// store rebuilt at the next start. A failure of the disk does not.
     pub(super) fn guarded<T>(
         &self,
         action: &'static str,
@@ -271,9 +273,9 @@ fn chunk_prefix(key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn chunk_key(key: &[u8], number: u64, at: u32) -> Vec<u8> {
+pub(super) fn chunk_key(key: &[u8], number: u64, index: u32) -> Vec<u8> {
     let mut bytes = chunk_prefix(key);
     bytes.extend(number.to_be_bytes());
-    bytes.extend(at.to_be_bytes());
+    bytes.extend(index.to_be_bytes());
     bytes
 }

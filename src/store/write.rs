@@ -1,10 +1,10 @@
-//! A write of one key of the store, and a list of writes as bytes.
+//! The write of one key of the store, and lists of writes as bytes.
 //!
 //! ```text
 //! list   format version (1)  count (4)  writes
 //! write  length of the key (4)  key  0 (1)                          deletes the key
 //!        length of the key (4)  key  1 (1)  length (4)  value       sets the key
-//!        length of the key (4)  key  2 (1)                          has the index read the resource again
+//!        length of the key (4)  key  2 (1)                          has the index reread the resource
 //! ```
 //!
 //! All numbers are little-endian.
@@ -16,56 +16,56 @@ const DELETE: u8 = 0;
 const PUT: u8 = 1;
 const REINDEX: u8 = 2;
 
-/// What happens to one key.
+/// A write of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreWrite {
     /// The key.
     pub key: Key,
-    /// What happens to it.
+    /// What the write does to it.
     pub op: WriteOp,
 }
 
 /// What a write does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteOp {
-    /// The key gets this value.
+    /// Sets the key to this value.
     Put(Vec<u8>),
-    /// The key is removed.
+    /// Deletes the key.
     Delete,
-    /// The stored value stays. The index reads the resource of this key again: a blueprint change needs columns that
-    /// it does not have yet.
+    /// Leaves the stored value unchanged and has the index reread the resource of this key. A blueprint change needs
+    /// this to fill new columns.
     Reindex,
 }
 
 impl StoreWrite {
-    /// Sets a key.
+    /// A write that sets a key.
     pub fn put(key: Key, value: impl Into<Vec<u8>>) -> StoreWrite {
         StoreWrite { key, op: WriteOp::Put(value.into()) }
     }
 
-    /// Removes a key.
+    /// A write that deletes a key.
     pub fn delete(key: Key) -> StoreWrite {
         StoreWrite { key, op: WriteOp::Delete }
     }
 
-    /// Has the index read a resource again.
+    /// A write that has the index reread a resource.
     pub fn reindex(key: Key) -> StoreWrite {
         StoreWrite { key, op: WriteOp::Reindex }
     }
 }
 
-/// Why bytes are not a list of writes.
+/// Why bytes cannot be decoded as a list of writes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WritesError {
     /// Written by a newer server.
     #[error("a list of writes has format {0}, which this version of the server does not know")]
     Version(u8),
-    /// Not what [`encode_writes`] produces.
+    /// Not produced by [`encode_writes`].
     #[error("a list of writes is malformed at byte {0}")]
     Malformed(usize),
 }
 
-/// The writes as bytes.
+/// Encodes a list of writes.
 pub fn encode_writes(writes: &[StoreWrite]) -> Vec<u8> {
     let value_bytes = |write: &StoreWrite| if let WriteOp::Put(value) = &write.op { value.len() } else { 0 };
     let size: usize = writes.iter().map(|write| 48 + value_bytes(write)).sum();
@@ -86,10 +86,10 @@ pub fn encode_writes(writes: &[StoreWrite]) -> Vec<u8> {
     bytes
 }
 
-/// The writes that [`encode_writes`] was given.
+/// Decodes a list of writes.
 ///
 /// # Errors
-/// [`WritesError`] for anything else.
+/// [`WritesError`] if [`encode_writes`] did not produce these bytes.
 pub fn decode_writes(bytes: &[u8]) -> Result<Vec<StoreWrite>, WritesError> {
     let (&version, mut rest) = bytes.split_first().ok_or(WritesError::Malformed(0))?;
     if version != VERSION {
@@ -105,7 +105,7 @@ fn push(bytes: &mut Vec<u8>, part: &[u8]) {
 
 fn read_writes(rest: &mut &[u8]) -> Option<Vec<StoreWrite>> {
     let count = take_u32(rest)?;
-    // The count may be damaged: no memory is reserved for writes that the bytes cannot hold.
+    // The count may be damaged: do not reserve memory for more writes than the bytes can hold.
     let mut writes = Vec::with_capacity(rest.len().min(count as usize));
     for _ in 0..count {
         let key = Key::decode(take_part(rest)?)?;

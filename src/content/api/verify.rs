@@ -1,4 +1,4 @@
-//! Verification: every checksum, and the index against the store.
+//! Verification: checks every checksum and compares the index with the store.
 
 use std::path::Path;
 
@@ -15,25 +15,25 @@ use crate::model::id::ResourceId;
 use crate::projection;
 use crate::store::{Key, Prefix};
 
-/// How many issues are reported one by one.
+/// The maximum number of issues that are reported individually.
 const REPORTED_ISSUES: usize = 50;
 
-/// What was checked, and what is wrong with it.
+/// What was checked, and the issues found.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Records of the log.
+    /// The number of log records read.
     pub log_records: u64,
-    /// Bases.
+    /// The number of bases verified.
     pub bases: u64,
-    /// Values of the store.
+    /// The number of values read from the store.
     pub values: u64,
-    /// Resources that were compared with the index.
+    /// The number of resources compared with the index.
     pub resources: u64,
-    /// Copies that no resource names: a kill may leave some. They are not an issue.
+    /// The number of copies that no resource references. A kill may leave some; they are not an issue.
     pub unnamed_copies: u64,
-    /// How many issues there are.
+    /// The number of issues.
     pub issue_count: u64,
-    /// The first of them.
+    /// The first issues, as text.
     pub issues: Vec<String>,
 }
 
@@ -47,10 +47,10 @@ impl Findings {
 }
 
 impl Content {
-    /// Reads everything that is stored and compares it. Call it while nothing is written. Blocks.
+    /// Reads and verifies all stored data. Blocks. Nothing may be written meanwhile.
     ///
     /// # Errors
-    /// `INTERNAL` if the disk fails; what is wrong with the content is among the findings.
+    /// `INTERNAL` if the disk fails. Invalid content is not an error but an issue among the findings.
     pub fn verify(&self) -> Result<Findings> {
         let mut findings = Findings::default();
         self.verify_log(&mut findings);
@@ -83,7 +83,7 @@ impl Content {
         }
     }
 
-    /// Reads every value of the store. Whether all of it could be read.
+    /// Reads every value of the store. Returns whether all of them could be read.
     fn verify_store(&self, state: &State, findings: &mut Findings) -> bool {
         let numbers: Vec<u32> = state.blueprints.values().map(|collection| collection.blueprint.number).collect();
         for entry in self.shared.store.scan(Prefix::All) {
@@ -100,12 +100,12 @@ impl Content {
                 Key::Copy { .. } => Copy::decode(&value).map(|_| ()),
                 _ => Ok(()),
             };
-            if let Err(what) = read {
-                findings.report(format!("{key:?}: {what}"));
+            if let Err(error) = read {
+                findings.report(format!("{key:?}: {error}"));
             }
             if let Key::Copy { blueprint, id, variant, number } = key
                 && numbers.contains(&blueprint)
-                && !self.names(blueprint, id, CopyVersion { variant, number })
+                && !self.references(blueprint, id, CopyVersion { variant, number })
             {
                 findings.unnamed_copies += 1;
             }
@@ -113,12 +113,13 @@ impl Content {
         true
     }
 
-    fn names(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
+    /// Whether a resource references a version of a copy.
+    fn references(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         let meta = self.shared.store.meta(blueprint, id).ok().flatten();
         meta.is_some_and(|meta| meta.copies.contains(&version))
     }
 
-    /// Compares a blueprint's resources with its index.
+    /// Compares the resources of a blueprint with its index.
     fn verify_collection(&self, collection: &Collection, findings: &mut Findings) {
         let slug = &collection.blueprint.slug;
         if let Err(error) = collection.index.verify() {
@@ -136,32 +137,34 @@ impl Content {
         }
         let indexed = collection.snapshot.total();
         if indexed != count {
-            findings.report(format!("`{slug}`: the store holds {count} resources, the index {indexed}"));
+            findings.report(format!("`{slug}`: the store holds {count} resources, but the index holds {indexed}"));
         }
         findings.resources += count;
     }
 
     fn resource_issues(&self, collection: &Collection, id: ResourceId, meta: &Meta) -> Vec<String> {
-        let Some(hit) = collection.snapshot.get(id.as_u128()) else { return vec!["is not in the index".to_owned()] };
+        let Some(hit) = collection.snapshot.get(id.as_u128()) else {
+            return vec!["is missing in the index".to_owned()];
+        };
         let mut issues = Vec::new();
         if hit.stamps != meta.stamps() {
-            issues.push("has another version or other dates in the index".to_owned());
+            issues.push("has a different version or different dates in the index".to_owned());
         }
         for variant in collection.blueprint.variant_numbers() {
             let stored = meta.copy(variant);
             if collection.snapshot.copy(hit.slot, variant) != stored.map(|version| version.number) {
-                issues.push(format!("variant {variant} is at another version in the index"));
+                issues.push(format!("variant {variant} has a different version in the index"));
             }
             let Some(version) = stored else { continue };
             match self.check_copy(collection, id, version) {
-                Ok(values) => issues.extend(indexed_otherwise(collection, hit.slot, variant, &values)),
+                Ok(values) => issues.extend(index_mismatch(collection, hit.slot, variant, &values)),
                 Err(issue) => issues.push(issue),
             }
         }
         issues
     }
 
-    /// The values of a copy that can be read and whose unique values are claimed.
+    /// Reads a copy and checks that its unique values are claimed. Returns its values, or the issue as text.
     fn check_copy(&self, collection: &Collection, id: ResourceId, version: CopyVersion) -> Result<Vec<Value>, String> {
         let (blueprint, store) = (&collection.blueprint, &self.shared.store);
         let values = store.values(blueprint, id, version).map_err(|error| error.to_string())?;
@@ -169,23 +172,23 @@ impl Content {
             let Some(claim) = field.claim(blueprint.number, version.variant, &values) else { continue };
             if Lookup::get(store, &claim).map_err(|error| error.to_string())? != Some(encode_id(id)) {
                 let slug = &blueprint.fields[field.position].slug;
-                return Err(format!("`{slug}` is unique, but its value is not claimed"));
+                return Err(format!("the value of the unique field `{slug}` is not claimed"));
             }
         }
         Ok(values)
     }
 }
 
-/// The fields whose values in the index differ from what the copy projects to.
-fn indexed_otherwise(collection: &Collection, slot: u32, variant: u16, values: &[Value]) -> Option<String> {
+/// The issue of a copy whose values differ from those in the index. It names the fields.
+fn index_mismatch(collection: &Collection, slot: u32, variant: u16, values: &[Value]) -> Option<String> {
     let blueprint = &collection.blueprint;
     let projected = projection::project(blueprint, values.iter().enumerate());
     let columns = collection.snapshot.differing(slot, variant, projected);
     let fields = columns.iter().filter_map(|column| projection::field_of(blueprint, *column));
     let mut slugs: Vec<String> = fields.map(|field| format!("`{}`", field.slug)).collect();
     slugs.dedup();
-    // Columns of a change that is under way belong to no field yet; they are filled as it goes.
-    (!slugs.is_empty()).then(|| format!("variant {variant} has other values in the index: {}", slugs.join(", ")))
+    // Ignore the columns of a blueprint change in progress: they belong to no field yet and are still being filled.
+    (!slugs.is_empty()).then(|| format!("variant {variant} has different values in the index: {}", slugs.join(", ")))
 }
 
 fn verify_bases(folder: &Path, findings: &mut Findings) -> Result<()> {

@@ -31,7 +31,7 @@ async fn create(content: &Content, attributes: Value) -> Result<String> {
     let done = content.write(&access(), Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await?;
     match done {
         crate::content::Answered::Now(created) => Ok(created.id.to_string()),
-        crate::content::Answered::Kept(_) => unreachable!("nothing is kept without a key"),
+        crate::content::Answered::Kept(_) => unreachable!("an answer is kept only with a key"),
     }
 }
 
@@ -48,7 +48,7 @@ async fn write(content: &Content, id: &str, is_put: bool, attributes: Value) -> 
 async fn put(content: &Content, fields: &[Value]) -> Result<Arc<Blueprint>> {
     match content.replace_blueprint(&access(), "notes", "").unwrap().run(&body(fields)).await? {
         Replaced::Applied(blueprint) => Ok(blueprint),
-        Replaced::Planned(plan) => panic!("a plan that was not asked for: {plan:?}"),
+        Replaced::Planned(plan) => panic!("the change was planned but not applied: {plan:?}"),
     }
 }
 
@@ -57,15 +57,15 @@ fn total(content: &Content, query: &str) -> u64 {
     list.total
 }
 
-/// The fields that a refusal names, by slug.
-fn refused(result: Result<impl Sized>) -> Vec<String> {
+/// The slugs of the fields with which a write conflicts.
+fn conflicting_fields(result: Result<impl Sized>) -> Vec<String> {
     let error = result.err().unwrap();
     assert_eq!(error.code, Code::Conflict, "{error}");
     error.fields.into_iter().map(|(field, _)| field).collect()
 }
 
-/// Waits until no change is under way.
-async fn settled(content: &Content) -> Arc<Blueprint> {
+/// Waits until no change is in progress. Returns the blueprint.
+async fn wait_for_change(content: &Content) -> Arc<Blueprint> {
     let started = Instant::now();
     loop {
         let state = content.state();
@@ -73,12 +73,12 @@ async fn settled(content: &Content) -> Arc<Blueprint> {
         if collection.change.is_none() {
             return Arc::clone(&collection.blueprint);
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "the change does not end");
+        assert!(started.elapsed() < Duration::from_secs(20), "the change is still in progress");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
-/// Begins a change that stays begun until the content is opened again.
+/// Begins a change that is not carried through until the content is reopened.
 async fn begin(content: &Content, fields: &[Value]) {
     content.shared.changes.stop();
     assert_eq!(put(content, fields).await.err().unwrap().code, Code::Overloaded);
@@ -86,7 +86,7 @@ async fn begin(content: &Content, fields: &[Value]) {
 }
 
 #[tokio::test]
-async fn what_the_changed_blueprint_would_refuse_is_refused_while_all_else_goes_on() {
+async fn during_a_change_only_writes_that_both_blueprints_accept_succeed() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     let values = |values: &[&str]| json!({ "values": values });
@@ -107,7 +107,7 @@ async fn what_the_changed_blueprint_would_refuse_is_refused_while_all_else_goes_
     ];
     begin(&content, &after).await;
 
-    // Reads see the old blueprint, and so do writes that both take.
+    // Reads use the old blueprint, and so do writes that both blueprints accept.
     assert_eq!(total(&content, "filter[gone]=1&filter[t]=1"), 1);
     let new = create(&content, json!({ "t": "2", "e": "a", "code": "y", "bare": "1" })).await.unwrap();
     write(&content, &old, false, json!({ "t": "<p>3</p>" })).await.unwrap();
@@ -123,39 +123,39 @@ async fn what_the_changed_blueprint_would_refuse_is_refused_while_all_else_goes_
         (json!({ "e": "b", "code": "x", "gone": null }), vec!["e", "code", "gone", "bare"]),
     ];
     for (attributes, fields) in cases {
-        assert_eq!(refused(create(&content, attributes.clone()).await), fields, "{attributes}");
-        assert_eq!(refused(write(&content, &other, true, attributes.clone()).await), fields, "{attributes}");
+        assert_eq!(conflicting_fields(create(&content, attributes.clone()).await), fields, "{attributes}");
+        assert_eq!(conflicting_fields(write(&content, &other, true, attributes.clone()).await), fields, "{attributes}");
     }
-    // What the old blueprint refuses is refused as ever.
+    // The old blueprint's rules still apply.
     let unknown = create(&content, json!({ "e": "c", "nothing": 1 })).await.err().unwrap();
     assert_eq!(unknown.code, Code::ValidationFailed);
-    // A value that is given up is free.
+    // A unique value can be claimed again once its resource no longer has it.
     write(&content, &old, false, json!({ "code": "z" })).await.unwrap();
     let third = create(&content, json!({ "code": "x", "bare": "1" })).await.unwrap();
-    assert_eq!(refused(write(&content, &third, false, json!({ "code": "z" })).await), ["code"]);
+    assert_eq!(conflicting_fields(write(&content, &third, false, json!({ "code": "z" })).await), ["code"]);
 
-    // Nothing else of the blueprint is changed meanwhile.
+    // The blueprint accepts no other change meanwhile, and cannot be deleted.
     assert_eq!(put(&content, &before).await.err().unwrap().code, Code::Conflict);
     assert_eq!(content.delete_blueprint(&access(), "notes", "force=true").await.err().unwrap().code, Code::Conflict);
     content.close();
     drop(content);
 
-    // It goes on when the server is back.
+    // The change continues after a restart.
     let content = open(temp.path());
     content.resume_changes();
-    let blueprint = settled(&content).await;
+    let blueprint = wait_for_change(&content).await;
     assert_eq!(blueprint.fields.len(), 4);
     assert_eq!(total(&content, "filter[t][contains]=3"), 1);
     assert_eq!(total(&content, "search=3"), 1);
     assert_eq!(total(&content, "filter[t]=2"), 1);
-    let double = create(&content, json!({ "code": "z", "bare": "1" })).await.err().unwrap();
-    assert_eq!(double.code, Code::ValidationFailed);
+    let duplicate = create(&content, json!({ "code": "z", "bare": "1" })).await.err().unwrap();
+    assert_eq!(duplicate.code, Code::ValidationFailed);
     let findings = content.verify().unwrap();
     assert_eq!(findings.issue_count, 0, "{:?}", findings.issues);
 }
 
 #[tokio::test]
-async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
+async fn a_change_that_conflicts_with_stored_resources_has_no_effect() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     content.create_blueprint(&access(), &body(&[field("code", "text"), field("n", "number")]), None).await.unwrap();
@@ -169,7 +169,7 @@ async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
     create(&content, json!({ "code": "c1", "n": 1 })).await.unwrap();
     assert_eq!(content.verify().unwrap().issue_count, 0);
 
-    // The half that is in the way goes; now it comes into force, and the claims of before are not in the way.
+    // Once the conflicting resources are deleted, the change succeeds. Claims of the failed attempt do not interfere.
     let ids: Vec<ResourceId> = resources(&content.shared.store, 1).map(|found| found.unwrap().0).collect();
     for id in ids.iter().skip(1).step_by(2).chain(&ids[700..]) {
         content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(*id, IfMatch::Any).await.unwrap();
@@ -178,11 +178,11 @@ async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
     assert!(changed.fields[0].claims.is_some());
     assert_eq!(total(&content, "filter[n][gte]=350"), 175);
     assert_eq!(create(&content, json!({ "code": "c7" })).await.err().unwrap().code, Code::ValidationFailed);
-    // And back, and forth again: claims of another time do not count.
+    // Undo the change and make it again: claims of the first time have no effect.
     put(&content, &[field("code", "text"), field("n", "duration")]).await.unwrap();
-    let double = create(&content, json!({ "code": "c7" })).await.unwrap();
+    let duplicate = create(&content, json!({ "code": "c7" })).await.unwrap();
     assert_eq!(put(&content, &unique).await.err().unwrap().conflict.unwrap().count, 2);
-    write(&content, &double, false, json!({ "code": "c-7" })).await.unwrap();
+    write(&content, &duplicate, false, json!({ "code": "c-7" })).await.unwrap();
     put(&content, &unique).await.unwrap();
     assert_eq!(create(&content, json!({ "code": "c-7" })).await.err().unwrap().code, Code::ValidationFailed);
     assert_eq!(content.verify().unwrap().issue_count, 0);
@@ -190,7 +190,7 @@ async fn a_change_that_stored_resources_stand_against_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then() {
+async fn a_re_typed_field_is_searchable_after_a_start_with_an_older_index() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     content.create_blueprint(&access(), &body(&[field("a", "text"), field("n", "text")]), None).await.unwrap();
@@ -202,7 +202,7 @@ async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then(
     }
     import.finish().await.unwrap();
     content.checkpoint().await.unwrap();
-    // The index of before the change is what the next start finds.
+    // Keep the index from before the change for the next start.
     let kept = temp.path().join("kept");
     std::fs::create_dir(&kept).unwrap();
     copy_folder(&temp.path().join("index"), &kept.join("index"));
@@ -221,7 +221,7 @@ async fn a_re_typed_field_is_found_also_after_a_start_without_the_index_of_then(
 }
 
 #[tokio::test]
-async fn what_becomes_unique_is_found_in_any_form_before_it_is_claimed() {
+async fn during_a_change_a_duplicate_of_a_stored_value_is_rejected_before_it_is_claimed() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     let unique = |slug: &str, kind: &str| with(field(slug, kind), "unique", json!(true));
@@ -232,9 +232,9 @@ async fn what_becomes_unique_is_found_in_any_form_before_it_is_claimed() {
     begin(&content, &[unique("at", "text"), unique("n", "number"), unique("day", "slug"), unique("t", "link")]).await;
     for (slug, value) in held.as_object().unwrap() {
         let attributes = json!({ slug.as_str(): value });
-        assert_eq!(refused(create(&content, attributes).await), [slug.as_str()], "{slug}");
+        assert_eq!(conflicting_fields(create(&content, attributes).await), [slug.as_str()], "{slug}");
     }
-    // The same instant in another form is another text.
+    // `at` becomes a text, so the same instant in another notation is a different value.
     create(&content, json!({ "at": "2026-01-01T08:00:00Z" })).await.unwrap();
     let id = content.write(&access(), Ability::Delete, "notes", "").unwrap().target(&first).unwrap();
     content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(id, IfMatch::Any).await.unwrap();
@@ -243,7 +243,7 @@ async fn what_becomes_unique_is_found_in_any_form_before_it_is_claimed() {
 }
 
 #[tokio::test]
-async fn a_blueprint_that_is_about_to_be_related_to_is_not_deleted() {
+async fn a_blueprint_that_a_change_will_reference_is_deleted_only_by_force() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     let other = json!({ "name": "Other", "slug": "other", "fields": [] }).to_string();
@@ -258,7 +258,7 @@ async fn a_blueprint_that_is_about_to_be_related_to_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn an_import_goes_on_under_a_blueprint_that_is_changed_meanwhile() {
+async fn an_import_continues_while_its_blueprint_is_changed() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     let related = |slug: &str| with(field(slug, "reference"), "settings", json!({ "blueprint": "notes" }));
@@ -268,7 +268,7 @@ async fn an_import_goes_on_under_a_blueprint_that_is_changed_meanwhile() {
         .unwrap();
     let mut import = content.import(&access(), "notes", "").unwrap();
     let mut answers = Vec::new();
-    // The first lines wait for the last; the change comes between groups that are being prepared.
+    // Some lines wait for the last one. The change comes into force between two groups of lines.
     for n in 0..2000 {
         if n == 1000 {
             put(&content, &[related("to"), field("n", "slug")]).await.unwrap();
@@ -276,7 +276,7 @@ async fn an_import_goes_on_under_a_blueprint_that_is_changed_meanwhile() {
         let mut attributes =
             json!({ "n": format!("n{n}"), "to": if n % 100 == 0 { json!("k1999") } else { Value::Null } });
         if n == 300 {
-            attributes["gone"] = json!("what no field takes any more");
+            attributes["gone"] = json!("a value of a removed field");
         }
         let line = json!({ "key": format!("k{n}"), "attributes": attributes }).to_string();
         answers.extend(import.push(line.as_bytes()).await.unwrap());
@@ -284,7 +284,7 @@ async fn an_import_goes_on_under_a_blueprint_that_is_changed_meanwhile() {
     answers.extend(import.finish().await.unwrap());
     answers.sort_by_key(|answer| answer.index);
     assert_eq!(answers.iter().map(|answer| answer.index).collect::<Vec<_>>(), (0..2000).collect::<Vec<_>>());
-    // The line waited, so it met the changed blueprint, which has no such field.
+    // Line 300 waited for the last line and was therefore checked against the new blueprint, which has no field `gone`.
     let failed: Vec<u64> = answers.iter().filter(|answer| answer.result.is_err()).map(|answer| answer.index).collect();
     assert_eq!(failed, [300]);
     assert_eq!(total(&content, ""), 1999);

@@ -1,6 +1,6 @@
-//! Checkpoints: when store and index are written to disk, and how much of the log is kept.
+//! Checkpoints: decides when store and index are written to disk, and how much of the log is kept.
 //!
-//! A checkpoint shortens the next start. No acknowledgement waits for one. The log is cut behind the least of three
+//! A checkpoint shortens the next start. No acknowledgement waits for one. The log is cut at the least of three
 //! numbers: the store's checkpoint, the index's manifest, and the newest verified base.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,29 +17,29 @@ use crate::log::{CommitLog, FollowLog};
 use crate::model::error::{Error, Result};
 use crate::store::Store;
 
-/// About how much log a start has to replay at most.
+/// The approximate size of the log after which a checkpoint is due, and thus how much a start has to replay.
 const CHECKPOINT_LOG_BYTES: u64 = 32 << 20;
 
-/// About how long a write waits at most for a checkpoint.
+/// The time after which a changed store is due for a checkpoint.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A base is written when the log since the last one exceeds this and the base's own size.
+/// A base is written when the log since the last one exceeds both this and the size of that base.
 const BASE_LOG_BYTES: u64 = 256 << 20;
 
-/// The log numbers behind which a backup that is being written still needs every record.
+/// Log numbers. A backup in progress needs every record after each of them.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     numbers: Vec<u64>,
 }
 
-/// Keeps the log from being cut until it is dropped.
+/// Keeps the records after a log number until it is dropped.
 pub(crate) struct Pin {
     pins: Arc<Mutex<Pins>>,
     number: u64,
 }
 
 impl Pins {
-    /// Keeps the records after `number`.
+    /// Keeps the records after `number` until the pin is dropped.
     pub(crate) fn pin(pins: &Arc<Mutex<Pins>>, number: u64) -> Pin {
         pins.lock().numbers.push(number);
         Pin { pins: Arc::clone(pins), number }
@@ -49,37 +49,37 @@ impl Pins {
 impl Drop for Pin {
     fn drop(&mut self) {
         let numbers = &mut self.pins.lock().numbers;
-        if let Some(place) = numbers.iter().position(|number| *number == self.number) {
-            numbers.swap_remove(place);
+        if let Some(position) = numbers.iter().position(|number| *number == self.number) {
+            numbers.swap_remove(position);
         }
     }
 }
 
-/// Decides when a checkpoint is due, and runs its slow part on a thread, one at a time.
+/// Decides when a checkpoint is due, and runs its slow part on a thread. Only one runs at a time.
 pub(crate) struct Checkpointer {
     folder: PathBuf,
     store: Store,
-    /// The number that the last checkpoint was started at.
+    /// The log number at which the last checkpoint was started.
     started_at: u64,
     last_start: Instant,
-    /// Whether the next one is due as soon as anything has changed.
+    /// Whether the next one is due as soon as there is a new transaction.
     is_wanted: bool,
     progress: Arc<Progress>,
     pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread reports.
+/// The progress that the thread reports.
 struct Progress {
     is_running: AtomicBool,
-    /// The number up to which store and index are on disk.
+    /// The log number up to which store and index are on disk.
     checkpoint: AtomicU64,
-    /// The number of the newest verified base.
+    /// The log number of the newest verified base.
     base: AtomicU64,
     base_bytes: AtomicU64,
 }
 
-/// One checkpoint's slow part.
+/// The slow part of a checkpoint.
 struct Work {
     folder: PathBuf,
     store: Store,
@@ -91,7 +91,8 @@ struct Work {
 }
 
 impl Checkpointer {
-    /// For a server that starts with store and index on disk up to `checkpoint`, and a base of that number and size.
+    /// Creates the checkpointer at a start. Store and index are on disk up to `checkpoint`; `base` is the log number
+    /// and the size of the newest base.
     pub(crate) fn new(
         folder: PathBuf,
         store: Store,
@@ -110,12 +111,12 @@ impl Checkpointer {
         Checkpointer { folder, store, started_at, last_start, is_wanted, progress, pins, thread: None }
     }
 
-    /// Asks for one soon: a start would have to repeat something expensive.
+    /// Requests a checkpoint soon: without one, a start would have to repeat expensive work.
     pub(crate) fn want(&mut self) {
         self.is_wanted = true;
     }
 
-    /// Starts a checkpoint if enough has been written since the last one, and cuts the log behind a finished one.
+    /// Starts a checkpoint if one is due. Cuts the log if the last one is finished.
     pub(crate) fn run_if_due(&mut self, log: &mut dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) {
         if self.progress.is_running.load(Ordering::SeqCst) {
             return;
@@ -130,7 +131,7 @@ impl Checkpointer {
                 Ok(thread) => self.thread = Some(thread),
                 Err(error) => {
                     self.progress.is_running.store(false, Ordering::SeqCst);
-                    tracing::error!(%error, "no thread for a checkpoint");
+                    tracing::error!(%error, "the thread of a checkpoint could not be started");
                 }
             }
         }
@@ -146,7 +147,7 @@ impl Checkpointer {
         self.wait();
         if applied > self.progress.checkpoint.load(Ordering::SeqCst) {
             let work = self.begin(log, indexes, applied);
-            // Its panic must not end the committer: what it did not report is not done.
+            // A panic must not end the committer. The progress shows what was completed.
             if catch_unwind(AssertUnwindSafe(move || work.run())).is_err() {
                 tracing::error!("a checkpoint panicked; the log is kept");
             }
@@ -158,7 +159,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// The checkpoint of a shutdown. A failure is only logged: the next start replays the log.
+    /// Writes the checkpoint of a shutdown. An error is only logged, because the next start replays the log.
     pub(crate) fn run_last(&mut self, log: &mut dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) {
         if self.run_now(log, indexes, applied).is_err() {
             tracing::warn!("the server stops without a checkpoint; the next start replays the log");
@@ -197,7 +198,7 @@ impl Checkpointer {
         if keep_from > log.first()
             && let Err(error) = log.remove_before(keep_from)
         {
-            tracing::warn!(%error, "old log could not be removed");
+            tracing::warn!(%error, "old segments of the log could not be removed");
         }
     }
 }
@@ -229,7 +230,7 @@ impl Work {
     }
 }
 
-/// Marks a checkpoint as running until it is dropped, also by a panic, so that the next one can run.
+/// Marks the checkpoint as finished when it is dropped, even by a panic, so that the next one can run.
 struct Running(Arc<Progress>);
 
 impl Drop for Running {

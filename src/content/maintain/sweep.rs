@@ -1,8 +1,8 @@
-//! What nobody needs any more, and when it may be removed.
+//! Decides which data is obsolete and when it may be removed.
 //!
-//! Superseded versions of copies are removed when no reader holds a state that needs them. What belonged to a deleted
-//! blueprint, and answers that are no longer kept, are removed in small steps, so that writes between them wait little.
-//! Those steps are transactions like any other, and a start continues where the last run ended.
+//! Superseded versions of copies are removed when no reader holds a state that needs them. The data of deleted
+//! blueprints and expired idempotency answers are removed in small steps, so that writes do not wait long. Each step is
+//! an ordinary transaction, and a start continues where the last process stopped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -14,24 +14,24 @@ use crate::model::error::{Error, Result};
 use crate::model::time::Millis;
 use crate::store::{Key, Prefix, Store, StoreWrite};
 
-/// How many keys one step removes or reads.
+/// The maximum number of keys that one step removes or reads.
 const STEP_KEYS: usize = 256;
 
-/// How long the committer serves only callers between two steps.
+/// The pause between two steps, during which the committer serves only callers.
 pub(crate) const STEP_PAUSE: Duration = Duration::from_millis(20);
 
-/// The pause after which kept answers are read again for expired ones.
+/// The pause between two searches for expired answers.
 const KEPT_PAUSE: Duration = Duration::from_secs(600);
 
-/// Knows what may be removed.
+/// Tracks what may be removed.
 pub(crate) struct Sweeper {
-    /// Every state that was replaced, in order.
+    /// The replaced states that readers may still hold, in order.
     replaced: VecDeque<Replaced>,
-    /// What no state names, but the store may still hold. The first one is being removed.
+    /// Parts that no state references but that the store may still hold. The first one is being removed.
     obsolete: VecDeque<Obsolete>,
-    /// How far the first one is removed: everything up to this key is.
+    /// The last key of the first part for which a removal was returned. The next step continues after it.
     removed_up_to: Option<Key>,
-    /// The kept answer that was read last.
+    /// The key of the last answer that the search for expired ones has read.
     kept: Option<Key>,
     next_kept: Instant,
     next_step: Instant,
@@ -42,50 +42,50 @@ struct Replaced {
     garbage: Garbage,
 }
 
-/// What only a replaced state, and those before it, can need.
+/// What only a replaced state and its predecessors may need.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
-    /// Keys of the store.
+    /// Single keys of the store.
     pub(crate) superseded: Vec<Key>,
-    /// Whole tables of the store, or parts of them.
+    /// Larger parts of the store.
     pub(crate) obsolete: Vec<Obsolete>,
 }
 
-/// A part of the store that nothing names any more.
+/// A part of the store that nothing references any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obsolete {
-    /// Everything of the deleted blueprint with that number.
+    /// All data of the deleted blueprint with that number.
     Blueprint(u32),
     /// The claims of a field that is no longer unique, or never became unique.
     Claims {
         /// The blueprint's number.
         blueprint: u32,
-        /// The number under which they were made.
+        /// The number under which the values are claimed.
         claims: u32,
     },
 }
 
 impl Sweeper {
-    /// For a start at which the store still holds these parts.
+    /// Creates the sweeper at a start. The store still holds these obsolete parts.
     pub(crate) fn new(obsolete: Vec<Obsolete>) -> Sweeper {
         let now = Instant::now();
         let (replaced, obsolete) = (VecDeque::new(), obsolete.into());
         Sweeper { replaced, obsolete, removed_up_to: None, kept: None, next_kept: now, next_step: now }
     }
 
-    /// Notes that a state was replaced. Every one is noted, even if it leaves no garbage: as long as it is held, it may
-    /// name what later states leave.
+    /// Records that a state was replaced. This includes states without garbage, because as long as a reader holds such
+    /// a state, it may reference the garbage of later ones.
     pub(crate) fn replaced(&mut self, state: &Arc<State>, garbage: Garbage) {
         self.replaced.push_back(Replaced { state: Arc::downgrade(state), garbage });
     }
 
-    /// Whether a step is due.
+    /// Whether there are obsolete parts to remove.
     pub(crate) fn is_busy(&self) -> bool {
         !self.obsolete.is_empty()
     }
 
-    /// The superseded keys that no reader's state names any more. They are removed only from the store: the log says
-    /// already that they are deleted.
+    /// The superseded keys that no reader's state references any more. The caller removes them only from the store: in
+    /// the log they are already deleted.
     pub(crate) fn unseen(&mut self) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Some(Replaced { garbage, .. }) =
@@ -97,7 +97,7 @@ impl Sweeper {
         keys
     }
 
-    /// The next removals to commit; empty if there is nothing to do now.
+    /// The next removals to commit. Empty if there is nothing to remove now.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -112,19 +112,20 @@ impl Sweeper {
             self.removed_up_to = removals.last().map(|removal| removal.key.clone());
             if removals.is_empty() {
                 self.obsolete.pop_front();
-                tracing::debug!(?obsolete, "swept");
+                tracing::debug!(?obsolete, "an obsolete part of the store was removed");
             }
             return Ok(removals);
         }
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
     }
 
-    /// Begins the step of before again: its removals were not committed.
+    /// Starts the current part over, because the removals of the last step were not committed.
     pub(crate) fn step_failed(&mut self) {
         self.removed_up_to = None;
     }
 
-    /// Reads some kept answers for expired ones. Starts over after a pause when all were read.
+    /// Reads the next idempotency answers and returns removals of expired ones. After all were read, pauses and starts
+    /// over.
     fn expired(&mut self, store: &Store, now: Millis, clock: Instant) -> Result<Vec<StoreWrite>> {
         let scan = match self.kept.take() {
             Some(last) => store.scan_after(Prefix::Idempotency, &last),
@@ -146,7 +147,7 @@ impl Sweeper {
     }
 }
 
-/// Whether the store holds anything of a part.
+/// Whether the store holds any key of an obsolete part.
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.
@@ -159,8 +160,8 @@ pub(crate) fn holds_any_of(store: &Store, obsolete: Obsolete) -> Result<bool> {
     Ok(false)
 }
 
-/// The next removals of a part behind a key. Copies that readers of other processes may still need stay in the store for a
-/// while after their removal is committed, so a step must not begin from the front again.
+/// The next removals of an obsolete part, after a key. Copies that readers of other processes may still need stay in
+/// the store for a while after their removal is committed, so a step must not start from the beginning.
 fn removals_of(store: &Store, obsolete: Obsolete, after: Option<&Key>) -> Result<Vec<StoreWrite>> {
     let mut removals = Vec::with_capacity(STEP_KEYS);
     for prefix in prefixes_of(obsolete) {

@@ -1,4 +1,4 @@
-//! The bodies of tokens and members (`API.md` 5.5 and 4.10).
+//! Reads the bodies of tokens and members (`API.md` 5.5 and 4.10).
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::model::json;
 use crate::model::sent::quote;
 use crate::model::value::is_email;
 
-/// The longest email address; a valid one is ASCII only.
+/// The maximum length of an email address. Valid addresses are ASCII.
 const MAX_EMAIL_BYTES: usize = 254;
 
 /// Reads the body of a new token.
@@ -95,8 +95,8 @@ fn read_member(body: &[u8], required: &[&str]) -> Result<MemberPatch> {
     let object = &into_object(json::parse(body)?)?;
     let mut errors = unknown_keys(object, &["name", "email", "role"], &["id", "type"]);
     let mut text = |key: &str| {
-        let is_wanted = required.contains(&key) || object.contains_key(key);
-        if is_wanted { required_text(object, key, &mut errors) } else { None }
+        let is_read = required.contains(&key) || object.contains_key(key);
+        if is_read { required_text(object, key, &mut errors) } else { None }
     };
     let name = text("name");
     let email = text("email");

@@ -1,4 +1,4 @@
-//! The bodies of single writes, and what all bodies of resources have in common.
+//! Reads the bodies of single writes, and the parts that all bodies of resources have in common.
 
 use serde_json::{Map, Value};
 
@@ -14,21 +14,21 @@ use crate::model::value;
 use crate::projection;
 use crate::sanitize::Sanitizer;
 
-/// Keys that the server answers in a resource, and therefore ignores in a body (`API.md` 1.6).
+/// Keys that the server returns in a resource and therefore ignores in a body (`API.md` 1.6).
 const ANSWERED_KEYS: [&str; 5] = ["id", "type", "created_at", "updated_at", "relationships"];
 
-/// What items are prepared with.
+/// The context in which items are prepared.
 #[derive(Clone, Copy)]
 pub(crate) struct Preparation<'a> {
     /// The blueprint in force.
     pub(crate) blueprint: &'a Blueprint,
-    /// Cleans HTML.
+    /// Sanitizes HTML.
     pub(crate) sanitizer: &'a Sanitizer,
     /// The variant that is written.
     pub(crate) variant: u16,
 }
 
-/// The body of a create: `attributes`, and an optional `published_at`.
+/// Reads the body of a create: `attributes`, and optionally `published_at`.
 pub(crate) fn create(preparation: Preparation<'_>, body: &Value) -> Item {
     if preparation.blueprint.kind == BlueprintKind::Singular {
         return Item::Refused(no_second(preparation.blueprint));
@@ -57,20 +57,20 @@ pub(crate) fn create(preparation: Preparation<'_>, body: &Value) -> Item {
     }
 }
 
-/// What an update says beside its body.
+/// The parts of an update that are not in its body.
 #[derive(Clone)]
 pub(crate) struct UpdateTerms {
     /// The resource.
     pub(crate) id: ResourceId,
-    /// The versions that it may be at.
+    /// The versions that the resource may have.
     pub(crate) if_match: IfMatch,
     /// Whether the token may change between draft and published.
     pub(crate) may_publish: bool,
-    /// `PUT` or `PATCH`.
+    /// Whether all attributes are replaced (`PUT`) or only some (`PATCH`).
     pub(crate) extent: Extent,
 }
 
-/// The body of a `PUT` (all attributes) or a `PATCH` (some, or none).
+/// Reads the body of a `PUT` (all attributes) or a `PATCH` (some or none).
 pub(crate) fn update(preparation: Preparation<'_>, terms: UpdateTerms, body: &Value) -> Item {
     let refusal = check_publication(&terms, body).and_then(|()| object(body).map(|_| ())).err();
     let nothing = Map::new();
@@ -85,7 +85,8 @@ pub(crate) fn update(preparation: Preparation<'_>, terms: UpdateTerms, body: &Va
     Item::Update(Update { id, copy, published, may_publish, if_match, refusal, errors })
 }
 
-/// `FORBIDDEN` for a `published_at` in a `PATCH`, whatever its value, without `publish` (`API.md` 4.4.3).
+/// Returns `FORBIDDEN` if a `PATCH` contains `published_at`, with any value, and the token lacks `publish` (`API.md`
+/// 4.4.3).
 pub(crate) fn check_publication(terms: &UpdateTerms, body: &Value) -> Result<()> {
     if terms.extent == Extent::Partial && !terms.may_publish && body.get("published_at").is_some() {
         return Err(needs_publish());
@@ -93,12 +94,12 @@ pub(crate) fn check_publication(terms: &UpdateTerms, body: &Value) -> Result<()>
     Ok(())
 }
 
-/// A body, or an entry of a list of bodies, as an object.
+/// Returns a body, or an entry of a bulk body, as an object. `VALIDATION_FAILED` if it is not one.
 pub(crate) fn object(body: &Value) -> Result<&Map<String, Value>> {
     body.as_object().ok_or_else(|| no_object(body))
 }
 
-/// The same, by value.
+/// Like [`object`], but consumes the body.
 pub(crate) fn into_object(body: Value) -> Result<Map<String, Value>> {
     match body {
         Value::Object(object) => Ok(object),
@@ -110,7 +111,7 @@ fn no_object(value: &Value) -> Error {
     Error::new(Code::ValidationFailed, format!("a JSON object is expected here; it is {}", kind_of(value)))
 }
 
-/// The `published_at` of a body: absent keeps, null is a draft.
+/// Reads the `published_at` of a body. If absent, the date is kept; null means draft.
 pub(crate) fn publication(body: &Map<String, Value>, errors: &mut FieldErrors) -> Publication {
     match body.get("published_at") {
         None => Publication::Keep,
@@ -125,7 +126,7 @@ pub(crate) fn publication(body: &Map<String, Value>, errors: &mut FieldErrors) -
     }
 }
 
-/// A system date of a body.
+/// Reads a system date. The error is the text for the client.
 pub(crate) fn date(value: &Value) -> std::result::Result<Millis, String> {
     value.as_str().and_then(parse_system_date).ok_or_else(|| {
         let sent = value.as_str().map_or_else(|| quote(&value.to_string()), quote);
@@ -133,7 +134,8 @@ pub(crate) fn date(value: &Value) -> std::result::Result<Millis, String> {
     })
 }
 
-/// The copy that the `attributes` of a body describe; none if they are missing, or with an error if they are no object.
+/// Reads the copy that the `attributes` of a body describe. `None` if they are missing, and also if they are not an
+/// object, which adds an error.
 pub(crate) fn copy(
     preparation: Preparation<'_>,
     body: &Map<String, Value>,
@@ -151,7 +153,7 @@ pub(crate) fn copy(
     }
 }
 
-/// The copy of an `attributes` object.
+/// Checks and projects an `attributes` object.
 pub(crate) fn copy_of(
     preparation: Preparation<'_>,
     attributes: &Map<String, Value>,
@@ -165,7 +167,7 @@ pub(crate) fn copy_of(
     CopyDraft { variant, extent, values, columns, errors: checked.errors }
 }
 
-/// The errors of keys that a body may not have.
+/// The errors for keys of a body that are neither known nor ignored.
 pub(crate) fn unknown_keys(body: &Map<String, Value>, known: &[&str], ignored: &[&str]) -> FieldErrors {
     let is_known = |key: &str| known.contains(&key) || ignored.contains(&key);
     let unknown = body.keys().filter(|key| !is_known(key));
@@ -178,7 +180,7 @@ pub(crate) fn quoted(names: &[&str]) -> String {
     names.join(", ")
 }
 
-/// What a JSON value is, for messages.
+/// The kind of a JSON value, for messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,4 +1,4 @@
-//! The bodies of bulk requests (`API.md` 4.5): one item for each entry.
+//! Reads the bodies of bulk requests (`API.md` 4.5) into one item per entry.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 
-/// The most items of one request.
+/// The maximum number of items in a request.
 const MAX_ITEMS: usize = 100;
 
 /// What a bulk request does with each of its items.
@@ -30,7 +30,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// What a token needs for it.
+    /// The ability that a token needs for it.
     pub fn ability(self) -> Ability {
         match self {
             Operation::Create => Ability::Create,
@@ -40,7 +40,7 @@ impl Operation {
         }
     }
 
-    /// The name of its success list in an answer.
+    /// The name of the list of successes in the answer.
     pub fn list_name(self) -> &'static str {
         match self {
             Operation::Create => "created",
@@ -70,8 +70,7 @@ impl Operation {
     }
 }
 
-/// Checks what concerns the request as a whole: its keys, how many items it has. Returns what becomes of publication
-/// dates.
+/// Checks the request as a whole: its keys and its number of items. Returns how publication dates change.
 ///
 /// # Errors
 /// `VALIDATION_FAILED`, `BULK_LIMIT_EXCEEDED`.
@@ -99,7 +98,8 @@ pub(crate) fn check_body(operation: Operation, body: &Value) -> Result<Publicati
     if errors.is_empty() { Ok(published) } else { Err(Error::validation(errors)) }
 }
 
-/// The date that a bulk publish sets. Without one, drafts get the moment of the write, and published resources keep theirs.
+/// Reads the date that a bulk publish sets. Without one, drafts get the time of the write, and published resources keep
+/// their date.
 fn publish_date(object: &Map<String, Value>, errors: &mut FieldErrors) -> Publication {
     match body::publication(object, errors) {
         Publication::At(date) => Publication::At(date),
@@ -112,18 +112,18 @@ fn publish_date(object: &Map<String, Value>, errors: &mut FieldErrors) -> Public
     }
 }
 
-/// What holds for all items of a request.
+/// The parameters that all items of a request share.
 #[derive(Clone, Copy)]
 pub(crate) struct BulkTerms {
-    /// What is done with each.
+    /// The operation on each item.
     pub(crate) operation: Operation,
-    /// What becomes of their publication dates.
+    /// How their publication dates change.
     pub(crate) published: Publication,
     /// Whether the token may change between draft and published.
     pub(crate) may_publish: bool,
 }
 
-/// The items of a body that [`check_body`] accepted.
+/// Prepares the items of a body that [`check_body`] has accepted.
 pub(crate) fn items(preparation: Preparation<'_>, terms: BulkTerms, body: &Value) -> Vec<Item> {
     let entries = body[terms.operation.items_key()].as_array().map_or(&[][..], Vec::as_slice);
     entries.iter().map(|entry| prepare_item(preparation, terms, entry)).collect()

@@ -1,4 +1,4 @@
-//! Reading one line of an import into an item.
+//! Reads a line of an import into an item.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::model::id::ResourceId;
 use crate::model::json;
 use crate::model::value::Relations;
 
-/// Reads one line into an item.
+/// Reads a line into an item. An invalid line becomes [`Item::Refused`].
 pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
     let read = json::parse(line).and_then(into_object).and_then(|object| read_item(preparation, &object));
     match read {
@@ -49,7 +49,7 @@ fn read_id(value: Option<&Value>, errors: &mut FieldErrors) -> Option<ResourceId
     let value = value.filter(|value| !value.is_null())?;
     let id = value.as_str().and_then(ResourceId::parse);
     if id.is_none() {
-        let text = "must be a resource id as the server answers it: a lowercase UUID with hyphens";
+        let text = "must be a resource id as the server returns it: a lowercase UUID with hyphens";
         errors.push(("id".to_owned(), vec![text.to_owned()]));
     }
     id
@@ -60,7 +60,8 @@ fn read_date(object: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -
     body::date(value).map_err(|error| errors.push((key.to_owned(), vec![error]))).ok()
 }
 
-/// The copies of `attributes` (the requested variant's) or of `variants`, each whole.
+/// Reads the copies of `variants`, or the one copy of `attributes`, which belongs to the requested variant. Each copy
+/// replaces all attributes.
 fn read_copies(preparation: Preparation<'_>, object: &Map<String, Value>, errors: &mut FieldErrors) -> Vec<CopyDraft> {
     match (object.get("attributes"), object.get("variants")) {
         (Some(_), Some(_)) => {

@@ -1,5 +1,5 @@
-//! Which items of an import are about the same resource, which relate to each other, and in which order those that
-//! waited are written: what an item relates to before the item, cycles together.
+//! Determines which items of an import describe the same resource, which ones reference each other, and in which order
+//! waiting items are written: targets of references before the items that reference them, and cycles as one group.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::content::command::ImportItem;
 use crate::model::blueprint::{Blueprint, BlueprintKind};
 
-/// The names that an item gives to its resource. Items that share a name are about the same resource.
+/// The names by which an item identifies its resource: key and id. Items that share a name describe the same resource.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
     if blueprint.kind == BlueprintKind::Singular {
         return vec![String::new()];
@@ -16,7 +16,7 @@ pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<Strin
     item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()
 }
 
-/// The ids and keys of resources of the item's own blueprint that the item relates to.
+/// The ids and keys of resources of the same blueprint that an item references.
 pub(crate) fn targets_of<'a>(blueprint: &Blueprint, item: &'a ImportItem) -> impl Iterator<Item = &'a str> {
     let values = item.copies.iter().flat_map(|copy| &copy.values);
     let related = values.filter(|written| {
@@ -28,12 +28,13 @@ pub(crate) fn targets_of<'a>(blueprint: &Blueprint, item: &'a ImportItem) -> imp
     })
 }
 
-/// The positions of the items in groups. A group relates only to itself and to groups before it.
+/// The positions of the items, in groups. The items of a group reference only items of the same or an earlier group.
 pub(crate) fn in_order(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
     components(&edges(blueprint, items))
 }
 
-/// The items that each item must come after: those that bring what it relates to, and the previous one of its names.
+/// For each item, the items that must be written before it or together with it: those that it references, and the
+/// previous item with each of its names.
 fn edges(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
     let mut edges = vec![Vec::new(); items.len()];
     let mut last: HashMap<String, usize> = HashMap::new();
@@ -48,7 +49,8 @@ fn edges(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
     edges
 }
 
-/// The strongly connected components of a graph, by Tarjan's algorithm. Each comes after those that it leads to.
+/// The strongly connected components of a graph, by Tarjan's algorithm. A component comes after those that its edges
+/// lead to.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut search = Search {
         edges,
@@ -67,19 +69,20 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
 
 struct Search<'a> {
     edges: &'a [Vec<usize>],
-    /// In which turn each item was found.
+    /// The turn in which each item was found.
     found: Vec<Option<usize>>,
-    /// The earliest turn among the open items that can be reached from each.
+    /// For each item, the earliest turn among the open items that can be reached from it.
     lowest: Vec<usize>,
     is_open: Vec<bool>,
-    /// Items whose group is not known yet, in the order in which they were found.
+    /// The items whose group is not known yet, in the order they were found.
     open: Vec<usize>,
     n_found: usize,
     groups: Vec<Vec<usize>>,
 }
 
 impl Search<'_> {
-    /// Visits everything that can be reached from an item. The path is on the heap, since a chain may be long.
+    /// Visits everything that can be reached from an item. The path is on the heap, because a chain may be too long for
+    /// the stack.
     fn visit(&mut self, start: usize) {
         if self.found[start].is_some() {
             return;
@@ -138,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_come_first_and_cycles_come_together() {
+    fn targets_are_ordered_first_and_cycles_form_one_group() {
         for (edges, expected) in [
             (vec![], vec![]),
             (vec![vec![], vec![], vec![]], vec![vec![0], vec![1], vec![2]]),

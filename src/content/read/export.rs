@@ -1,5 +1,4 @@
-//! An export: everything that a query matches in one snapshot, written piece by piece in constant memory
-//! (`API.md` 4.5.6).
+//! Exports: writes everything that a query matches in one snapshot, in chunks and in constant memory (`API.md` 4.5.6).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,18 +12,18 @@ use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::query::{ExportParams, Format, Key as Selected};
 
-/// How many resources are read at once.
+/// How many hits are read from the index at once.
 const CHUNK_RESOURCES: usize = 256;
 
-/// A piece is returned when it is at least this long.
+/// The minimum size of a chunk, except for the last one.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// An export that is under way. Dropping it ends it.
+/// An export in progress. Dropping it ends the export.
 pub struct Export {
     view: View,
     params: ExportParams,
     stream: bindery_index::Stream,
-    /// Hits that are read but not written yet, last first.
+    /// Hits that are not written yet, in reverse order.
     pending: Vec<bindery_index::Hit>,
     position: Position,
 }
@@ -38,7 +37,7 @@ enum Position {
 }
 
 impl Export {
-    /// An export of what a query matches. `accept` is the `Accept` header.
+    /// Starts an export of what a query matches. `accept` is the `Accept` header.
     ///
     /// # Errors
     /// Those of the parameters.
@@ -49,12 +48,12 @@ impl Export {
         Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
     }
 
-    /// The format that it is written in.
+    /// The format of the export.
     pub fn format(&self) -> Format {
         self.params.format
     }
 
-    /// The next piece; `None` at the end.
+    /// The next chunk, or `None` at the end.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -125,7 +124,7 @@ impl Export {
         Presentation { variant, fallback: self.params.fallback, selection: self.params.selection.clone() }
     }
 
-    /// The resource with every copy that was ever written, and the key under which imports know it.
+    /// Writes a resource with all of its copies, and with its import key.
     fn write_all_variants(&self, out: &mut String, hit: &bindery_index::Hit) -> Result<()> {
         let collection = &self.view.collection;
         let blueprint = &collection.blueprint;
@@ -156,13 +155,13 @@ impl Export {
         write!(out, "{}", Value::Object(object)).map_err(Error::internal)
     }
 
-    /// The selected keys that are columns: of `id`, `type` and the three dates.
+    /// The selected keys that are CSV columns: `id`, `type` and the three dates, if selected.
     fn csv_keys(&self) -> impl Iterator<Item = &str> {
         let is_column = |key: &&Selected| !matches!(key, Selected::Attributes | Selected::Relationships);
         self.params.selection.keys().iter().filter(is_column).map(|key| key.as_str())
     }
 
-    /// The attributes that are columns.
+    /// The slugs of the selected attributes, which are CSV columns.
     fn csv_slugs(&self) -> impl Iterator<Item = &str> {
         let fields = self.view.collection.blueprint.fields.iter();
         fields.filter(|field| self.params.selection.has_attribute(field.number)).map(|field| field.slug.as_str())
@@ -180,7 +179,8 @@ impl Export {
     }
 }
 
-/// Text as it is, numbers as filters see them, objects and arrays as JSON, null as the empty string.
+/// Formats a value as a CSV cell: text unchanged, numbers as filters see them, objects and arrays as JSON, and null as
+/// the empty string.
 fn csv_cell(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => Cow::Borrowed(""),

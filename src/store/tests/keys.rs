@@ -1,4 +1,4 @@
-//! Keys, and lists of writes as the log holds them.
+//! Encoding of keys and of lists of writes.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn key() -> impl Strategy<Value = Key> {
     ]
 }
 
-fn changes() -> impl Strategy<Value = Vec<StoreWrite>> {
+fn writes() -> impl Strategy<Value = Vec<StoreWrite>> {
     let op = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..100).prop_map(WriteOp::Put),
         Just(WriteOp::Delete),
@@ -46,7 +46,7 @@ fn changes() -> impl Strategy<Value = Vec<StoreWrite>> {
 
 proptest! {
     #[test]
-    fn keys_come_back_and_none_begins_another(a in key(), b in key()) {
+    fn keys_survive_a_round_trip_and_none_is_a_prefix_of_another(a in key(), b in key()) {
         let bytes = a.encode();
         prop_assert_eq!(Key::decode(&bytes), Some(a.clone()));
         prop_assert!(bytes.len() <= 131, "{} bytes", bytes.len());
@@ -58,7 +58,7 @@ proptest! {
     }
 
     #[test]
-    fn resources_and_copies_are_in_the_order_of_their_numbers(
+    fn encoded_copies_are_ordered_by_blueprint_id_variant_and_number(
         a in (0..3u32, 0..3u128, 0..3u16, any::<u64>()),
         b in (0..3u32, 0..3u128, 0..3u16, any::<u64>()),
     ) {
@@ -69,14 +69,17 @@ proptest! {
     }
 
     #[test]
-    fn changes_come_back_and_no_part_of_them_does(changes in changes(), cut in any::<prop::sample::Index>()) {
-        let bytes = encode_writes(&changes);
-        prop_assert_eq!(decode_writes(&bytes), Ok(changes));
+    fn writes_survive_a_round_trip_and_truncated_ones_are_rejected(
+        writes in writes(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let bytes = encode_writes(&writes);
+        prop_assert_eq!(decode_writes(&bytes), Ok(writes));
         prop_assert!(decode_writes(&bytes[..cut.index(bytes.len())]).is_err());
     }
 
     #[test]
-    fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn decoding_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = Key::decode(&bytes);
         let _ = decode_writes(&bytes);
         let _ = decode_writes(&[&[1, 9, 0, 0, 0], &bytes[..]].concat());
@@ -84,7 +87,7 @@ proptest! {
 }
 
 #[test]
-fn long_texts_are_told_apart_by_their_hash() {
+fn long_texts_are_distinguished_by_their_hash() {
     let long = |end: &str| KeyText::from("x".repeat(80) + end);
     assert_eq!(long("a"), long("a"));
     assert_ne!(long("a"), long("b"));
@@ -94,7 +97,7 @@ fn long_texts_are_told_apart_by_their_hash() {
 }
 
 #[test]
-fn a_newer_list_of_changes_is_refused_by_name() {
+fn a_list_of_writes_in_a_newer_format_is_rejected() {
     let mut bytes = encode_writes(&[StoreWrite::delete(Key::Member(1))]);
     bytes[0] = 2;
     assert_eq!(decode_writes(&bytes), Err(WritesError::Version(2)));

@@ -13,7 +13,7 @@ fn open(folder: &Path, index: IndexOptions) -> Content {
     Content::open(&ContentOptions { index, ..options(folder) }).unwrap()
 }
 
-/// A field of each form that the index keeps, with a value.
+/// Name, settings and value of a field for each form of column in the index.
 fn fields() -> Vec<(&'static str, serde_json::Value, serde_json::Value)> {
     let long = format!("Ünïcode Text, {}", "lang und länger ".repeat(300));
     vec![
@@ -54,7 +54,7 @@ async fn create(content: &Content, body: &str) {
     writing.create(body.as_bytes(), None).await.unwrap();
 }
 
-/// Puts other values into the index, and what then is found.
+/// Changes the values of a resource in the index only, then verifies.
 fn corrupt(content: &Content, id: ResourceId, change: impl FnOnce(&mut Vec<(u32, Indexed)>)) -> Findings {
     let state = content.state();
     let collection = state.collection("all").unwrap();
@@ -73,12 +73,12 @@ fn corrupt(content: &Content, id: ResourceId, change: impl FnOnce(&mut Vec<(u32,
 }
 
 #[tokio::test]
-async fn a_wrong_value_of_the_index_is_found_in_every_column() {
+async fn a_wrong_value_in_any_column_of_the_index_is_reported() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path(), IndexOptions::default());
     let id = fill(&content).await;
-    let found = corrupt(&content, id, |_| {});
-    assert_eq!((found.issue_count, found.resources), (0, 3), "{:?}", found.issues);
+    let findings = corrupt(&content, id, |_| {});
+    assert_eq!((findings.issue_count, findings.resources), (0, 3), "{:?}", findings.issues);
     let columns: Vec<u32> = {
         let state = content.state();
         let mut columns = Vec::new();
@@ -90,43 +90,43 @@ async fn a_wrong_value_of_the_index_is_found_in_every_column() {
         columns
     };
     for column in columns {
-        let found = corrupt(&content, id, |values| {
+        let findings = corrupt(&content, id, |values| {
             let before = values.len();
             values.retain(|(id, _)| *id != column);
             if values.len() == before {
-                values.push((column, Indexed::Text("not there".into())));
+                values.push((column, Indexed::Text("extra".into())));
             }
         });
-        assert_eq!(found.issue_count, 1, "column {column}: {:?}", found.issues);
-        assert!(found.issues[0].contains("has other values in the index: `"), "{:?}", found.issues);
+        assert_eq!(findings.issue_count, 1, "column {column}: {:?}", findings.issues);
+        assert!(findings.issues[0].contains("has different values in the index: `"), "{:?}", findings.issues);
     }
     for wrong in [Indexed::Number(12.25), Indexed::Text("12.5".into())] {
-        let found = corrupt(&content, id, |values| {
-            let place = values.iter().position(|(_, value)| matches!(value, Indexed::Number(12.5))).unwrap();
-            values[place].1 = wrong;
+        let findings = corrupt(&content, id, |values| {
+            let position = values.iter().position(|(_, value)| matches!(value, Indexed::Number(12.5))).unwrap();
+            values[position].1 = wrong;
         });
-        assert_eq!(found.issues, [format!("`all` {id}: variant 0 has other values in the index: `number`")]);
+        assert_eq!(findings.issues, [format!("`all` {id}: variant 0 has different values in the index: `number`")]);
     }
     content.close();
 }
 
 #[tokio::test]
-async fn what_is_read_from_disk_is_what_was_projected() {
+async fn verification_compares_index_files_on_disk_after_a_restart() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path(), IndexOptions::default());
     let id = fill(&content).await;
     content.close();
     drop(content);
     let content = open(temp.path(), IndexOptions::default());
-    let found = content.verify().unwrap();
-    assert_eq!((found.issue_count, found.resources), (0, 3), "{:?}", found.issues);
-    let found = corrupt(&content, id, |values| values.truncate(1));
-    assert_eq!(found.issue_count, 1, "{:?}", found.issues);
-    // A write, so that there is something to be written out.
+    let findings = content.verify().unwrap();
+    assert_eq!((findings.issue_count, findings.resources), (0, 3), "{:?}", findings.issues);
+    let findings = corrupt(&content, id, |values| values.truncate(1));
+    assert_eq!(findings.issue_count, 1, "{:?}", findings.issues);
+    // Write something, so that closing writes the index to disk.
     create(&content, &json!({ "attributes": {} }).to_string()).await;
     content.close();
     drop(content);
-    // It is wrong in the files now, and right after they were made anew.
+    // The files contain the wrong values now. Rebuilding the index corrects them.
     let content = open(temp.path(), IndexOptions::default());
     assert_eq!(content.verify().unwrap().issue_count, 1);
     content.close();

@@ -26,7 +26,7 @@ async fn fill(content: &Content, slug: &str, count: usize) {
     import.finish().await.unwrap();
 }
 
-/// Waits until a condition holds, ten seconds at most.
+/// Waits until a condition is true, for at most ten seconds.
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let started = Instant::now();
     while !condition() {
@@ -35,7 +35,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Reads an export to its end and answers how many lines it has.
+/// Reads an export to its end and counts its lines.
 fn lines(export: &mut crate::content::Export) -> usize {
     let mut count = 0;
     while let Some(piece) = export.next_chunk().unwrap() {
@@ -45,7 +45,7 @@ fn lines(export: &mut crate::content::Export) -> usize {
 }
 
 #[tokio::test]
-async fn a_deleted_blueprint_leaves_nothing_behind_once_nobody_reads_it() {
+async fn a_deleted_blueprint_is_purged_once_no_reader_needs_it() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     let store = content.shared.store.clone();
@@ -57,13 +57,13 @@ async fn a_deleted_blueprint_leaves_nothing_behind_once_nobody_reads_it() {
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     fill(&content, "stays", 10).await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert!(holds_any_of(&store, Obsolete::Blueprint(1)).unwrap(), "what is read stays");
+    assert!(holds_any_of(&store, Obsolete::Blueprint(1)).unwrap(), "resources are kept while they are read");
     assert_eq!(lines(&mut export), 700);
     drop(export);
     until("the deleted blueprint is purged", || !holds_any_of(&store, Obsolete::Blueprint(1)).unwrap()).await;
     assert_eq!(store.scan(Prefix::Resources(2)).count(), 700);
     assert_eq!(store.scan(Prefix::Uniques(2)).count(), 700);
-    // A blueprint of that slug is a new one.
+    // A new blueprint with the same slug starts empty.
     blueprint(&content, "gone").await;
     fill(&content, "gone", 3).await;
     let mut export = Export::begin(content.view(&access(), "gone").unwrap(), "format=ndjson", None).unwrap();
@@ -72,7 +72,7 @@ async fn a_deleted_blueprint_leaves_nothing_behind_once_nobody_reads_it() {
 }
 
 #[tokio::test]
-async fn a_purge_goes_on_after_a_restart() {
+async fn a_purge_continues_after_a_restart() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     blueprint(&content, "gone").await;
@@ -86,12 +86,12 @@ async fn a_purge_goes_on_after_a_restart() {
     drop(content);
     let content = open(temp.path());
     let store = content.shared.store.clone();
-    until("the purge goes on", || !holds_any_of(&store, Obsolete::Blueprint(1)).unwrap()).await;
+    until("the purge continues", || !holds_any_of(&store, Obsolete::Blueprint(1)).unwrap()).await;
     content.close();
 }
 
 #[tokio::test]
-async fn a_version_stays_as_long_as_any_state_names_it() {
+async fn a_superseded_version_is_kept_while_any_reader_needs_it() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     blueprint(&content, "notes").await;
@@ -103,7 +103,7 @@ async fn a_version_stays_as_long_as_any_state_names_it() {
         let writing = content.write(&access(), Ability::Create, "notes", "").unwrap();
         async move { writing.create(body.as_bytes(), None).await.unwrap() }
     };
-    // The state that the export holds is replaced by a write that supersedes nothing, the next one supersedes.
+    // The first write replaces the state that the export holds, but supersedes no version. The next one does.
     create("new").await;
     let list = content.view(&access(), "notes").unwrap().list("sort=created_at").unwrap().resources;
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
@@ -117,12 +117,12 @@ async fn a_version_stays_as_long_as_any_state_names_it() {
     assert_eq!(copies(), 4);
     assert_eq!(lines(&mut export), 1);
     drop(export);
-    until("the superseded version goes", || copies() == 3).await;
+    until("the superseded version is removed", || copies() == 3).await;
     content.close();
 }
 
 #[test]
-fn answers_that_are_kept_no_longer_go_and_the_others_stay() {
+fn only_expired_answers_are_removed() {
     let temp = tempfile::tempdir().unwrap();
     let store = Store::open(temp.path(), &StoreOptions::default()).unwrap();
     let count = STEP_KEYS * 2 + 10;
@@ -152,7 +152,7 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
     let content = open(temp.path());
     blueprint(&content, "notes").await;
     fill(&content, "notes", 300).await;
-    // As long as it is read, what is superseded stays.
+    // The export keeps the superseded versions.
     let export = Export::begin(content.view(&access(), "notes").unwrap(), "format=ndjson", None).unwrap();
     let mut import = content.import(&access(), "notes", "").unwrap();
     for n in 0..300 {
@@ -162,10 +162,10 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
     import.finish().await.unwrap();
     content.checkpoint().await.unwrap();
     assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 600);
-    // What a kill leaves at this moment, and what a backup holds.
+    // Copy the folder as a kill would leave it now, and write a backup.
     let killed = tempfile::tempdir().unwrap();
     copy_folder(temp.path(), killed.path());
-    let backup = temp.path().join("of-all");
+    let backup = temp.path().join("saved-backup");
     content.backup(&backup).unwrap();
     drop(export);
     content.close();
@@ -186,7 +186,7 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
 }
 
 #[tokio::test]
-async fn lists_of_superseded_versions_go_with_them() {
+async fn lists_of_superseded_versions_are_removed_with_the_versions() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     blueprint(&content, "notes").await;
@@ -198,7 +198,7 @@ async fn lists_of_superseded_versions_go_with_them() {
         import.finish().await.unwrap();
     }
     let store = content.shared.store.clone();
-    until("the lists go", || store.scan(Prefix::Superseded).count() == 0).await;
-    until("the versions go", || store.scan(Prefix::Copies(1)).count() == 10).await;
+    until("the lists are removed", || store.scan(Prefix::Superseded).count() == 0).await;
+    until("the versions are removed", || store.scan(Prefix::Copies(1)).count() == 10).await;
     content.close();
 }
