@@ -1,9 +1,9 @@
-//! The cost of analytics at ten million pageviews over sixty days: `cargo bench --bench analytics [PAGEVIEWS]`.
+//! Measures analytics with ten million pageviews over sixty days: `cargo bench --bench analytics [PAGEVIEWS]`.
 //!
-//! Pageviews are generated from a seed and submitted one after the other as the server does, with a clock set to the time
-//! of each: some 50,000 paths and 2,000 referrers, few of them frequent, and 40,000 visitors a day with one to ten
-//! pageviews a session. Measures the rate, the size on disk after a restart, and reports over the last 30 days (7 by
-//! hour), one at a time, while 5,000 pageviews a second arrive.
+//! Pageviews are generated from a seed and submitted one at a time as in the server, with the clock set to the time of
+//! each: about 50,000 paths and 2,000 referrers, few of them frequent, and 40,000 visitors a day with one to ten pageviews
+//! per session. Reports the rate, the size on disk, the time of a start, and the latency of reports over the last 30 days
+//! (7 days if by hour), requested one at a time while 5,000 pageviews per second arrive.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -28,7 +28,7 @@ const AGENTS: [&str; 4] = [
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36 Edg/131.0.0.0",
 ];
 
-/// Reproducible random numbers from a seed.
+/// A random number generator (SplitMix64) with reproducible results.
 struct Random(u64);
 
 impl Random {
@@ -40,7 +40,7 @@ impl Random {
         (mixed ^ (mixed >> 31)) % bound
     }
 
-    /// A number that is likely small: about half as likely as one of half its size.
+    /// A number below `bound`. Small numbers are more likely: `n` is about half as likely as `n / 2`.
     fn skewed(&mut self, bound: u64) -> u64 {
         let exponent = self.below(1_000_000) as f64 / 1_000_000.0;
         ((bound as f64).powf(exponent) - 1.0) as u64
@@ -92,12 +92,12 @@ fn main() {
     }
     Report::Live.answer(&analytics, "").unwrap();
     let seconds = started.elapsed().as_secs_f64();
-    println!("{pageviews} pageviews counted in {seconds:.1} s: {:.0} a second", pageviews as f64 / seconds);
+    println!("{pageviews} pageviews counted in {seconds:.1} s: {:.0} per second", pageviews as f64 / seconds);
     assert_eq!(analytics.dropped(), 0);
 
     analytics.close();
     let bytes = size(folder.path());
-    println!("{bytes} bytes on disk: {:.1} a pageview", bytes as f64 / pageviews as f64);
+    println!("{bytes} bytes on disk: {:.1} per pageview", bytes as f64 / pageviews as f64);
     let started = Instant::now();
     let analytics = open(folder.path(), &clock);
     println!("opened in {:.0} ms", started.elapsed().as_secs_f64() * 1000.0);
@@ -108,7 +108,7 @@ fn main() {
         measure(&analytics, pageviews as u64);
         sending.store(false, Ordering::SeqCst);
         let (sent, seconds) = sender.join().unwrap();
-        println!("meanwhile {:.0} pageviews a second, {} dropped", sent as f64 / seconds, analytics.dropped());
+        println!("meanwhile {:.0} pageviews per second, {} dropped", sent as f64 / seconds, analytics.dropped());
     });
 }
 
@@ -146,7 +146,7 @@ fn measure(analytics: &Analytics, pageviews: u64) {
     }
 }
 
-/// Submits 5,000 pageviews a second while `sending` is set. Returns how many, and in how many seconds.
+/// Submits 5,000 pageviews per second while `sending` is set. Returns their number and the duration in seconds.
 fn send(analytics: &Analytics, clock: &AtomicI64, sending: &AtomicBool) -> (u64, f64) {
     let (mut random, started, mut sent) = (Random(2), Instant::now(), 0);
     while sending.load(Ordering::SeqCst) {

@@ -1,11 +1,12 @@
-//! What a list costs: a seeded corpus of articles is imported through the write path, and lists are timed on the facade,
-//! without HTTP.
+//! Measures lists: imports a corpus of articles through the write path, then calls `Content` without HTTP. Run it with
+//! `cargo bench --bench content -- 100000`, where the number is that of the articles (20,000 by default), on an otherwise
+//! idle machine.
 //!
-//! Corpus: sentences of 6 to 14 words from a vocabulary of 4,000 made-up words with a skewed choice, bodies of 1.5 KB in
-//! rich text, 90 % published, ten statuses, prices, dates over six years. The same seed makes the same corpus.
+//! Corpus: sentences of 6 to 14 words from a vocabulary of 4,000 made-up words with a skewed distribution, bodies of 1.5 KB
+//! in rich text, 90 % published, ten statuses, prices, dates over six years. The same seed makes the same corpus.
 //!
-//! Reported: items a second of the import; for each list the first time (nothing cached) and the median of 200 more.
-//! Run alone: `cargo bench --bench content -- 100000`; the number is how many articles.
+//! Reports the rate of the import and, for each list, the time of the first call (nothing is cached) and the median of 200
+//! more.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -52,7 +53,7 @@ fn main() {
     let seconds = started.elapsed().as_secs_f64();
     println!("{articles} articles, {} MB of NDJSON", bytes >> 20);
     println!(
-        "import: {seconds:.1} s, {:.0} articles a second, {:.1} MB a second",
+        "import: {seconds:.1} s, {:.0} articles per second, {:.1} MB per second",
         articles as f64 / seconds,
         bytes as f64 / 1e6 / seconds
     );
@@ -98,7 +99,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// A small generator of its own, so that a corpus never changes with a dependency.
+/// The generator of the corpus. It has its own random numbers, so that no update of a dependency changes the corpus.
 struct Corpus {
     state: u64,
     words: Vec<String>,
@@ -129,7 +130,7 @@ impl Corpus {
         (self.next() % bound as u64) as usize
     }
 
-    /// Small numbers more often than large ones.
+    /// A number below `bound`. Small numbers are more likely.
     fn skewed(&mut self, bound: usize) -> usize {
         let unit = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         ((unit * unit) * bound as f64) as usize
@@ -137,8 +138,8 @@ impl Corpus {
 
     fn sentence(&mut self) -> String {
         let length = 6 + self.below(9);
-        let places: Vec<usize> = (0..length).map(|_| self.skewed(4_000)).collect();
-        let words: Vec<&str> = places.into_iter().map(|place| self.words[place].as_str()).collect();
+        let indexes: Vec<usize> = (0..length).map(|_| self.skewed(4_000)).collect();
+        let words: Vec<&str> = indexes.into_iter().map(|index| self.words[index].as_str()).collect();
         words.join(" ")
     }
 

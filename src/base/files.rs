@@ -45,7 +45,7 @@ pub fn restore(path: &Path, store: &Store) -> Result<Header, BaseError> {
         }
     }
     let header = reader.finish()?;
-    store.restored(header.number)?;
+    store.set_applied(header.number)?;
     Ok(header)
 }
 

@@ -97,7 +97,7 @@ impl Applier {
             self.flush(&mut next, number);
         }
         let Next { state, garbage, .. } = next;
-        self.cell.update(|current| *current = state);
+        self.cell.publish(state);
         self.sweeper.replaced(&before, garbage);
         Ok(())
     }

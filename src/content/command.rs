@@ -20,7 +20,7 @@ use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 
-/// One transaction, asked for.
+/// What a caller asks the committer to do. Most commands become one transaction.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Writes resources of one blueprint.

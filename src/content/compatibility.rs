@@ -1,4 +1,4 @@
-//! What a changed blueprint asks of values that the one in force does not ask, and which stored resources do not meet it.
+//! What values must satisfy under a changed blueprint, beyond what they satisfy today, and which stored resources do not.
 //!
 //! Reads and compares. Writes nothing: what follows from it is decided by `write` and carried out by `blueprint_change`.
 

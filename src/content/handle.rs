@@ -126,7 +126,8 @@ impl Content {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Ends the committer where nobody closed the content: threads of blueprint changes hold the queue as well.
+        // Without this the committer would never end if nobody called `close`: threads of blueprint changes hold the queue
+        // as well.
         self.queue.close();
     }
 }

@@ -98,7 +98,7 @@ impl Post {
 /// The response to a request that is done.
 pub(super) fn respond_to<T>(answered: Answered<T>, render: impl Fn(&T) -> Rendered) -> Answer {
     Ok(match answered {
-        Answered::Now(value) => render(&value).into_response(),
+        Answered::Fresh(value) => render(&value).into_response(),
         Answered::Kept(kept) => Rendered::decode(&kept)?.into_response(),
     })
 }

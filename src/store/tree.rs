@@ -118,7 +118,7 @@ impl Store {
     }
 
     /// Records that everything up to log record `number` is applied.
-    pub(crate) fn restored(&self, number: u64) -> Result<(), StoreError> {
+    pub(crate) fn set_applied(&self, number: u64) -> Result<(), StoreError> {
         self.insert(APPLIED, record::encode(APPLIED, Form::Plain, number, &[]))?;
         self.0.applied.store(number, Ordering::Release);
         Ok(())
@@ -137,7 +137,7 @@ impl Store {
                 WriteOp::Reindex => {}
             }
         }
-        self.restored(number)
+        self.set_applied(number)
     }
 
     pub(super) fn put(

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN, Faults, Server};
+use crate::support::{Failures, Server};
 
 const ABILITIES: [&str; 8] = ["view", "preview", "create", "update", "delete", "publish", "analytics:view", "manage"];
 
 #[test]
-fn rule_5_3_abilities_of_every_endpoint() {
+fn every_endpoint_requires_its_ability() {
     let server = Server::start();
     server.blueprint("notes", json!([{ "name": "T", "slug": "t", "type": "text" }]));
     let id = server.create("notes", json!({}));
@@ -17,8 +17,8 @@ fn rule_5_3_abilities_of_every_endpoint() {
     let member = format!("/v2/members/{}", server.member("ada", None));
     let note = json!({ "attributes": {} });
     let blueprint = server.get("/v2/blueprints/notes").data();
-    let mut faults = Faults::default();
-    for (method, path, body, able) in [
+    let mut failures = Failures::default();
+    for (method, path, body, abilities) in [
         ("GET", "/v2/resources/notes".to_owned(), None, "view preview"),
         ("GET", "/v2/resources/notes/export".to_owned(), None, "view preview"),
         ("GET", item.clone(), None, "view preview"),
@@ -52,33 +52,34 @@ fn rule_5_3_abilities_of_every_endpoint() {
         for ability in ABILITIES {
             let token = server.token(&[ability]);
             let reply = server.as_token(&token).send(method, &path, body.as_ref());
-            let is_able = able.split(' ').any(|one| one == ability);
+            let is_allowed = abilities.split(' ').any(|one| one == ability);
             let case = format!("{method} {path} {body:?} with {ability}");
-            faults.check((reply.status != 403) == is_able && reply.status != 401, || {
+            failures.check((reply.status != 403) == is_allowed && reply.status != 401, || {
                 format!("{case}: {}", reply.outcome())
             });
-            let names_one = able.is_empty() || able.split(' ').any(|one| reply.message().contains(&format!("`{one}`")));
-            faults.check(reply.status != 403 || names_one, || format!("{case}: {}", reply.message()));
+            let names_one =
+                abilities.is_empty() || abilities.split(' ').any(|one| reply.message().contains(&format!("`{one}`")));
+            failures.check(reply.status != 403 || names_one, || format!("{case}: {}", reply.message()));
         }
-        faults.same(
+        failures.check_eq(
             &format!("{method} {path} without a token"),
             server.as_token("").send(method, &path, body.as_ref()).status,
             401,
         );
     }
-    // A write of a token that may not read still shows what it wrote.
+    // The answer to a write shows the resource even if the token may not read.
     let update = server.token(&["update"]);
     let body = json!({ "attributes": { "t": "seen" } });
-    faults.same(
+    failures.check_eq(
         "seen",
         server.as_token(&update).send("PATCH", &item, Some(&body)).data()["attributes"]["t"].clone(),
         json!("seen"),
     );
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_tokens() {
+fn tokens_are_created_listed_validated_and_revoked() {
     let server = Server::start();
     server.blueprint("notes", json!([]));
     let body = json!({ "name": "n", "abilities": ["update", "view", "view"], "blueprints": ["notes"], "expires_at": "2999-01-01T00:00Z" });
@@ -96,9 +97,9 @@ fn rule_6_tokens() {
     let listed = server.get("/v2/tokens").expect(200);
     assert!(!listed.text.contains("bnd_") && !listed.text.contains("secret"), "{}", listed.text);
     let ids: Vec<Value> = listed.data().as_array().unwrap().iter().map(|token| token["id"].clone()).collect();
-    assert_eq!(ids, [made["id"].clone(), second["id"].clone()], "in the order of creation, without the admin's");
+    assert_eq!(ids, [made["id"].clone(), second["id"].clone()], "in order of creation, without the admin's token");
 
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (body, keys) in [
         (json!({}), vec!["name", "abilities"]),
         (json!({ "name": "", "abilities": ["view"] }), vec!["name"]),
@@ -116,32 +117,32 @@ fn rule_6_tokens() {
         (json!({ "name": "x", "abilities": ["view"], "extra": 5 }), vec!["extra"]),
     ] {
         let reply = server.post("/v2/tokens", &body);
-        faults.same(&body.to_string(), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
-        faults.same(&body.to_string(), reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+        failures.check_eq(&body.to_string(), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
+        failures.check_eq(&body.to_string(), reply.error_keys(), keys.into_iter().map(str::to_owned).collect());
     }
     let both = server.post("/v2/tokens", &json!({ "name": "x", "abilities": ["look", "see"] }));
-    faults.same("all faults", both.json()["errors"]["fields"]["abilities"].as_array().unwrap().len(), 2);
+    failures.check_eq("all errors", both.json()["errors"]["fields"]["abilities"].as_array().unwrap().len(), 2);
 
-    // Revoked: refused at once, and a second time there is nothing to revoke.
-    faults.same("before", server.as_token(secret).get("/v2/resources/notes").status, 200);
+    // A revoked token is rejected at once. Revoking it again is a 404.
+    failures.check_eq("before it is revoked", server.as_token(secret).get("/v2/resources/notes").status, 200);
     let path = format!("/v2/tokens/{}", made["id"].as_str().unwrap());
     server.delete(&path).expect(204);
-    faults.same(
-        "after",
+    failures.check_eq(
+        "after it is revoked",
         server.as_token(secret).get("/v2/resources/notes").outcome(),
         "401 UNAUTHENTICATED".to_owned(),
     );
-    faults.same("again", server.delete(&path).status, 404);
-    faults.none();
+    failures.check_eq("revoked again", server.delete(&path).status, 404);
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_tokens_expire() {
+fn an_expired_token_is_rejected() {
     let server = Server::start();
     server.blueprint("notes", json!([]));
     let soon = std::time::SystemTime::now() + Duration::from_millis(600);
     let soon = soon.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    // Milliseconds since 1970 as a date, by way of the days since then.
+    // Formats milliseconds since 1970 as a timestamp. The standard library has no calendar.
     let (days, of_day) = (soon / 86_400_000, soon % 86_400_000);
     let (year, month, day) = date_of(days as i64);
     let seconds = of_day / 1000;
@@ -163,7 +164,7 @@ fn rule_6_tokens_expire() {
     assert!(reply.message().contains("expired"), "{}", reply.text);
 }
 
-/// Year, month and day of a number of days since 1970 (the calendar that repeats every 400 years).
+/// The year, month and day of a number of days since 1970. The calendar repeats every 400 years, an era.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -176,7 +177,7 @@ fn date_of(days: i64) -> (i64, i64, i64) {
 }
 
 #[test]
-fn rule_6_a_blueprint_outside_of_a_tokens_list_is_not_there() {
+fn a_token_cannot_see_blueprints_outside_its_list() {
     let server = Server::start();
     server.blueprint("notes", json!([]));
     server.blueprint("secrets", json!([]));
@@ -186,7 +187,7 @@ fn rule_6_a_blueprint_outside_of_a_tokens_list_is_not_there() {
     let made = server.post("/v2/tokens", &body).expect(201).data();
     let client = server.as_token(made["secret"].as_str().unwrap());
     let note = json!({ "attributes": {} });
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (method, path, body, status) in [
         ("GET", "/v2/resources/notes".to_owned(), None, 200),
         ("POST", "/v2/resources/notes".to_owned(), Some(&note), 201),
@@ -200,18 +201,18 @@ fn rule_6_a_blueprint_outside_of_a_tokens_list_is_not_there() {
         ("DELETE", format!("/v2/resources/secrets/{id}"), None, 404),
         ("GET", "/v2/blueprints/secrets".to_owned(), None, 404),
     ] {
-        faults.same(&format!("{method} {path}"), client.send(method, &path, body).status, status);
+        failures.check_eq(&format!("{method} {path}"), client.send(method, &path, body).status, status);
     }
     let listed = client.get("/v2/blueprints").expect(200).data();
-    faults.same("listed", listed.as_array().unwrap().len(), 1);
+    failures.check_eq("listed", listed.as_array().unwrap().len(), 1);
     let hidden = client.get("/v2/resources/secrets").message();
     let absent = client.get("/v2/resources/nothing").message();
-    faults.same("messages", hidden.replace("secrets", "nothing"), absent);
-    faults.none();
+    failures.check_eq("messages", hidden.replace("secrets", "nothing"), absent);
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_members() {
+fn members_are_created_validated_changed_and_deleted() {
     let server = Server::start();
     let body = json!({ "name": "Ada", "email": "ada@example.org", "role": "editor" });
     let reply = server.post("/v2/members", &body).expect(201);
@@ -224,7 +225,7 @@ fn rule_6_members() {
     let path = format!("/v2/members/{id}");
     assert_eq!(server.get(&path).expect(200).data(), ada);
     assert_eq!(server.get("/v2/members").expect(200).data(), json!([ada, bob]));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (method, path, body, keys) in [
         ("POST", "/v2/members", json!({}), vec!["name", "email"]),
         ("POST", "/v2/members", json!({ "name": "", "email": "x@y" }), vec!["name"]),
@@ -239,9 +240,9 @@ fn rule_6_members() {
         ("PATCH", &path, json!({ "email": "bob@example.org" }), vec!["email"]),
         ("PATCH", &path, json!({ "nickname": "a" }), vec!["nickname"]),
     ] {
-        let reply = server.as_token(ADMIN).send(method, path, Some(&body));
-        faults.same(&body.to_string(), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
-        faults.same(&body.to_string(), reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+        let reply = server.send(method, path, Some(&body));
+        failures.check_eq(&body.to_string(), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
+        failures.check_eq(&body.to_string(), reply.error_keys(), keys.into_iter().map(str::to_owned).collect());
     }
     for (body, name, email, role) in [
         (json!({}), "Ada", "ada@example.org", json!("editor")),
@@ -252,15 +253,15 @@ fn rule_6_members() {
     ] {
         let data = server.patch(&path, &body).expect(200).data();
         let same = data["name"] == name && data["email"] == email && data["role"] == role && data["id"] == id;
-        faults.check(same, || format!("{body}: {data}"));
+        failures.check(same, || format!("{body}: {data}"));
     }
-    // Ids are never used again.
+    // Ids are never reused.
     let last = format!("/v2/members/{}", id + 1);
     server.delete(&last).expect(204);
-    faults.same("gone", server.delete(&last).status, 404);
-    faults.same("gone", server.get(&last).status, 404);
-    faults.same("the next", server.member("carl", None), id + 2);
-    faults.none();
+    failures.check_eq("deleted again", server.delete(&last).status, 404);
+    failures.check_eq("read after it is deleted", server.get(&last).status, 404);
+    failures.check_eq("the next id", server.member("carl", None), id + 2);
+    failures.assert_none();
 }
 
 #[test]

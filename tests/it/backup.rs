@@ -1,4 +1,4 @@
-//! Backups, restores, verification and exports, by the command line and over HTTP.
+//! Backups, restores, verification and exports, on the command line and over HTTP.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -30,7 +30,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A server with resources in two variants, a member, a token, a kept answer and a deleted blueprint.
+/// A server with resources in two variants, some of them deleted, a member and a token.
 fn filled() -> Server {
     let server = Server::start();
     let body = json!({
@@ -71,29 +71,29 @@ fn a_backup_of_a_running_server_restores_to_the_same_content() {
     let file = temp.path().join("all.backup");
     let body = json!({ "attributes": { "title": "kept" } }).to_string();
     let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
-    let kept = server.as_token(ADMIN).raw("POST", "/v2/resources/posts", &headers, body.as_bytes()).expect(201);
-    let told = succeed(&["backup", text(&file), "--url", server.address(), "--token", ADMIN]);
-    assert!(told.contains("holds all content"), "{told}");
+    let kept = server.raw("POST", "/v2/resources/posts", &headers, body.as_bytes()).expect(201);
+    let output = succeed(&["backup", text(&file), "--url", server.address(), "--token", ADMIN]);
+    assert!(output.contains("holds all content"), "{output}");
     let before = everything(&server);
     server.create("posts", json!({ "title": "after the backup" }));
     drop(server);
 
     let folder = temp.path().join("restored");
     succeed(&["restore", text(&file), "--data", text(&folder)]);
-    let told = fail(&["restore", text(&file), "--data", text(&folder)]);
-    assert!(told.contains("not empty"), "{told}");
+    let output = fail(&["restore", text(&file), "--data", text(&folder)]);
+    assert!(output.contains("not empty"), "{output}");
     succeed(&["verify", "--data", text(&folder)]);
     let restored = Server::start_in(&folder, &[]);
     assert_eq!(everything(&restored), before);
-    let again = restored.as_token(ADMIN).raw("POST", "/v2/resources/posts", &headers, body.as_bytes());
+    let again = restored.raw("POST", "/v2/resources/posts", &headers, body.as_bytes());
     assert_eq!((again.status, &again.text), (kept.status, &kept.text));
     restored.create("posts", json!({ "title": "new" }));
-    let taken = json!({ "attributes": { "title": "post 1" } });
-    restored.post("/v2/resources/posts", &taken).expect(422);
+    let duplicate = json!({ "attributes": { "title": "post 1" } });
+    restored.post("/v2/resources/posts", &duplicate).expect(422);
 }
 
 #[test]
-fn a_backup_that_was_made_during_writes_is_whole() {
+fn a_backup_taken_during_writes_is_consistent() {
     let server = Server::start();
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     let temp = tempfile::tempdir().unwrap();
@@ -113,12 +113,12 @@ fn a_backup_that_was_made_during_writes_is_whole() {
     });
     let folder = temp.path().join("restored");
     succeed(&["restore", text(&file), "--data", text(&folder)]);
-    let told = succeed(&["verify", "--data", text(&folder)]);
-    assert!(told.contains("no problems found"), "{told}");
+    let output = succeed(&["verify", "--data", text(&folder)]);
+    assert!(output.contains("no problems found"), "{output}");
 }
 
 #[test]
-fn only_manage_may_take_a_backup() {
+fn a_backup_requires_the_manage_ability() {
     let server = Server::start();
     let token = server.token(&["view", "preview", "create", "update", "delete", "publish"]);
     server.as_token(&token).get("/v2/backup").expect(403);
@@ -126,7 +126,7 @@ fn only_manage_may_take_a_backup() {
 }
 
 #[test]
-fn damage_is_refused_or_found() {
+fn damaged_backups_and_missing_folders_are_rejected() {
     let mut server = filled();
     let folder = server.folder().to_owned();
     server.terminate();
@@ -135,26 +135,26 @@ fn damage_is_refused_or_found() {
     succeed(&["backup", text(&file), "--data", text(&folder)]);
     succeed(&["verify", "--data", text(&folder)]);
 
-    let whole = std::fs::read(&file).unwrap();
-    for place in [0, 9, 40, whole.len() / 2, whole.len() - 1] {
-        let mut damaged = whole.clone();
-        damaged[place] ^= 0x10;
+    let intact = std::fs::read(&file).unwrap();
+    for offset in [0, 9, 40, intact.len() / 2, intact.len() - 1] {
+        let mut damaged = intact.clone();
+        damaged[offset] ^= 0x10;
         std::fs::write(&file, &damaged).unwrap();
         let target = temp.path().join("target");
         fail(&["restore", text(&file), "--data", text(&target)]);
-        assert!(!target.exists(), "nothing is made from a backup that is damaged at {place}");
+        assert!(!target.exists(), "a backup that is damaged at byte {offset} creates no folder");
     }
-    std::fs::write(&file, &whole[..whole.len() - 40]).unwrap();
+    std::fs::write(&file, &intact[..intact.len() - 40]).unwrap();
     fail(&["restore", text(&file), "--data", text(&temp.path().join("target"))]);
     let none = temp.path().join("none");
     for arguments in [&["verify"][..], &["export", "posts"], &["backup", text(&file)]] {
         fail(&[arguments, &["--data", text(&none)]].concat());
-        assert!(!none.exists(), "{arguments:?} makes no data folder");
+        assert!(!none.exists(), "{arguments:?} creates no data folder");
     }
 }
 
 #[test]
-fn an_index_is_made_again_from_the_store() {
+fn the_index_is_rebuilt_from_the_store() {
     let mut server = filled();
     let before = everything(&server);
     let found = server.ids("posts?search=word&sort=title");
@@ -170,7 +170,7 @@ fn an_index_is_made_again_from_the_store() {
 }
 
 #[test]
-fn an_export_goes_in_again() {
+fn an_export_can_be_imported_unchanged() {
     let mut server = filled();
     let temp = tempfile::tempdir().unwrap();
     let (online, offline) = (temp.path().join("online.ndjson"), temp.path().join("offline.ndjson"));

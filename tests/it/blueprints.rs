@@ -1,11 +1,11 @@
-//! Blueprints: their bodies, and what a change of one means for what is stored (`API.md` 4.9).
+//! Blueprints: their bodies, and how a change affects stored values (`API.md` 4.9).
 
 mod changes;
 mod meanwhile;
 
 use serde_json::{Value, json};
 
-use crate::support::{Faults, Server};
+use crate::support::{Failures, Server};
 
 fn text(slug: &str) -> Value {
     json!({ "name": slug, "slug": slug, "type": "text" })
@@ -21,7 +21,7 @@ fn put(server: &Server, fields: Value, query: &str) -> crate::support::Reply {
 }
 
 #[test]
-fn rule_6_create_read_list() {
+fn blueprints_are_created_read_and_listed() {
     let server = Server::start();
     let reply = server
         .post("/v2/blueprints", &json!({ "name": "Blog Posts", "fields": [{ "name": "Größe (cm)", "type": "text" }] }));
@@ -46,7 +46,7 @@ fn rule_6_create_read_list() {
         expected["fields"][0]["slug"] = slug;
         expected
     };
-    assert_eq!(blueprint.to_string(), expected.to_string(), "keys in their documented order");
+    assert_eq!(blueprint.to_string(), expected.to_string(), "the keys are in the documented order");
 
     server.blueprint("zebra", json!([]));
     server.blueprint("apple", json!([]));
@@ -56,7 +56,7 @@ fn rule_6_create_read_list() {
     assert_eq!(listed[2], server.get("/v2/blueprints/zebra").expect(200).data());
     server.get("/v2/blueprints/nothing").expect(404);
 
-    // Everything that there is goes in, comes out, and goes in again unchanged.
+    // A blueprint with every key and setting is returned as it was sent, and can be sent back unchanged.
     let full = json!({
         "name": "Full", "slug": "full-1", "kind": "readonly_resource", "icon": "star", "record_title": "t",
         "variants": [{ "name": "English", "slug": "en", "default": true }, { "name": "Chinese", "slug": "zh-CN", "default": false }],
@@ -78,11 +78,11 @@ fn rule_6_create_read_list() {
         assert_eq!(&made[key], value, "{key}");
     }
     let again = server.put("/v2/blueprints/full-1", &made).expect(200).data();
-    assert_eq!(again, made, "nothing changes, and so does not the date");
+    assert_eq!(again, made, "nothing changes, not even the date");
 }
 
 #[test]
-fn rule_6_faults_of_bodies() {
+fn invalid_blueprint_bodies_report_the_invalid_keys() {
     let server = Server::start();
     server.blueprint("taken", json!([]));
     let with = |key: &str, value: Value| {
@@ -96,7 +96,7 @@ fn rule_6_faults_of_bodies() {
         with("fields", json!([text("a"), field]))
     };
     let settings = |kind: &str, settings: Value| with("fields", json!([typed("f", kind, settings)]));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (body, keys) in [
         (json!({}), vec!["name", "fields"]),
         (json!({ "name": "X" }), vec!["fields"]),
@@ -159,8 +159,8 @@ fn rule_6_faults_of_bodies() {
         ),
     ] {
         let reply = server.post("/v2/blueprints", &body);
-        faults.same(&body.to_string(), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
-        faults.same(&body.to_string(), reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+        failures.check_eq(&body.to_string(), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
+        failures.check_eq(&body.to_string(), reply.error_keys(), keys.into_iter().map(str::to_owned).collect());
     }
     for body in [
         with("slug", json!("x".repeat(63))),
@@ -172,11 +172,11 @@ fn rule_6_faults_of_bodies() {
         with("fields", json!([{ "name": "Ein Feld!", "type": "text" }])),
     ] {
         let reply = server.post("/v2/blueprints", &body);
-        faults.same(&body.to_string(), reply.outcome(), "201".to_owned());
+        failures.check_eq(&body.to_string(), reply.outcome(), "201".to_owned());
         let slug = body["slug"].as_str().unwrap();
         server.delete(&format!("/v2/blueprints/{slug}"));
     }
-    // A field may name the blueprint that it names already, also one that is gone; another field may not.
+    // A field may keep naming a blueprint that was deleted. Another field may not start to name it.
     server.blueprint("goes", json!([]));
     let to = |slug: &str| typed(slug, "reference", json!({ "blueprint": "goes" }));
     server.blueprint("names", json!([to("one"), text("two")]));
@@ -189,22 +189,22 @@ fn rule_6_faults_of_bodies() {
         (json!([to("two")]), "422 VALIDATION_FAILED"),
     ] {
         let reply = server.put("/v2/blueprints/names?dry_run=true", &json!({ "name": "N", "fields": fields }));
-        faults.same(&fields.to_string(), reply.outcome(), expected.to_owned());
-        faults.check(expected == "200" || reply.fault_keys().iter().all(|key| key.ends_with(".settings")), || {
+        failures.check_eq(&fields.to_string(), reply.outcome(), expected.to_owned());
+        failures.check(expected == "200" || reply.error_keys().iter().all(|key| key.ends_with(".settings")), || {
             reply.text.clone()
         });
     }
-    // A body for a blueprint that is there cannot rename it.
+    // The body of a `PUT` cannot rename the blueprint.
     let rename = server.put("/v2/blueprints/taken", &with("slug", json!("other")));
-    faults.same("rename", rename.fault_keys(), vec!["slug".to_owned()]);
-    faults.same(
+    failures.check_eq("rename", rename.error_keys(), vec!["slug".to_owned()]);
+    failures.check_eq(
         "kind",
         server
             .put("/v2/blueprints/taken", &json!({ "name": "T", "fields": [], "kind": "singular_resource" }))
             .outcome(),
         "409 CONFLICT".to_owned(),
     );
-    // Rule 1.7: that comes before what is wrong with the body.
+    // A change of the kind is reported before errors in the body (`API.md` 1.7).
     for (body, expected) in [
         (json!({ "kind": "singular_resource" }), "409 CONFLICT"),
         (json!({ "kind": "readonly_resource", "name": 1, "fields": "x", "more": 2 }), "409 CONFLICT"),
@@ -214,13 +214,13 @@ fn rule_6_faults_of_bodies() {
         (json!([]), "422 VALIDATION_FAILED"),
     ] {
         let reply = server.put("/v2/blueprints/taken", &body);
-        faults.same(&body.to_string(), reply.outcome(), expected.to_owned());
+        failures.check_eq(&body.to_string(), reply.outcome(), expected.to_owned());
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_slugs_are_made_from_names() {
+fn slugs_are_derived_from_names() {
     let server = Server::start();
     let names = ["Title", "Größe in cm", "  Zwei   Worte ", "Ångström", "a-b.c", "ＡＢＣ"];
     let fields: Vec<Value> = names.iter().map(|name| json!({ "name": name, "type": "text" })).collect();
@@ -231,7 +231,7 @@ fn rule_6_slugs_are_made_from_names() {
 }
 
 #[test]
-fn rule_6_delete() {
+fn deleting_a_blueprint_in_use_requires_force() {
     let server = Server::start();
     server.blueprint("notes", json!([text("t")]));
     server.blueprint("links", json!([typed("to", "reference", json!({ "blueprint": "notes" }))]));
@@ -250,17 +250,17 @@ fn rule_6_delete() {
     ] {
         assert_eq!(server.raw(method, &path, &[], b"").status, 404, "{method} {path}");
     }
-    // What related to it stays and can be sent back; the field may name the blueprint that is gone.
+    // Relations to its resources stay and can be sent back. The field may keep naming the deleted blueprint.
     let read = server.find(&format!("links/{link}"));
     assert_eq!(read["attributes"]["to"], ids[0].as_str());
     server.put(&format!("/v2/resources/links/{link}"), &read).expect(200);
     let blueprint = server.get("/v2/blueprints/links").data();
     server.put("/v2/blueprints/links", &blueprint).expect(200);
-    // One of the same name is another one.
+    // A new blueprint with the same slug starts empty.
     server.blueprint("notes", json!([text("t")]));
     assert_eq!(server.get("/v2/resources/notes").expect(200).json()["meta"]["total"], 0);
     assert_eq!(server.get(&format!("/v2/resources/notes/{}", ids[0])).status, 404);
-    // A singular's own resource, and relations to itself, do not count.
+    // The one resource of a singular blueprint, and relations of a blueprint to itself, do not count.
     let singular = json!({ "name": "S", "slug": "s", "kind": "singular_resource", "fields": [] });
     server.post("/v2/blueprints", &singular).expect(201);
     server.delete("/v2/blueprints/s").expect(204);

@@ -23,7 +23,7 @@ fn path(rest: &str) -> String {
     format!("/v2/resources/notes/{rest}")
 }
 
-/// A bulk request that created a note a title, and their ids.
+/// Creates one note for each title in one request and returns their ids.
 fn create(server: &Server, titles: &[&str]) -> Vec<String> {
     let resources: Vec<Value> = titles.iter().map(|title| json!({ "attributes": { "title": title } })).collect();
     let reply = server.post(&path("bulk"), &json!({ "resources": resources })).expect(201);
@@ -38,7 +38,7 @@ fn total(server: &Server) -> Value {
     server.get("/v2/resources/notes").expect(200).json()["meta"]["total"].take()
 }
 
-/// The codes of the failed items by index.
+/// The index and the error code of each failed item.
 fn failures(reply: &Reply) -> Vec<(u64, String)> {
     let failed = reply.data()["failed"].take();
     let one = |entry: &Value| {
@@ -48,7 +48,7 @@ fn failures(reply: &Reply) -> Vec<(u64, String)> {
     failed.as_array().unwrap().iter().map(one).collect()
 }
 
-fn done(reply: &Reply, name: &str) -> Vec<u64> {
+fn succeeded(reply: &Reply, name: &str) -> Vec<u64> {
     let body = reply.json();
     let list = body["data"][name].as_array().unwrap_or_else(|| panic!("no {name}: {body}"));
     assert_eq!(body["meta"][name], list.len());
@@ -86,7 +86,7 @@ fn all_items_are_created_in_order_and_answered_with_201() {
 }
 
 #[test]
-fn items_that_fail_leave_no_trace_and_the_others_are_applied() {
+fn failed_items_leave_no_trace_and_the_others_are_applied() {
     let server = notes();
     let reply = server
         .post(
@@ -105,7 +105,7 @@ fn items_that_fail_leave_no_trace_and_the_others_are_applied() {
             ] }),
         )
         .expect(207);
-    assert_eq!(done(&reply, "created"), [0, 8]);
+    assert_eq!(succeeded(&reply, "created"), [0, 8]);
     let failed = failures(&reply);
     assert_eq!(failed.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 9]);
     assert!(failed.iter().all(|(_, code)| code == "VALIDATION_FAILED"), "{failed:?}");
@@ -117,17 +117,17 @@ fn items_that_fail_leave_no_trace_and_the_others_are_applied() {
 }
 
 #[test]
-fn all_items_failing_is_207_and_changes_nothing() {
+fn if_every_item_fails_the_status_is_207_and_nothing_changes() {
     let server = notes();
     let before = server.get("/v2/resources/notes").header("etag").unwrap().to_owned();
     let reply = server.post(&path("bulk"), &json!({ "resources": [{ "attributes": {} }, {}] })).expect(207);
-    assert_eq!(done(&reply, "created"), [0u64; 0]);
+    assert_eq!(succeeded(&reply, "created"), [0u64; 0]);
     assert_eq!(reply.json()["meta"], json!({ "total": 2, "created": 0, "failed": 2 }));
     assert_eq!(server.get("/v2/resources/notes").header("etag").unwrap(), before);
 }
 
 #[test]
-fn requests_of_a_wrong_shape_or_size_apply_nothing() {
+fn requests_of_the_wrong_shape_or_size_apply_nothing() {
     let server = notes();
     let id = create(&server, &["a"]).remove(0);
     let many: Vec<Value> = (0..101).map(|n| json!({ "attributes": { "title": format!("{n}") } })).collect();
@@ -151,22 +151,21 @@ fn requests_of_a_wrong_shape_or_size_apply_nothing() {
         ("POST", "bulk-publish", json!({ "ids": [id], "published_at": 7 }), "VALIDATION_FAILED"),
         ("POST", "bulk-unpublish", json!({ "ids": [id], "published_at": "2026-01-01" }), "VALIDATION_FAILED"),
     ];
-    let client = server.as_token(crate::support::ADMIN);
     for (method, rest, body, code) in cases {
-        let reply = client.send(method, &path(rest), Some(&body)).expect(422);
+        let reply = server.send(method, &path(rest), Some(&body)).expect(422);
         assert_eq!(reply.code(), code, "{method} {rest} {body}");
     }
     let json = [("content-type", "application/json")];
     for method in ["POST", "PATCH", "DELETE"] {
-        assert_eq!(client.raw(method, &path("bulk"), &json, b"{").expect(400).code(), "MALFORMED_JSON");
-        assert_eq!(client.raw(method, &path("bulk"), &[("content-type", "text/plain")], b"{}").status, 415);
+        assert_eq!(server.raw(method, &path("bulk"), &json, b"{").expect(400).code(), "MALFORMED_JSON");
+        assert_eq!(server.raw(method, &path("bulk"), &[("content-type", "text/plain")], b"{}").status, 415);
     }
     assert_eq!(total(&server), 1);
     assert_eq!(server.get(&path(&id)).data()["published_at"], Value::Null);
 }
 
 #[test]
-fn a_hundred_large_items_are_one_request() {
+fn one_request_may_have_a_hundred_large_items() {
     let server = Server::start();
     server.blueprint("pages", json!([{ "name": "Body", "slug": "body", "type": "rich-text" }]));
     let body = "<p>Large <b>text</b> with <script>evil()</script> in it.</p>".repeat(1000);
@@ -179,7 +178,7 @@ fn a_hundred_large_items_are_one_request() {
 }
 
 #[test]
-fn updates_change_what_they_name_and_each_sees_the_ones_before_it() {
+fn updates_change_only_the_given_fields_and_see_earlier_updates() {
     let server = notes();
     let ids = create(&server, &["a", "b", "c"]);
     let reply = server
@@ -200,7 +199,7 @@ fn updates_change_what_they_name_and_each_sees_the_ones_before_it() {
             ] }),
         )
         .expect(207);
-    assert_eq!(done(&reply, "updated"), [0, 2, 3, 9]);
+    assert_eq!(succeeded(&reply, "updated"), [0, 2, 3, 9]);
     let expected = [
         (1, "VALIDATION_FAILED"),
         (4, "NOT_FOUND"),
@@ -215,50 +214,49 @@ fn updates_change_what_they_name_and_each_sees_the_ones_before_it() {
     assert_eq!(first, json!({ "title": "a", "code": "y", "count": 1 }));
     let second = server.get(&path(&ids[1])).data();
     assert_eq!((&second["attributes"]["code"], second["published_at"].is_null()), (&json!("x"), false));
-    // `null` of an unchanged resource: neither its date nor its version moved.
+    // The failed update and the empty update of the third note changed nothing, not even the date.
     let third = server.get(&path(&ids[2])).data();
     assert_eq!(third["updated_at"], third["created_at"]);
     assert_eq!(server.patch(&path("bulk"), &json!({ "updates": [{ "id": ids[0], "attributes": {} }] })).status, 200);
 }
 
 #[test]
-fn deleting_counts_each_id_once() {
+fn deleting_an_id_twice_fails_the_second_time() {
     let server = notes();
     let ids = create(&server, &["a", "b", "c"]);
-    let client = server.as_token(crate::support::ADMIN);
     let body = json!({ "ids": [ids[0], ids[1], ids[0], MISSING, 3] });
-    let reply = client.send("DELETE", &path("bulk"), Some(&body)).expect(207);
-    assert_eq!(done(&reply, "deleted"), [0, 1]);
+    let reply = server.send("DELETE", &path("bulk"), Some(&body)).expect(207);
+    assert_eq!(succeeded(&reply, "deleted"), [0, 1]);
     let expected = [(2, "NOT_FOUND"), (3, "NOT_FOUND"), (4, "VALIDATION_FAILED")];
     assert_eq!(failures(&reply), expected.map(|(index, code)| (index, code.to_owned())));
     assert_eq!(server.ids("notes"), [ids[2].as_str()]);
-    let reply = client.send("DELETE", &path("bulk"), Some(&json!({ "ids": [ids[2]] }))).expect(200);
+    let reply = server.send("DELETE", &path("bulk"), Some(&json!({ "ids": [ids[2]] }))).expect(200);
     assert_eq!(reply.json()["meta"], json!({ "total": 1, "deleted": 1, "failed": 0 }));
 }
 
 #[test]
-fn publishing_sets_the_date_of_drafts_and_a_given_date_of_all() {
+fn publishing_without_a_date_changes_only_drafts() {
     let server = notes();
     let ids = create(&server, &["a", "b"]);
     let date = |id: &str| server.get(&path(id)).data()["published_at"].take();
     let reply = server.post(&path("bulk-publish"), &json!({ "ids": [ids[0], ids[0]] })).expect(200);
-    assert_eq!(done(&reply, "published"), [0, 1]);
+    assert_eq!(succeeded(&reply, "published"), [0, 1]);
     let first = date(&ids[0]);
     assert!(first.is_string() && date(&ids[1]).is_null());
-    // Without a date nothing happens to what is published, and it counts.
+    // Without a date, a published resource is unchanged and counts as a success.
     let reply = server.post(&path("bulk-publish"), &json!({ "ids": [ids[0], ids[1], MISSING] })).expect(207);
-    assert_eq!(done(&reply, "published"), [0, 1]);
+    assert_eq!(succeeded(&reply, "published"), [0, 1]);
     assert_eq!(failures(&reply), [(2, "NOT_FOUND".to_owned())]);
     assert_eq!(date(&ids[0]), first);
     server.post(&path("bulk-publish"), &json!({ "ids": ids, "published_at": "2030-01-01T02:00:00+02:00" })).expect(200);
     assert_eq!([date(&ids[0]), date(&ids[1])], ["2030-01-01T00:00:00.000+00:00"; 2].map(Value::from));
     let reply = server.post(&path("bulk-unpublish"), &json!({ "ids": [ids[0], ids[0]] })).expect(200);
-    assert_eq!(done(&reply, "unpublished"), [0, 1]);
+    assert_eq!(succeeded(&reply, "unpublished"), [0, 1]);
     assert!(date(&ids[0]).is_null() && date(&ids[1]).is_string());
 }
 
 #[test]
-fn each_operation_needs_its_ability_and_a_date_in_an_update_needs_publish() {
+fn each_operation_requires_its_ability_and_a_date_in_an_update_requires_publish() {
     let server = notes();
     let ids = create(&server, &["a", "b"]);
     let item = json!({ "resources": [{ "attributes": { "title": "n" }, "published_at": "2026-01-01" }] });
@@ -274,8 +272,8 @@ fn each_operation_needs_its_ability_and_a_date_in_an_update_needs_publish() {
     let all = ["view", "preview", "create", "update", "delete", "publish"];
     for (method, rest, body, ability, status) in calls {
         let others: Vec<&str> = all.into_iter().filter(|other| *other != ability).collect();
-        let refused = server.as_token(&server.token(&others)).send(method, &path(rest), Some(body)).expect(403);
-        assert!(refused.message().contains(ability), "{}", refused.text);
+        let forbidden = server.as_token(&server.token(&others)).send(method, &path(rest), Some(body)).expect(403);
+        assert!(forbidden.message().contains(ability), "{}", forbidden.text);
         server.as_token(&server.token(&[ability])).send(method, &path(rest), Some(body)).expect(status);
     }
     let client = server.token(&["update"]);
@@ -292,22 +290,21 @@ fn each_operation_needs_its_ability_and_a_date_in_an_update_needs_publish() {
 }
 
 #[test]
-fn a_singular_resource_is_neither_created_nor_deleted_but_changed() {
+fn a_singular_resource_can_be_updated_but_not_created_or_deleted() {
     let server = Server::start();
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
     let body = json!({ "name": "Start", "slug": "start", "kind": "singular_resource", "fields": fields });
     server.post("/v2/blueprints", &body).expect(201);
     let id = server.ids("start").remove(0);
-    let client = server.as_token(crate::support::ADMIN);
-    let reply = client
+    let reply = server
         .send("POST", "/v2/resources/start/bulk", Some(&json!({ "resources": [{ "attributes": {} }, {}, 7] })))
         .expect(207);
     assert_eq!(failures(&reply), [0, 1, 2].map(|index| (index, "SINGULAR_RESOURCE".to_owned())));
-    let reply = client.send("DELETE", "/v2/resources/start/bulk", Some(&json!({ "ids": [id, MISSING] }))).expect(207);
+    let reply = server.send("DELETE", "/v2/resources/start/bulk", Some(&json!({ "ids": [id, MISSING] }))).expect(207);
     assert_eq!(failures(&reply), [(0, "SINGULAR_RESOURCE".to_owned()), (1, "NOT_FOUND".to_owned())]);
     let body = json!({ "updates": [{ "id": id, "attributes": { "title": "t" } }] });
-    client.send("PATCH", "/v2/resources/start/bulk", Some(&body)).expect(200);
-    client.send("POST", "/v2/resources/start/bulk-unpublish", Some(&json!({ "ids": [id] }))).expect(200);
+    server.send("PATCH", "/v2/resources/start/bulk", Some(&body)).expect(200);
+    server.send("POST", "/v2/resources/start/bulk-unpublish", Some(&json!({ "ids": [id] }))).expect(200);
     let home = server.get(&format!("/v2/resources/start/{id}")).data();
     assert_eq!((&home["attributes"]["title"], home["published_at"].is_null()), (&json!("t"), true));
     for body in [json!({ "attributes": {} }), json!([])] {
@@ -317,7 +314,7 @@ fn a_singular_resource_is_neither_created_nor_deleted_but_changed() {
 }
 
 #[test]
-fn a_variant_is_written_alone_and_an_unknown_one_refused_everywhere() {
+fn a_write_changes_one_variant_and_unknown_variants_are_rejected() {
     let server = Server::start();
     let body = json!({
         "name": "Posts", "slug": "posts",
@@ -331,19 +328,18 @@ fn a_variant_is_written_alone_and_an_unknown_one_refused_everywhere() {
     let title =
         |query: &str| server.get(&format!("/v2/resources/posts/{id}{query}")).data()["attributes"]["title"].take();
     assert_eq!((title(""), title("?variant=de")), (Value::Null, json!("a")));
-    // `a` is free in the other variant.
+    // Values are unique within a variant, so `b` is free in the default variant but not in `de`.
     let body = json!({ "updates": [{ "id": id, "attributes": { "title": "b" } }] });
     server.patch("/v2/resources/posts/bulk", &body).expect(200);
     server.patch("/v2/resources/posts/bulk?variant=de", &body).expect(207);
     assert_eq!((title(""), title("?variant=de")), (json!("b"), json!("a")));
-    let client = server.as_token(crate::support::ADMIN);
     for (method, rest) in
         [("POST", "bulk"), ("PATCH", "bulk"), ("DELETE", "bulk"), ("POST", "bulk-publish"), ("POST", "bulk-unpublish")]
     {
         let address = format!("/v2/resources/posts/{rest}?variant=fr");
-        let reply = client.send(method, &address, Some(&json!({ "ids": [id] }))).expect(422);
+        let reply = server.send(method, &address, Some(&json!({ "ids": [id] }))).expect(422);
         assert_eq!(reply.code(), "INVALID_VARIANT");
-        let reply = client.send(method, &format!("/v2/resources/none/{rest}"), Some(&json!({}))).expect(404);
+        let reply = server.send(method, &format!("/v2/resources/none/{rest}"), Some(&json!({}))).expect(404);
         assert_eq!(reply.code(), "NOT_FOUND");
     }
 }

@@ -1,11 +1,11 @@
-//! Many clients at once: of those that exclude each other exactly one wins.
+//! Many clients at once: exactly one of several conflicting requests succeeds.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN, Reply, Server};
+use crate::support::{ADMIN, Reply, Server, kill_process};
 
 const CLIENTS: usize = 32;
 const NOTES: &str = "/v2/resources/notes";
@@ -22,7 +22,7 @@ fn notes() -> Server {
     server
 }
 
-/// Sends one request a client, all at the same moment.
+/// Sends one request per client, all at the same time.
 fn race(request: impl Fn(usize) -> Reply + Sync) -> Vec<Reply> {
     let barrier = Barrier::new(CLIENTS);
     std::thread::scope(|scope| {
@@ -48,12 +48,12 @@ fn total(server: &Server, query: &str) -> u64 {
 }
 
 #[test]
-fn one_client_gets_a_unique_value() {
+fn only_one_client_gets_a_unique_value() {
     let server = notes();
     let ids: Vec<String> = (0..CLIENTS).map(|_| server.create("notes", json!({}))).collect();
     for round in 0..8 {
         let attributes = json!({ "code": format!("value {round}") });
-        // By every kind of write that can claim a value.
+        // Uses every kind of write that can claim a value.
         let replies = race(|client| {
             let id = &ids[client];
             match client % 5 {
@@ -75,7 +75,7 @@ fn one_client_gets_a_unique_value() {
 }
 
 #[test]
-fn one_client_changes_the_version_that_it_read() {
+fn only_one_client_changes_a_given_version() {
     let server = notes();
     let id = server.create("notes", json!({ "count": 0 }));
     let path = format!("{NOTES}/{id}");
@@ -97,7 +97,7 @@ fn one_client_changes_the_version_that_it_read() {
 }
 
 #[test]
-fn a_request_with_a_key_is_done_once() {
+fn concurrent_requests_with_one_key_run_once() {
     let server = notes();
     for round in 0..8u64 {
         let key = format!("same-{round}");
@@ -120,7 +120,7 @@ fn a_request_with_a_key_is_done_once() {
 }
 
 #[test]
-fn requests_that_a_kill_cuts_off_are_done_once_when_they_are_sent_again() {
+fn requests_cut_off_by_a_kill_run_once_when_retried() {
     let mut server = notes();
     let path = format!("{NOTES}/bulk");
     let bodies: Vec<Value> = (0..CLIENTS)
@@ -142,28 +142,27 @@ fn requests_that_a_kill_cuts_off_are_done_once_when_they_are_sent_again() {
                         .header("authorization", format!("Bearer {ADMIN}"))
                         .header("content-type", "application/json")
                         .header("idempotency-key", format!("{kill}-{client}"));
-                    // Whether an answer comes back is a matter of luck.
+                    // The kill decides whether an answer arrives.
                     let _ = agent.run(request.body(body.to_string()).unwrap());
                 });
             }
             std::thread::sleep(std::time::Duration::from_millis(1 + kill * 4));
-            let killed = std::process::Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
-            assert!(killed.success());
+            kill_process(process);
         });
         server.kill_and_restart();
         for (client, body) in bodies.iter().enumerate() {
             let key = format!("{kill}-{client}");
             let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
             let reply = server.raw("POST", &path, &headers, body.to_string().as_bytes());
-            // All of it or none was there: a half done request would now find some of its values taken.
+            // The first attempt was applied in full or not at all. If it were half applied, the retry would find some of its
+            // unique values in use.
             assert_eq!(reply.json()["meta"]["created"], 20, "kill {kill}, client {client}: {}", reply.text);
         }
         assert_eq!(total(&server, ""), CLIENTS as u64 * 20);
         let ids = server.get(&format!("{NOTES}/export?fields=id")).expect(200).data();
         let ids: Vec<&str> = ids.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
         for chunk in ids.chunks(100) {
-            let client = server.as_token(ADMIN);
-            client.send("DELETE", &path, Some(&json!({ "ids": chunk }))).expect(200);
+            server.send("DELETE", &path, Some(&json!({ "ids": chunk }))).expect(200);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Exports: their forms, that what is exported goes in again unchanged, and entity tags of lists and gets.
+//! Exports: their formats, their round trip through an import, and the entity tags of lists and gets.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,8 +12,8 @@ const NDJSON: [(&str, &str); 1] = [("content-type", "application/x-ndjson")];
 
 fn import(server: &Server, blueprint: &str, body: &str) -> Vec<Value> {
     let path = format!("/v2/resources/{blueprint}/import");
-    let reply = server.as_token(ADMIN).raw("POST", &path, &NDJSON, body.as_bytes()).expect(200);
-    reply.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let reply = server.raw("POST", &path, &NDJSON, body.as_bytes()).expect(200);
+    reply.lines()
 }
 
 fn articles(server: &Server) {
@@ -38,7 +38,7 @@ fn articles(server: &Server) {
 }
 
 #[test]
-fn what_is_exported_goes_into_an_empty_server_unchanged() {
+fn an_export_imports_unchanged_into_an_empty_server() {
     let source = Server::start();
     articles(&source);
     let author = source.create("authors", json!({ "name": "Ada" }));
@@ -59,8 +59,8 @@ fn what_is_exported_goes_into_an_empty_server_unchanged() {
         }
     }
     let keyed = json!({ "key": "k/1", "created_at": "2001-02-03T04:05:06.789Z", "updated_at": "2002-01-01", "variants": { "de": { "title": "x" } } });
-    let bare = json!({ "key": "k/2", "published_at": "9999-12-31" });
-    assert!(import(&source, "articles", &format!("{keyed}\n{bare}\n")).iter().all(|line| line["op"] == "created"));
+    let minimal = json!({ "key": "k/2", "published_at": "9999-12-31" });
+    assert!(import(&source, "articles", &format!("{keyed}\n{minimal}\n")).iter().all(|line| line["op"] == "created"));
 
     let path = |blueprint: &str| format!("/v2/resources/{blueprint}/export?format=ndjson&all_variants=true&sort=id");
     let target = Server::start();
@@ -75,7 +75,7 @@ fn what_is_exported_goes_into_an_empty_server_unchanged() {
             }
             let again = target.get(&path(blueprint)).expect(200).text;
             for (line, (before, after)) in exported.lines().zip(again.lines()).enumerate() {
-                assert_eq!(before, after, "{blueprint}, line {line}, once {run}");
+                assert_eq!(before, after, "{blueprint}, line {line}, after it was {run}");
             }
             assert_eq!(exported.len(), again.len());
         }
@@ -86,7 +86,7 @@ fn what_is_exported_goes_into_an_empty_server_unchanged() {
 }
 
 #[test]
-fn an_export_has_the_form_that_is_asked_for() {
+fn an_export_has_the_requested_format() {
     let server = Server::start();
     server.blueprint(
         "things",
@@ -100,7 +100,7 @@ fn an_export_has_the_form_that_is_asked_for() {
     let second = server.create("things", json!({ "t": "", "n": null, "a": [] }));
     let export = |query: &str, accept: &str| {
         let path = format!("/v2/resources/things/export?sort=id&{query}");
-        server.as_token(ADMIN).raw("GET", &path, &[("accept", accept)], b"")
+        server.raw("GET", &path, &[("accept", accept)], b"")
     };
     let table = [
         ("fields=id", "", "application/json", format!("{{\"data\":[{{\"id\":\"{first}\"}},{{\"id\":\"{second}\"}}]}}")),
@@ -178,7 +178,7 @@ fn an_export_has_the_form_that_is_asked_for() {
 }
 
 #[test]
-fn an_export_shows_one_moment_and_stops_when_its_client_goes_away() {
+fn an_export_is_a_snapshot_and_other_clients_may_disconnect() {
     let server = Server::start();
     server.blueprint(
         "things",
@@ -201,7 +201,7 @@ fn an_export_shows_one_moment_and_stops_when_its_client_goes_away() {
         assert!(line.contains("200"), "{line}");
         reader
     };
-    // 30 MB are more than the sockets hold: the rest is read after everything has changed.
+    // 30 MB do not fit into the socket buffers, so most of the export is read after the changes below.
     let mut reader = begin();
     drop(begin());
     for (n, line) in created.iter().enumerate().step_by(3) {
@@ -214,7 +214,7 @@ fn an_export_shows_one_moment_and_stops_when_its_client_goes_away() {
     server.create("things", json!({ "t": "late", "n": 3 }));
     let mut answer = String::new();
     reader.read_to_string(&mut answer).unwrap();
-    assert_eq!(answer.matches("\"n\":1}").count(), 1_500, "the state of the moment it began");
+    assert_eq!(answer.matches("\"n\":1}").count(), 1_500, "the state when the export began");
     assert_eq!(answer.matches("\"n\":2}").count() + answer.matches("\"n\":3}").count(), 0);
     let now = server.get("/v2/resources/things/export?format=ndjson").expect(200).text;
     assert_eq!(now.matches("\"n\":2}").count(), 250);
@@ -222,7 +222,7 @@ fn an_export_shows_one_moment_and_stops_when_its_client_goes_away() {
 }
 
 #[test]
-fn entity_tags_of_lists_and_gets_change_with_what_they_answer() {
+fn entity_tags_of_lists_and_gets_change_with_the_answer() {
     let server = Server::start();
     let blueprint = server.blueprint("things", json!([{ "name": "t", "slug": "t", "type": "text" }]));
     server.blueprint("others", json!([{ "name": "t", "slug": "t", "type": "text" }]));
@@ -242,22 +242,26 @@ fn entity_tags_of_lists_and_gets_change_with_what_they_answer() {
     assert_eq!(status, 200);
     let mut tag_of_one = ask(ADMIN, &one, "\"x\"").1;
     assert_eq!(ask(ADMIN, list, &tag).0, 304);
-    assert_eq!(ask(ADMIN, list, &format!("\"y\", W/{tag}")).0, 304, "compared weakly, any of several");
-    assert_eq!(ask(ADMIN, list, "*").0, 304);
-    assert_eq!(ask(&viewer, list, &tag).0, 200, "another sight is another answer");
-    server.create("others", json!({ "t": "elsewhere" }));
-    assert_eq!(ask(ADMIN, list, &tag).0, 304, "what happens elsewhere changes nothing");
     assert_eq!(
-        server.as_token(ADMIN).raw("GET", "/v2/resources/things?filter[x]=1", &[("if-none-match", &tag)], b"").status,
+        ask(ADMIN, list, &format!("\"y\", W/{tag}")).0,
+        304,
+        "tags are compared weakly, and any of a list may match"
+    );
+    assert_eq!(ask(ADMIN, list, "*").0, 304);
+    assert_eq!(ask(&viewer, list, &tag).0, 200, "the tag depends on whether the token can see drafts");
+    server.create("others", json!({ "t": "elsewhere" }));
+    assert_eq!(ask(ADMIN, list, &tag).0, 304, "writes to another blueprint do not change the tag");
+    assert_eq!(
+        server.raw("GET", "/v2/resources/things?filter[x]=1", &[("if-none-match", &tag)], b"").status,
         422,
-        "a wrong query is never answered with 304"
+        "an invalid query never gets a 304"
     );
 
     let body = |text: &str| json!({ "attributes": { "t": text } });
     let blueprints = "/v2/blueprints/things";
     let mut wider = blueprint.clone();
     wider["fields"].as_array_mut().unwrap().push(json!({ "name": "u", "slug": "u", "type": "text" }));
-    // What is done, and whether the list and the first resource are other ones afterwards.
+    // The request, and whether it changes the tags of the list and of the first resource.
     let steps: [(&str, String, Value, bool, bool); 6] = [
         ("PATCH", one.clone(), body("a"), false, false),
         ("PATCH", one.clone(), body("c"), true, true),
@@ -267,7 +271,7 @@ fn entity_tags_of_lists_and_gets_change_with_what_they_answer() {
         ("PUT", blueprints.to_owned(), wider, true, true),
     ];
     for (method, path, body, list_changes, one_changes) in steps {
-        let reply = server.as_token(ADMIN).send(method, &path, (!body.is_null()).then_some(&body));
+        let reply = server.send(method, &path, (!body.is_null()).then_some(&body));
         assert!(reply.status < 300, "{}", reply.text);
         for (path, tag, changes) in [(list, &mut tag, list_changes), (one.as_str(), &mut tag_of_one, one_changes)] {
             let (status, new) = ask(ADMIN, path, tag);
@@ -278,7 +282,7 @@ fn entity_tags_of_lists_and_gets_change_with_what_they_answer() {
 }
 
 #[test]
-fn at_midnight_a_list_is_another_one() {
+fn the_tag_of_a_list_changes_at_midnight() {
     const MIDNIGHT: i64 = 20_000 * 86_400_000;
     let folder = tempfile::tempdir().unwrap();
     let options = ContentOptions {
@@ -293,7 +297,7 @@ fn at_midnight_a_list_is_another_one() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let blueprint = json!({ "name": "t", "slug": "things", "fields": [{ "name": "t", "slug": "t", "type": "text" }] });
     runtime.block_on(content.create_blueprint(&access, blueprint.to_string().as_bytes(), None)).unwrap();
-    // Published on the first millisecond of that day.
+    // Published in the first millisecond of that day.
     let body = json!({ "attributes": {}, "published_at": "2024-10-04T00:00:00Z" }).to_string();
     let writing = content.write(&access, bindery::model::ability::Ability::Create, "things", "").unwrap();
     runtime.block_on(writing.create(body.as_bytes(), None)).unwrap();
@@ -303,8 +307,8 @@ fn at_midnight_a_list_is_another_one() {
         (view.list_tag(), list.total)
     };
     let (before, after) = (at(MIDNIGHT - 1), at(MIDNIGHT));
-    assert_eq!((before.1, after.1), (0, 1), "what is published today is published from midnight on");
-    assert_ne!(before.0, after.0, "so the tag of the day before stands for nothing any more");
+    assert_eq!((before.1, after.1), (0, 1), "`filter[published]` includes today's resources from midnight on");
+    assert_ne!(before.0, after.0, "so the tag of the day before is no longer valid");
     assert_eq!(at(MIDNIGHT - 86_400_000).0, before.0);
     assert_eq!(at(MIDNIGHT + 86_399_999), after);
     content.close();

@@ -1,14 +1,14 @@
-//! What surrounds every answer: routes, methods, `HEAD`, ids of requests, tokens, CORS, the error object (`API.md` 1, 5).
+//! What all requests have in common: routes, methods, `HEAD`, request ids, tokens, CORS, errors (`API.md` 1 and 5).
 
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN, Faults, Server};
+use crate::support::{ADMIN, Failures, Server};
 
 #[test]
-fn rule_1_5_every_error_has_the_one_shape() {
+fn every_error_has_the_same_shape() {
     let server = Server::start();
     server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (method, path, status) in [
         ("GET", "/", 404),
         ("GET", "/v2", 404),
@@ -39,27 +39,27 @@ fn rule_1_5_every_error_has_the_one_shape() {
     ] {
         let reply = server.raw(method, path, &[], b"");
         let case = format!("{method} {path}");
-        faults.same(&case, reply.status, status);
+        failures.check_eq(&case, reply.status, status);
         if status >= 400 {
             let body = reply.json();
             let keys: Vec<&String> = body["errors"].as_object().map(|all| all.keys().collect()).unwrap_or_default();
-            faults.check(keys == ["code", "message"], || format!("{case}: {}", reply.text));
-            faults.same(&case, reply.header("content-type"), Some("application/json"));
+            failures.check(keys == ["code", "message"], || format!("{case}: {}", reply.text));
+            failures.check_eq(&case, reply.header("content-type"), Some("application/json"));
         }
-        faults.same(&case, reply.header("allow").is_some(), status == 405);
-        // Routes and methods are told also without a token.
+        failures.check_eq(&case, reply.header("allow").is_some(), status == 405);
+        // Unknown routes and wrong methods are reported even without a token.
         if status == 405 || path == "/v2/resources" {
-            faults.same(&case, server.as_token("").raw(method, path, &[], b"").status, status);
+            failures.check_eq(&case, server.as_token("").raw(method, path, &[], b"").status, status);
         }
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_1_8_allow_lists_the_methods() {
+fn the_allow_header_lists_the_methods() {
     let server = Server::start();
     let id = "0192b3c4-0000-7000-8000-000000000000";
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (path, allowed) in [
         ("/v2/resources/notes".to_owned(), "GET HEAD POST"),
         (format!("/v2/resources/notes/{id}"), "DELETE GET HEAD PATCH PUT"),
@@ -73,20 +73,20 @@ fn rule_1_8_allow_lists_the_methods() {
         ("/v2/members/1".to_owned(), "DELETE GET HEAD PATCH"),
     ] {
         let reply = server.as_token("").raw("TRACE", &path, &[], b"");
-        faults.same(&path, reply.status, 405);
+        failures.check_eq(&path, reply.status, 405);
         let mut listed: Vec<&str> = reply.header("allow").unwrap_or_default().split(',').map(str::trim).collect();
         listed.sort_unstable();
-        faults.same(&path, listed.join(" "), allowed.to_owned());
+        failures.check_eq(&path, listed.join(" "), allowed.to_owned());
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_1_8_request_ids() {
+fn a_valid_request_id_is_returned_and_any_other_replaced() {
     let server = Server::start();
     server.blueprint("notes", json!([]));
     let (longest, too_long) = ("x".repeat(128), "x".repeat(129));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (sent, kept) in [
         ("a", true),
         ("abc-1.2_Z", true),
@@ -101,23 +101,23 @@ fn rule_1_8_request_ids() {
         for path in ["/v2/resources/notes", "/nowhere", "/healthz"] {
             let reply = server.raw("GET", path, &[("x-request-id", sent)], b"");
             let answered = reply.header("x-request-id").unwrap_or_default();
-            faults.check((answered == sent) == kept && !answered.is_empty(), || format!("{path} {sent}: {answered}"));
+            failures.check((answered == sent) == kept && !answered.is_empty(), || format!("{path} {sent}: {answered}"));
         }
     }
     let ids: Vec<String> = ["/v2/resources/notes", "/x", "/v2/tokens"]
         .iter()
         .map(|path| server.get(path).header("x-request-id").unwrap_or_default().to_owned())
         .collect();
-    faults.check(ids[0] != ids[1] && ids[1] != ids[2] && !ids[0].is_empty(), || format!("made up: {ids:?}"));
-    faults.none();
+    failures.check(ids[0] != ids[1] && ids[1] != ids[2] && !ids[0].is_empty(), || format!("generated ids: {ids:?}"));
+    failures.assert_none();
 }
 
 #[test]
-fn rule_1_7_head_is_answered_as_get() {
+fn head_answers_like_get_without_a_body() {
     let server = Server::start();
     server.blueprint("notes", json!([]));
     let id = server.create("notes", json!({}));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for path in [
         "/v2/resources/notes".to_owned(),
         "/v2/resources/notes?page=0".to_owned(),
@@ -132,20 +132,20 @@ fn rule_1_7_head_is_answered_as_get() {
         "/nowhere".to_owned(),
     ] {
         let (get, head) = (server.raw("GET", &path, &[], b""), server.raw("HEAD", &path, &[], b""));
-        faults.same(&path, head.status, get.status);
-        faults.same(&path, head.text.as_str(), "");
+        failures.check_eq(&path, head.status, get.status);
+        failures.check_eq(&path, head.text.as_str(), "");
         for header in ["content-type", "etag", "vary"] {
-            faults.same(&path, head.header(header), get.header(header));
+            failures.check_eq(&path, head.header(header), get.header(header));
         }
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_5_1_bearer_tokens() {
+fn only_a_valid_bearer_token_is_accepted() {
     let server = Server::start();
     server.blueprint("notes", json!([]));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     let (good, lower, spaced) = (format!("Bearer {ADMIN}"), format!("bearer {ADMIN}"), format!("Bearer   {ADMIN} "));
     for (header, status) in [
         (Some(good.as_str()), 200),
@@ -163,15 +163,15 @@ fn rule_5_1_bearer_tokens() {
         let headers: Vec<(&str, &str)> = header.map(|sent| ("authorization", sent)).into_iter().collect();
         let reply = server.as_token("").raw("GET", "/v2/resources/notes", &headers, b"");
         let case = format!("{header:?}");
-        faults.same(&case, reply.status, status);
-        faults.same(&case, reply.header("www-authenticate"), (status == 401).then_some("Bearer"));
-        faults.check(!reply.text.contains(ADMIN), || format!("{case}: the answer repeats the token"));
+        failures.check_eq(&case, reply.status, status);
+        failures.check_eq(&case, reply.header("www-authenticate"), (status == 401).then_some("Bearer"));
+        failures.check(!reply.text.contains(ADMIN), || format!("{case}: the answer repeats the token"));
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn cors_answers_by_configuration() {
+fn cors_headers_follow_the_configuration() {
     let without = Server::start();
     let with = Server::start_with(&["--cors-origins", "https://a.example,https://b.example"]);
     let any = Server::start_with(&["--cors-origins", "*"]);
@@ -203,7 +203,7 @@ fn cors_answers_by_configuration() {
     let exposed = with.raw("GET", "/v2/resources/x", &[("origin", "https://a.example")], b"");
     let exposed = exposed.header("access-control-expose-headers").unwrap_or_default().to_lowercase();
     assert!(exposed.contains("etag") && exposed.contains("x-request-id"), "{exposed}");
-    // Errors before any handler can be read by a page, too.
+    // A page can also read errors that are returned before any handler runs.
     assert!(
         with.as_token("")
             .raw("GET", "/nowhere", &[("origin", "https://a.example")], b"")
@@ -222,7 +222,7 @@ fn health_needs_no_token() {
 }
 
 #[test]
-fn rule_2_4_links_stand_on_the_public_address() {
+fn links_use_the_configured_public_url() {
     let server = Server::start_with(&["--public-url", "https://cms.example.com/api/"]);
     server.blueprint("notes", json!([]));
     let reply = server.post("/v2/resources/notes", &json!({ "attributes": {} })).expect(201);

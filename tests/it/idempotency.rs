@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a request that is sent again is not done again (`API.md` 4.13).
+//! `Idempotency-Key`: a retried request is not executed twice (`API.md` 4.13).
 
 use serde_json::{Value, json};
 
@@ -23,14 +23,14 @@ fn total(server: &Server, path: &str) -> usize {
     json["meta"]["total"].as_u64().map_or_else(|| json["data"].as_array().unwrap().len(), |total| total as usize)
 }
 
-/// Status, body and the headers that are part of an answer.
+/// The status, the body and the headers that a retry must repeat.
 fn parts(reply: &Reply) -> (u16, String, [Option<String>; 3]) {
     let headers = ["etag", "location", "content-type"].map(|name| reply.header(name).map(str::to_owned));
     (reply.status, reply.text.clone(), headers)
 }
 
 #[test]
-fn the_same_request_gets_the_same_answer_also_after_a_restart() {
+fn a_retried_request_gets_the_same_answer_even_after_a_restart() {
     let mut server = notes();
     let id = server.create("notes", json!({ "title": "there" }));
     let member = json!({ "name": "Ada", "email": "ada@example.org" });
@@ -52,7 +52,7 @@ fn the_same_request_gets_the_same_answer_also_after_a_restart() {
         .enumerate()
         .map(|(n, (path, body, status))| send(&client, path, &format!("key-{n}"), body).expect(*status))
         .collect();
-    // What was answered is kept, not made again from what is there now.
+    // The stored answer is returned as it was; it is not computed again from the current state.
     let created = first[0].data()["id"].as_str().unwrap().to_owned();
     server.patch(&format!("{NOTES}/{created}"), &json!({ "attributes": { "title": "changed" } })).expect(200);
     server.delete(&format!("{NOTES}/{created}")).expect(204);
@@ -60,7 +60,7 @@ fn the_same_request_gets_the_same_answer_also_after_a_restart() {
     for round in 0..2 {
         let client = server.as_token(ADMIN);
         for (n, (path, body, _)) in cases.iter().enumerate() {
-            // The address differs after a restart, but the kept answer does not.
+            // The server has another address after a restart, but the stored answer keeps its `Location`.
             let again = send(&client, path, &format!("key-{n}"), body);
             assert_eq!(parts(&again), parts(&first[n]), "round {round}, {path}");
         }
@@ -72,7 +72,7 @@ fn the_same_request_gets_the_same_answer_also_after_a_restart() {
 }
 
 #[test]
-fn a_conflict_is_kept_and_other_faults_are_not() {
+fn a_conflict_is_stored_and_other_errors_are_not() {
     let server = notes();
     let singular = json!({ "name": "Home", "slug": "home", "kind": "singular_resource", "fields": [] });
     server.post("/v2/blueprints", &singular).expect(201);
@@ -93,7 +93,7 @@ fn a_conflict_is_kept_and_other_faults_are_not() {
 }
 
 #[test]
-fn a_key_with_another_request_is_refused_before_anything_else_is_looked_at() {
+fn a_key_reused_for_another_request_is_rejected_before_other_errors() {
     let server = notes();
     let client = server.as_token(ADMIN);
     let body = json!({ "attributes": { "title": "a" } });
@@ -117,7 +117,7 @@ fn a_key_with_another_request_is_refused_before_anything_else_is_looked_at() {
     assert_eq!(client.raw("POST", NOTES, &headers, &large).expect(422).code(), "IDEMPOTENCY_KEY_REUSED");
     let fresh = [("content-type", "application/json"), ("idempotency-key", "fresh")];
     assert_eq!(client.raw("POST", NOTES, &fresh, &large).expect(413).code(), "PAYLOAD_TOO_LARGE");
-    // The ability comes first, and a key is a token's own.
+    // Abilities are checked first, and each token has its own keys.
     let viewer = server.token(&["view"]);
     assert_eq!(send(&server.as_token(&viewer), NOTES, "k", &json!({})).expect(403).code(), "FORBIDDEN");
     let creator = server.token(&["create"]);
@@ -127,7 +127,7 @@ fn a_key_with_another_request_is_refused_before_anything_else_is_looked_at() {
 }
 
 #[test]
-fn a_malformed_key_is_refused_and_keys_elsewhere_are_ignored() {
+fn a_malformed_key_is_rejected_and_other_endpoints_ignore_keys() {
     let server = notes();
     let client = server.as_token(ADMIN);
     let body = json!({ "attributes": { "title": "a" } });
@@ -151,13 +151,13 @@ fn a_malformed_key_is_refused_and_keys_elsewhere_are_ignored() {
 }
 
 #[test]
-fn an_import_with_a_key_is_done_once_and_in_one_transaction() {
+fn an_import_with_a_key_runs_once_and_in_one_transaction() {
     let mut server = notes();
     let lines = "{\"attributes\":{\"title\":\"a\"}}\n\n{\"attributes\":{\"title\":\"a\"}}\n{\"key\":\"k\",\"attributes\":{\"title\":\"b\"}}\n7\n";
     let headers = [("content-type", "application/x-ndjson"), ("idempotency-key", "import")];
     let path = format!("{NOTES}/import");
     let first = server.raw("POST", &path, &headers, lines.as_bytes()).expect(200);
-    let answers: Vec<Value> = first.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answers = first.lines();
     let ops: Vec<&Value> = answers.iter().map(|answer| &answer["op"]).collect();
     assert_eq!(ops, [&json!("created"), &Value::Null, &json!("created"), &Value::Null]);
     assert_eq!(first.header("content-type"), Some("application/x-ndjson"));

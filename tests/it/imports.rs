@@ -4,7 +4,7 @@ mod relations;
 
 use serde_json::{Value, json};
 
-use crate::support::{Faults, Reply, Server};
+use crate::support::{Failures, Reply, Server};
 
 fn import(server: &Server, path: &str, lines: &[Value]) -> Vec<Value> {
     let body: Vec<String> = lines.iter().map(Value::to_string).collect();
@@ -15,9 +15,9 @@ fn send(server: &Server, path: &str, body: &[u8]) -> Reply {
     server.raw("POST", path, &[("content-type", "application/x-ndjson")], body).expect(200)
 }
 
-/// The answer lines, by index.
+/// The answer lines, in the order of their index.
 fn answers(reply: &Reply) -> Vec<Value> {
-    let mut lines: Vec<Value> = reply.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut lines = reply.lines();
     lines.sort_by_key(|line| line["index"].as_u64());
     lines
 }
@@ -37,7 +37,7 @@ fn notes(server: &Server) {
 const NOTES: &str = "/v2/resources/notes/import";
 
 #[test]
-fn rule_6_a_second_run_updates() {
+fn importing_the_same_lines_again_updates() {
     let server = Server::start();
     notes(&server);
     let id = "0192b3c4-0000-7000-8000-000000000001";
@@ -48,7 +48,7 @@ fn rule_6_a_second_run_updates() {
         json!({ "key": "both", "id": "0192b3c4-0000-7000-8000-000000000002", "attributes": {} }),
     ];
     let first = import(&server, NOTES, &lines);
-    let ops: Vec<&str> = first.iter().map(|line| line["op"].as_str().unwrap_or("fault")).collect();
+    let ops: Vec<&str> = first.iter().map(|line| line["op"].as_str().unwrap_or("error")).collect();
     assert_eq!(ops, ["created"; 4], "{first:?}");
     assert_eq!(first[1]["id"], id);
     let two = server.find(&format!("notes/{id}"));
@@ -59,13 +59,13 @@ fn rule_6_a_second_run_updates() {
     assert_eq!(one["published_at"], "2026-01-01T00:00:00.000+00:00");
 
     let second = import(&server, NOTES, &lines);
-    let ops: Vec<&str> = second.iter().map(|line| line["op"].as_str().unwrap_or("fault")).collect();
-    assert_eq!(ops, ["updated", "updated", "created", "updated"], "an item without key and id is new each time");
+    let ops: Vec<&str> = second.iter().map(|line| line["op"].as_str().unwrap_or("error")).collect();
+    assert_eq!(ops, ["updated", "updated", "created", "updated"], "an item without key or id is created each time");
     assert_eq!((&second[0]["id"], &second[3]["id"]), (&first[0]["id"], &first[3]["id"]));
     assert_eq!(server.find(&format!("notes/{}", first[0]["id"].as_str().unwrap())), one, "nothing changed");
     assert_eq!(server.find(&format!("notes/{id}")), two);
 
-    // A given copy is replaced whole; what is not given stays.
+    // A copy in the line replaces the stored one as a whole. Whatever the line leaves out stays.
     let third = import(&server, NOTES, &[json!({ "key": "a", "attributes": { "t": "new" } })]);
     assert_eq!((&third[0]["id"], &third[0]["op"]), (&first[0]["id"], &json!("updated")));
     let one = server.find(&format!("notes/{}", first[0]["id"].as_str().unwrap()));
@@ -75,7 +75,7 @@ fn rule_6_a_second_run_updates() {
     assert_eq!(dates[0]["op"], "updated", "{dates:?}");
     let one = server.find(&format!("notes/{}", first[0]["id"].as_str().unwrap()));
     assert_eq!((&one["attributes"]["t"], &one["published_at"]), (&json!("new"), &Value::Null));
-    // A later line of the same key wins.
+    // A later line with the same key wins.
     let twice = [json!({ "key": "n", "attributes": { "t": "1" } }), json!({ "key": "n", "attributes": { "t": "2" } })];
     let twice = import(&server, NOTES, &twice);
     assert_eq!((&twice[0]["op"], &twice[1]["op"]), (&json!("created"), &json!("updated")));
@@ -83,7 +83,7 @@ fn rule_6_a_second_run_updates() {
 }
 
 #[test]
-fn rule_6_faults_of_lines_do_not_stop_an_import() {
+fn invalid_lines_do_not_stop_an_import() {
     let server = Server::start();
     notes(&server);
     let lines: Vec<(&str, &str)> = vec![
@@ -107,29 +107,29 @@ fn rule_6_faults_of_lines_do_not_stop_an_import() {
         (r#"{"key":"last","attributes":{"t":"required is not asked for","t":"x"}}"#, "MALFORMED_JSON"),
         (r#"{"key":"last","attributes":{}}"#, ""),
     ];
-    // Blank lines are no items, lines may end in CRLF, and the last needs no end.
+    // Empty lines are ignored, lines may end with CRLF, and the last line needs no line break.
     let text: Vec<&str> = lines.iter().map(|(line, _)| *line).collect();
     let reply = send(&server, NOTES, format!("\n\r\n{}", text.join("\r\n \n")).as_bytes());
     assert_eq!(reply.header("content-type"), Some("application/x-ndjson"));
     let answers = answers(&reply);
-    assert_eq!(answers.len(), lines.len(), "one answer line an item");
-    let mut faults = Faults::default();
+    assert_eq!(answers.len(), lines.len(), "one answer line per item");
+    let mut failures = Failures::default();
     for (index, ((line, expected), answer)) in lines.iter().zip(&answers).enumerate() {
-        let mut told = vec![answer["errors"]["code"].as_str().unwrap_or_default().to_owned()];
+        let mut codes = vec![answer["errors"]["code"].as_str().unwrap_or_default().to_owned()];
         let fields = answer["errors"]["fields"].as_object();
         let mut keys: Vec<String> = fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default();
         keys.sort();
-        told.extend(keys);
-        faults.same(line, told.join(" "), (*expected).to_owned());
-        faults.same(line, answer["index"].as_u64(), Some(index as u64));
-        faults.check(answer["id"].is_string() == expected.is_empty(), || answer.to_string());
+        codes.extend(keys);
+        failures.check_eq(line, codes.join(" "), (*expected).to_owned());
+        failures.check_eq(line, answer["index"].as_u64(), Some(index as u64));
+        failures.check(answer["id"].is_string() == expected.is_empty(), || answer.to_string());
     }
-    faults.same("stored", server.ids("notes").len(), 2);
-    faults.none();
+    failures.check_eq("stored", server.ids("notes").len(), 2);
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_the_later_of_two_lines_stands_also_where_the_earlier_waited() {
+fn a_later_line_wins_even_if_the_earlier_one_had_to_wait() {
     let first = json!({ "key": "a", "published_at": null, "attributes": { "t": "first", "parent": "z" } });
     let second = json!({ "key": "a", "published_at": "2024-01-01", "attributes": { "t": "second" } });
     let last = json!({ "key": "z", "attributes": {} });
@@ -151,7 +151,7 @@ fn rule_6_the_later_of_two_lines_stands_also_where_the_earlier_waited() {
 }
 
 #[test]
-fn rule_6_a_key_and_an_id_of_one_resource_are_a_repeat() {
+fn a_relation_by_key_and_by_id_to_one_resource_is_a_duplicate() {
     let server = Server::start();
     notes(&server);
     let id = import(&server, NOTES, &[json!({ "key": "k", "attributes": {} })])[0]["id"].clone();
@@ -169,11 +169,11 @@ fn rule_6_a_key_and_an_id_of_one_resource_are_a_repeat() {
 }
 
 #[test]
-fn rule_6_relations_to_later_lines() {
+fn lines_may_relate_to_later_lines() {
     let server = Server::start();
     notes(&server);
     let id = "0192b3c4-0000-7000-8000-00000000000a";
-    // A forward chain by key and by id, a circle, a relation to itself, and what is there already.
+    // A forward chain by key and by id, a cycle, a relation to itself, and relations to lines that fail.
     let lines = [
         json!({ "key": "a", "attributes": { "parent": "b", "related": ["c", id] } }),
         json!({ "key": "b", "attributes": { "parent": "c" } }),
@@ -202,7 +202,7 @@ fn rule_6_relations_to_later_lines() {
         assert_eq!(keys, ["parent"], "{}", answers[at]);
     }
     assert_eq!(server.ids("notes").len(), 7);
-    // A second run finds all by their keys.
+    // A second run finds the resources by their keys.
     let again = import(&server, NOTES, &lines);
     assert_eq!(again.iter().map(|line| line["id"].clone()).collect::<Vec<_>>(), ids);
     assert!(again[..7].iter().all(|line| line["op"] == "updated"));
@@ -210,7 +210,7 @@ fn rule_6_relations_to_later_lines() {
 }
 
 #[test]
-fn rule_6_variants_and_exports_round_trip() {
+fn variants_survive_an_export_and_an_import() {
     let server = Server::start();
     let blueprint = json!({
         "name": "Pages", "slug": "pages",
@@ -220,7 +220,7 @@ fn rule_6_variants_and_exports_round_trip() {
     });
     server.post("/v2/blueprints", &blueprint).expect(201);
     let path = "/v2/resources/pages/import";
-    let made = import(
+    let created = import(
         &server,
         path,
         &[
@@ -230,26 +230,26 @@ fn rule_6_variants_and_exports_round_trip() {
             json!({ "key": "d", "variants": {} }),
         ],
     );
-    assert!(made.iter().all(|line| line["op"] == "created"), "{made:?}");
-    let a = made[0]["id"].as_str().unwrap();
+    assert!(created.iter().all(|line| line["op"] == "created"), "{created:?}");
+    let a = created[0]["id"].as_str().unwrap();
     assert_eq!(server.find(&format!("pages/{a}?variant=de"))["attributes"]["t"], "eins");
-    assert_eq!(server.find(&format!("pages/{a}"))["attributes"]["r"], json!([made[1]["id"]]));
-    // A given copy is replaced whole, others stay.
+    assert_eq!(server.find(&format!("pages/{a}"))["attributes"]["r"], json!([created[1]["id"]]));
+    // A copy in the line replaces the stored one as a whole. Other copies stay.
     import(&server, path, &[json!({ "key": "a", "variants": { "de": { "b": "neu" } } })]);
     assert_eq!(
         server.find(&format!("pages/{a}?variant=de"))["attributes"],
         json!({ "t": null, "b": "neu", "r": null })
     );
     assert_eq!(server.find(&format!("pages/{a}"))["attributes"]["t"], "one");
-    // `attributes` are the requested variant's.
+    // `attributes` are those of the requested variant.
     import(&server, &format!("{path}?variant=de"), &[json!({ "key": "b", "attributes": { "t": "zwei" } })]);
-    let b = made[1]["id"].as_str().unwrap();
+    let b = created[1]["id"].as_str().unwrap();
     assert_eq!(server.find(&format!("pages/{b}?variant=de"))["attributes"]["t"], "zwei");
     assert_eq!(server.find(&format!("pages/{b}"))["attributes"]["b"], "<p>x</p>");
     let unknown = server.raw("POST", &format!("{path}?variant=fr"), &[("content-type", "application/x-ndjson")], b"{}");
     assert_eq!(unknown.outcome(), "422 INVALID_VARIANT");
 
-    // What export writes goes in again unchanged: here, where it changes nothing, and on an empty server.
+    // An export can be imported unchanged: into the same server, where it changes nothing, and into an empty server.
     let export = "/v2/resources/pages/export?all_variants=true&format=ndjson&sort=id";
     let exported = server.get(export).expect(200).text;
     let lines = answers(&send(&server, path, exported.as_bytes()));
@@ -260,14 +260,14 @@ fn rule_6_variants_and_exports_round_trip() {
     let lines = answers(&send(&other, path, exported.as_bytes()));
     assert!(lines.iter().all(|line| line["op"] == "created"), "{lines:?}");
     assert_eq!(other.get(export).text, exported);
-    // A plain export does so too, for the one copy that it shows.
+    // So can an export without `all_variants`, which has only the copy of the default variant.
     let plain = server.get("/v2/resources/pages/export?format=ndjson&sort=id").expect(200).text;
     send(&other, path, plain.as_bytes());
     assert_eq!(other.get("/v2/resources/pages/export?format=ndjson&sort=id").text, plain);
 }
 
 #[test]
-fn rule_6_an_item_of_a_singular_blueprint_is_its_one_resource() {
+fn an_item_of_a_singular_blueprint_updates_its_one_resource() {
     let server = Server::start();
     let body = json!({ "name": "S", "slug": "s", "kind": "singular_resource", "fields": [{ "name": "T", "slug": "t", "type": "text" }] });
     server.post("/v2/blueprints", &body).expect(201);
@@ -285,26 +285,26 @@ fn rule_6_an_item_of_a_singular_blueprint_is_its_one_resource() {
 }
 
 #[test]
-fn rule_6_lines_that_are_cut_or_too_long() {
+fn truncated_and_oversized_lines_are_rejected() {
     let server = Server::start_with(&["--max-body-bytes", "2000"]);
     notes(&server);
     let cut = send(&server, NOTES, b"{\"key\":\"a\",\"attributes\":{}}\n{\"key\":\"b\",\"attri");
     let lines = answers(&cut);
     assert_eq!((&lines[0]["op"], &lines[1]["errors"]["code"]), (&json!("created"), &json!("MALFORMED_JSON")));
-    // The limit is one line's, not the whole import's.
+    // The size limit applies to each line, not to the import as a whole.
     let many: Vec<String> =
         (0..200).map(|n| format!("{{\"key\":\"k{n}\",\"attributes\":{{\"t\":\"{n}\"}}}}")).collect();
     let lines = answers(&send(&server, NOTES, many.join("\n").as_bytes()));
     assert_eq!(lines.iter().filter(|line| line["op"] == "created").count(), 200);
     let long = format!("{{\"key\":\"z\",\"attributes\":{{\"t\":\"{}\"}}}}\n", "x".repeat(3000));
-    for (what, text) in [("with an end", long.clone()), ("at the end", long.trim_end().to_owned())] {
+    for (case, text) in [("with a line break", long.clone()), ("at the end of the body", long.trim_end().to_owned())] {
         let text = format!("{long}{{\"key\":\"y\",\"attributes\":{{}}}}\n{text}");
         let lines = answers(&send(&server, NOTES, text.as_bytes()));
-        let told: Vec<(u64, &str)> = lines
+        let codes: Vec<(u64, &str)> = lines
             .iter()
             .map(|line| (line["index"].as_u64().unwrap(), line["errors"]["code"].as_str().unwrap_or("")))
             .collect();
-        assert_eq!(told, [(0, "PAYLOAD_TOO_LARGE"), (1, ""), (2, "PAYLOAD_TOO_LARGE")], "{what}");
+        assert_eq!(codes, [(0, "PAYLOAD_TOO_LARGE"), (1, ""), (2, "PAYLOAD_TOO_LARGE")], "{case}");
     }
     assert_eq!(send(&server, NOTES, b"").text, "");
 }

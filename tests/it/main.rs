@@ -1,6 +1,6 @@
-//! Everything that is driven from outside, over HTTP.
+//! Drives the real server from outside, over HTTP.
 //!
-//! Modules follow the parts of the contract; tests are named after the rules of `API.md` that they hold.
+//! Each module covers a part of the contract and cites its sections of `API.md`. `tidy` checks the repository itself.
 
 #![allow(clippy::unwrap_used)]
 

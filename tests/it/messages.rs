@@ -1,4 +1,4 @@
-//! Every message that a client can be told, once: read them in the snapshot as a user would.
+//! Compares every error message that a client can get with a snapshot. Read the snapshot as a user would.
 
 mod long;
 
@@ -10,25 +10,25 @@ use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Reply, Server};
 
-/// What is asked, and the answer's error as text.
-struct Told {
+/// Requests and the errors that they get, as text.
+struct Transcript {
     text: String,
-    /// What differs from run to run, and what stands for it.
+    /// Ids that differ from run to run, and the names that replace them.
     names: Vec<(String, &'static str)>,
 }
 
-impl Told {
-    fn part(&mut self, title: &str) {
+impl Transcript {
+    fn section(&mut self, title: &str) {
         write!(self.text, "\n## {title}\n").unwrap();
     }
 
-    fn tell(&mut self, asked: &str, reply: &Reply) {
-        assert!(reply.status >= 400, "{asked}: {}", reply.text);
+    fn record(&mut self, request: &str, reply: &Reply) {
+        assert!(reply.status >= 400, "{request}: {}", reply.text);
         let body = reply.json();
-        let mut entry = format!("\n{asked}\n  {} {}: {}\n", reply.status, reply.code(), reply.message());
-        for (field, faults) in body["errors"]["fields"].as_object().into_iter().flatten() {
-            for fault in faults.as_array().unwrap() {
-                writeln!(entry, "    {field}: {}", fault.as_str().unwrap()).unwrap();
+        let mut entry = format!("\n{request}\n  {} {}: {}\n", reply.status, reply.code(), reply.message());
+        for (field, errors) in body["errors"]["fields"].as_object().into_iter().flatten() {
+            for error in errors.as_array().unwrap() {
+                writeln!(entry, "    {field}: {}", error.as_str().unwrap()).unwrap();
             }
         }
         for (value, name) in &self.names {
@@ -40,13 +40,13 @@ impl Told {
     fn ask(&mut self, server: &Server, token: &str, method: &str, path: &str, body: Option<Value>) {
         let reply = server.as_token(token).send(method, path, body.as_ref());
         let shown: String = body.map(|body| format!(" {body}")).unwrap_or_default().chars().take(200).collect();
-        self.tell(&format!("{method} {path}{shown}"), &reply);
+        self.record(&format!("{method} {path}{shown}"), &reply);
     }
 
-    /// A body as it stands.
-    fn send(&mut self, server: &Server, asked: &str, headers: &[(&str, &str)], body: &[u8]) {
+    /// Sends a body byte for byte.
+    fn send(&mut self, server: &Server, request: &str, headers: &[(&str, &str)], body: &[u8]) {
         let reply = server.raw("POST", "/v2/resources/notes", headers, body);
-        self.tell(&format!("POST /v2/resources/notes {asked}"), &reply);
+        self.record(&format!("POST /v2/resources/notes {request}"), &reply);
     }
 }
 
@@ -92,7 +92,7 @@ fn world() -> Server {
 }
 
 #[test]
-fn messages_say_what_was_wrong_where_and_what_would_be_right() {
+fn error_messages_match_the_snapshot() {
     let server = world();
     let note = server.create("notes", json!({ "must": "x", "once": "taken" }));
     let setting = server.ids("settings").remove(0);
@@ -100,24 +100,25 @@ fn messages_say_what_was_wrong_where_and_what_would_be_right() {
     let view = server.token(&["view"]);
     let update = server.token(&["update"]);
     let missing = "0192b3c4-0000-7000-8000-000000000000";
-    let mut told = Told { text: String::new(), names: vec![(note.clone(), "NOTE"), (setting.clone(), "SETTING")] };
+    let mut transcript =
+        Transcript { text: String::new(), names: vec![(note.clone(), "NOTE"), (setting.clone(), "SETTING")] };
     let one = format!("/v2/resources/notes/{note}");
 
-    told.part("Requests");
-    told.ask(&server, ADMIN, "GET", "/v2/nowhere", None);
-    told.ask(&server, ADMIN, "DELETE", "/v2/resources/notes", None);
-    told.ask(&server, "", "GET", "/v2/resources/notes", None);
-    told.ask(&server, "unknown", "GET", "/v2/resources/notes", None);
-    told.ask(&server, "bnd_damaged", "GET", "/v2/resources/notes", None);
-    told.ask(&server, &view, "GET", "/v2/tokens", None);
-    told.ask(&server, &update, "GET", "/v2/blueprints", None);
-    told.ask(&server, ADMIN, "GET", "/v2/resources/nothing", None);
-    told.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes/{missing}"), None);
-    told.ask(&server, ADMIN, "GET", "/v2/resources/notes/%ff", None);
-    told.ask(&server, ADMIN, "GET", "/v2/members/99", None);
-    told.ask(&server, ADMIN, "DELETE", "/v2/tokens/x", None);
+    transcript.section("Requests");
+    transcript.ask(&server, ADMIN, "GET", "/v2/nowhere", None);
+    transcript.ask(&server, ADMIN, "DELETE", "/v2/resources/notes", None);
+    transcript.ask(&server, "", "GET", "/v2/resources/notes", None);
+    transcript.ask(&server, "unknown", "GET", "/v2/resources/notes", None);
+    transcript.ask(&server, "bnd_damaged", "GET", "/v2/resources/notes", None);
+    transcript.ask(&server, &view, "GET", "/v2/tokens", None);
+    transcript.ask(&server, &update, "GET", "/v2/blueprints", None);
+    transcript.ask(&server, ADMIN, "GET", "/v2/resources/nothing", None);
+    transcript.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes/{missing}"), None);
+    transcript.ask(&server, ADMIN, "GET", "/v2/resources/notes/%ff", None);
+    transcript.ask(&server, ADMIN, "GET", "/v2/members/99", None);
+    transcript.ask(&server, ADMIN, "DELETE", "/v2/tokens/x", None);
 
-    told.part("Parameters");
+    transcript.section("Parameters");
     for query in [
         "page=0",
         "per_page=101",
@@ -144,17 +145,17 @@ fn messages_say_what_was_wrong_where_and_what_would_be_right() {
         "filter%5Bdatetime%5D=x",
         "filter%5Bmoney.cents%5D=1",
     ] {
-        told.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes?{query}"), None);
+        transcript.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes?{query}"), None);
     }
-    told.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=xml", None);
-    told.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=csv&all_variants=true", None);
-    told.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty?force=maybe", None);
+    transcript.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=xml", None);
+    transcript.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=csv&all_variants=true", None);
+    transcript.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty?force=maybe", None);
 
-    told.part("Bodies");
+    transcript.section("Bodies");
     let json_type = [("content-type", "application/json")];
-    told.send(&server, "no type", &[], b"{}");
-    told.send(&server, "text/plain", &[("content-type", "text/plain")], b"{}");
-    told.send(&server, "too large", &json_type, &[b' '; 20_001]);
+    transcript.send(&server, "no type", &[], b"{}");
+    transcript.send(&server, "text/plain", &[("content-type", "text/plain")], b"{}");
+    transcript.send(&server, "too large", &json_type, &[b' '; 20_001]);
     for body in [
         "",
         "{",
@@ -169,47 +170,53 @@ fn messages_say_what_was_wrong_where_and_what_would_be_right() {
         "nul",
         "[1,]",
     ] {
-        told.send(&server, &format!("`{}`", body.escape_debug()), &json_type, body.as_bytes());
+        transcript.send(&server, &format!("`{}`", body.escape_debug()), &json_type, body.as_bytes());
     }
-    told.send(&server, "`{\"a\":\"\\xff\"}`", &json_type, b"{\"a\":\"\xff\"}");
-    told.send(&server, "65 levels", &json_type, "[".repeat(65).as_bytes());
-    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!([])));
-    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({})));
-    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({ "attributes": [] })));
-    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({ "attributes": { "must": "x" }, "title": 1 })));
-    told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "published_at": "soon" })));
-    told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { "nothing": 1 } })));
-    told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { "must": "", "text": 1 } })));
+    transcript.send(&server, "`{\"a\":\"\\xff\"}`", &json_type, b"{\"a\":\"\xff\"}");
+    transcript.send(&server, "65 levels", &json_type, "[".repeat(65).as_bytes());
+    transcript.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!([])));
+    transcript.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({})));
+    transcript.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(json!({ "attributes": [] })));
+    transcript.ask(
+        &server,
+        ADMIN,
+        "POST",
+        "/v2/resources/notes",
+        Some(json!({ "attributes": { "must": "x" }, "title": 1 })),
+    );
+    transcript.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "published_at": "soon" })));
+    transcript.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { "nothing": 1 } })));
+    transcript.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { "must": "", "text": 1 } })));
 
-    told.part("Values");
+    transcript.section("Values");
     for (field, values) in values(missing) {
         for value in values {
-            told.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { field: value } })));
+            transcript.ask(&server, ADMIN, "PATCH", &one, Some(json!({ "attributes": { field: value } })));
         }
     }
     let second = json!({ "attributes": { "must": "x", "once": "taken" } });
-    told.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(second));
+    transcript.ask(&server, ADMIN, "POST", "/v2/resources/notes", Some(second));
 
-    told.part("States");
-    told.ask(&server, &update, "PATCH", &one, Some(json!({ "published_at": null })));
-    told.ask(&server, &update, "PUT", &one, Some(json!({ "attributes": { "must": "x" }, "published_at": null })));
-    told.ask(&server, ADMIN, "POST", "/v2/resources/settings", Some(json!({ "attributes": {} })));
-    told.ask(&server, ADMIN, "DELETE", &format!("/v2/resources/settings/{setting}"), None);
+    transcript.section("States");
+    transcript.ask(&server, &update, "PATCH", &one, Some(json!({ "published_at": null })));
+    transcript.ask(&server, &update, "PUT", &one, Some(json!({ "attributes": { "must": "x" }, "published_at": null })));
+    transcript.ask(&server, ADMIN, "POST", "/v2/resources/settings", Some(json!({ "attributes": {} })));
+    transcript.ask(&server, ADMIN, "DELETE", &format!("/v2/resources/settings/{setting}"), None);
     let stale = server.raw("DELETE", &one, &[("if-match", "\"0-0\"")], b"");
-    told.tell(&format!("DELETE {one} with If-Match"), &stale);
+    transcript.record(&format!("DELETE {one} with If-Match"), &stale);
 
-    told.part("Blueprints, tokens and members");
+    transcript.section("Blueprints, tokens and members");
     for body in blueprints() {
-        told.ask(&server, ADMIN, "POST", "/v2/blueprints", Some(body));
+        transcript.ask(&server, ADMIN, "POST", "/v2/blueprints", Some(body));
     }
-    told.ask(
+    transcript.ask(
         &server,
         ADMIN,
         "PUT",
         "/v2/blueprints/empty",
         Some(json!({ "name": "E", "slug": "other", "fields": [] })),
     );
-    told.ask(
+    transcript.ask(
         &server,
         ADMIN,
         "PUT",
@@ -217,22 +224,28 @@ fn messages_say_what_was_wrong_where_and_what_would_be_right() {
         Some(json!({ "name": "E", "kind": "singular_resource", "fields": [] })),
     );
     let narrow = json!({ "name": "Notes", "fields": [{ "name": "Must", "slug": "must", "type": "number" }] });
-    told.ask(&server, ADMIN, "PUT", "/v2/blueprints/notes", Some(narrow));
-    told.ask(&server, ADMIN, "DELETE", "/v2/blueprints/notes", None);
+    transcript.ask(&server, ADMIN, "PUT", "/v2/blueprints/notes", Some(narrow));
+    transcript.ask(&server, ADMIN, "DELETE", "/v2/blueprints/notes", None);
     server.blueprint("links", json!([{ "name": "To", "type": "reference", "settings": { "blueprint": "empty" } }]));
-    told.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty", None);
+    transcript.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty", None);
     for body in [
         json!({ "name": "", "abilities": ["look"], "blueprints": "all", "expires_at": "soon", "x": 1 }),
         json!({ "name": "x", "abilities": [] }),
         json!({ "name": "x", "abilities": ["manage"], "blueprints": ["notes"] }),
         json!({ "name": "x", "abilities": ["view"], "blueprints": ["nothing"] }),
     ] {
-        told.ask(&server, ADMIN, "POST", "/v2/tokens", Some(body));
+        transcript.ask(&server, ADMIN, "POST", "/v2/tokens", Some(body));
     }
-    told.ask(&server, ADMIN, "POST", "/v2/members", Some(json!({ "name": 1, "email": "x", "role": "two words" })));
-    told.ask(&server, ADMIN, "POST", "/v2/members", Some(json!({ "name": "Ada", "email": "ada@example.org" })));
+    transcript.ask(
+        &server,
+        ADMIN,
+        "POST",
+        "/v2/members",
+        Some(json!({ "name": 1, "email": "x", "role": "two words" })),
+    );
+    transcript.ask(&server, ADMIN, "POST", "/v2/members", Some(json!({ "name": "Ada", "email": "ada@example.org" })));
 
-    told.part("Lines of an import");
+    transcript.section("Lines of an import");
     for line in [
         "{\"key\":\"\",\"id\":\"x\",\"created_at\":\"x\",\"attributes\":{},\"x\":1}",
         "{\"attributes\":{},\"variants\":{}}",
@@ -247,33 +260,33 @@ fn messages_say_what_was_wrong_where_and_what_would_be_right() {
             line.as_bytes(),
         );
         let answer = Reply { status: 422, ..reply };
-        told.tell(line, &answer);
+        transcript.record(line, &answer);
     }
-    same_as_kept(&told.text);
+    compare_with_snapshot(&transcript.text);
 }
 
-/// Compares with the kept messages; with `BINDERY_KEEP_MESSAGES=1` keeps these instead.
-fn same_as_kept(told: &str) {
+/// Compares the messages with the snapshot. `BINDERY_KEEP_MESSAGES=1` writes a new snapshot instead.
+fn compare_with_snapshot(actual: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/messages.txt");
     if std::env::var_os("BINDERY_KEEP_MESSAGES").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, told).unwrap();
+        fs::write(&path, actual).unwrap();
         return;
     }
-    let kept = fs::read_to_string(&path).unwrap();
-    let (kept, told): (Vec<&str>, Vec<&str>) = (kept.split("\n\n").collect(), told.split("\n\n").collect());
-    let changed: Vec<&str> = told.iter().filter(|entry| !kept.contains(*entry)).copied().collect();
-    let gone: Vec<&str> = kept.iter().filter(|entry| !told.contains(*entry)).copied().collect();
-    let how = "read them; BINDERY_KEEP_MESSAGES=1 keeps what is told now";
+    let expected = fs::read_to_string(&path).unwrap();
+    let (expected, actual): (Vec<&str>, Vec<&str>) = (expected.split("\n\n").collect(), actual.split("\n\n").collect());
+    let changed: Vec<&str> = actual.iter().filter(|entry| !expected.contains(*entry)).copied().collect();
+    let gone: Vec<&str> = expected.iter().filter(|entry| !actual.contains(*entry)).copied().collect();
+    let how = "read the new messages, then run with BINDERY_KEEP_MESSAGES=1 to update the snapshot";
     assert!(
         changed.is_empty() && gone.is_empty(),
-        "told now:\n{}\n\nkept:\n{}\n\n{how}",
+        "new messages:\n{}\n\nmissing messages:\n{}\n\n{how}",
         changed.join("\n"),
         gone.join("\n")
     );
 }
 
-/// Values that their fields do not take.
+/// Values that their fields reject.
 fn values(missing: &str) -> Vec<(&'static str, Vec<Value>)> {
     vec![
         ("text", vec![json!(1)]),

@@ -1,6 +1,6 @@
-//! Random sequences of every write call, each compared with what a naive model of the contract answers and holds.
+//! Random sequences of all kinds of writes. Answers and stored data are compared with a naive model of the contract.
 //!
-//! `BINDERY_MODEL_STEPS=20000` asks for a long run, `BINDERY_MODEL_SEED=7` for another one.
+//! `BINDERY_MODEL_STEPS=20000` makes a long run, `BINDERY_MODEL_SEED=7` a different one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const FIELDS: [&str; 5] = ["title", "code", "count", "tags", "related"];
 const VARIANTS: [&str; 2] = ["en", "de"];
 const MISSING: &str = "01936b9e-0000-7000-8000-000000000000";
 
-/// What an item came to: a code and the fields that it names, or nothing if it is done.
+/// The outcome of an item: the id if it succeeds, otherwise the error code and the fields with errors.
 type Verdict = Result<String, (&'static str, BTreeSet<String>)>;
 
 /// A resource as the contract describes it.
@@ -29,12 +29,12 @@ struct Model {
     things: BTreeMap<String, Thing>,
 }
 
-/// What a call says beside its body.
+/// The parts of a call besides its body.
 #[derive(Debug, Clone, Copy)]
 struct Call {
     variant: &'static str,
     may_publish: bool,
-    /// The attributes of the body replace all others.
+    /// The attributes of the body replace all stored ones; missing ones become null.
     is_whole: bool,
 }
 
@@ -43,17 +43,17 @@ fn empty() -> Map<String, Value> {
 }
 
 impl Model {
-    /// The copy that results, or the faults.
+    /// The resulting copy, or the invalid fields.
     fn write(
         &self,
         id: Option<&str>,
         call: Call,
         sent: &Map<String, Value>,
     ) -> Result<Map<String, Value>, BTreeSet<String>> {
-        let held = id.and_then(|id| self.things.get(id));
-        let current = held.and_then(|thing| thing.copies.get(call.variant)).cloned().unwrap_or_else(empty);
+        let stored = id.and_then(|id| self.things.get(id));
+        let current = stored.and_then(|thing| thing.copies.get(call.variant)).cloned().unwrap_or_else(empty);
         let mut copy = if call.is_whole { empty() } else { current.clone() };
-        let mut faults = BTreeSet::new();
+        let mut invalid = BTreeSet::new();
         for (field, value) in sent {
             let is_valid = match field.as_str() {
                 _ if value.is_null() => true,
@@ -65,46 +65,46 @@ impl Model {
                         && tags.iter().all(|tag| ["a", "b", "c"].map(Value::from).contains(tag))
                 }),
                 "related" => value.as_str().is_some_and(|target| {
-                    let is_held = |thing: &Thing| thing.copies.values().any(|copy| copy["related"] == *target);
-                    self.things.contains_key(target) || held.is_some_and(is_held)
+                    let is_stored = |thing: &Thing| thing.copies.values().any(|copy| copy["related"] == *target);
+                    self.things.contains_key(target) || stored.is_some_and(is_stored)
                 }),
                 _ => false,
             };
             if is_valid {
                 copy.insert(field.clone(), value.clone());
             } else {
-                faults.insert(field.clone());
+                invalid.insert(field.clone());
             }
         }
         if matches!(&copy["title"], title if title.is_null() || title == "") {
-            faults.insert("title".to_owned());
+            invalid.insert("title".to_owned());
         }
         let code = &copy["code"];
-        let is_taken = |(other, thing): (&String, &Thing)| {
+        let is_duplicate = |(other, thing): (&String, &Thing)| {
             Some(other.as_str()) != id && thing.copies.get(call.variant).is_some_and(|copy| copy["code"] == *code)
         };
-        if !code.is_null() && code != "" && self.things.iter().any(is_taken) {
-            faults.insert("code".to_owned());
+        if !code.is_null() && code != "" && self.things.iter().any(is_duplicate) {
+            invalid.insert("code".to_owned());
         }
-        if faults.is_empty() { Ok(copy) } else { Err(faults) }
+        if invalid.is_empty() { Ok(copy) } else { Err(invalid) }
     }
 
-    /// Creates a resource whose id is known from the answer.
+    /// Creates a resource with the id that the server answered.
     fn create(&mut self, call: Call, body: &Value, id: &str) -> Verdict {
-        let (published, mut faults) = read_date(body);
+        let (published, mut invalid) = read_date(body);
         let copy = match body.get("attributes") {
             Some(Value::Object(sent)) => self.write(None, Call { is_whole: true, ..call }, sent),
             _ => Err(BTreeSet::from(["attributes".to_owned()])),
         };
         match copy {
-            Ok(copy) if faults.is_empty() => {
+            Ok(copy) if invalid.is_empty() => {
                 let copies = BTreeMap::from([(call.variant, copy)]);
                 self.things.insert(id.to_owned(), Thing { published: published.flatten(), copies });
                 Ok(id.to_owned())
             }
             copy => {
-                faults.extend(copy.err().unwrap_or_default());
-                Err(("VALIDATION_FAILED", faults))
+                invalid.extend(copy.err().unwrap_or_default());
+                Err(("VALIDATION_FAILED", invalid))
             }
         }
     }
@@ -117,22 +117,22 @@ impl Model {
         if !is_match {
             return Err(("PRECONDITION_FAILED", BTreeSet::new()));
         }
-        let (published, mut faults) = read_date(body);
+        let (published, mut invalid) = read_date(body);
         let mut after = before.clone();
         match body.get("attributes") {
             Some(Value::Object(sent)) => match self.write(Some(id), call, sent) {
                 Ok(copy) => {
                     after.copies.insert(call.variant, copy);
                 }
-                Err(others) => faults.extend(others),
+                Err(others) => invalid.extend(others),
             },
             None if !call.is_whole => {}
             None | Some(_) => {
-                faults.insert("attributes".to_owned());
+                invalid.insert("attributes".to_owned());
             }
         }
-        if !faults.is_empty() {
-            return Err(("VALIDATION_FAILED", faults));
+        if !invalid.is_empty() {
+            return Err(("VALIDATION_FAILED", invalid));
         }
         if let Some(published) = published {
             after.published = published;
@@ -148,7 +148,7 @@ impl Model {
         self.things.remove(id).map(|_| id.to_owned()).ok_or(("NOT_FOUND", BTreeSet::new()))
     }
 
-    /// `None` publishes without a date: the server's own is taken up afterwards.
+    /// `None` publishes without a date. The server's date replaces the placeholder `now` afterwards.
     fn publish(&mut self, id: &str, date: Option<&str>) -> Verdict {
         let Some(thing) = self.things.get_mut(id) else { return Err(("NOT_FOUND", BTreeSet::new())) };
         match (date, &thing.published) {
@@ -166,7 +166,7 @@ impl Model {
     }
 }
 
-/// The `published_at` of a body: absent, null, or a date as it is answered.
+/// The `published_at` of a body (absent, null or a date), and the invalid keys.
 fn read_date(body: &Value) -> (Option<Option<String>>, BTreeSet<String>) {
     match body.get("published_at") {
         None => (None, BTreeSet::new()),
@@ -176,13 +176,13 @@ fn read_date(body: &Value) -> (Option<Option<String>>, BTreeSet<String>) {
     }
 }
 
-/// A server, its model, and what calls are made of.
+/// A server, its model, and the state from which calls are generated.
 struct Run {
     server: Server,
     model: Model,
     random: Random,
     editor: String,
-    /// The last entity tags that were seen, by id.
+    /// The last known entity tag of each resource.
     tags: BTreeMap<String, String>,
     step: usize,
     seed: u64,
@@ -208,7 +208,7 @@ impl Run {
         Run { server, model: Model::default(), random, editor, tags: BTreeMap::new(), step: 0, seed }
     }
 
-    fn place(&self) -> String {
+    fn context(&self) -> String {
         format!("seed {}, step {}", self.seed, self.step)
     }
 
@@ -337,8 +337,8 @@ impl Run {
         let call = self.call(true);
         let items: Vec<Value> = (0..self.random.within(1, 5)).map(|_| self.body(95, 30)).collect();
         let reply = self.send(call, "POST", &format!("{PATH}/bulk"), &[], &json!({ "resources": items }));
-        // The ids are the server's; an item that should not have passed is found by its place.
-        let ids = done_by_index(&reply, "created");
+        // The server assigns the ids. If it accepts an item that the model rejects, the indexes differ.
+        let ids = ids_by_index(&reply, "created");
         let id = |index: usize| ids.get(&(index as u64)).cloned().unwrap_or_default();
         let verdicts = items.iter().enumerate().map(|(index, body)| self.model.create(call, body, &id(index)));
         let verdicts: Vec<Verdict> = verdicts.collect();
@@ -382,7 +382,7 @@ impl Run {
         }
         let reply = self.send(call, "POST", &format!("{PATH}/bulk-publish"), &[], &body);
         if !call.may_publish {
-            assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{}", self.place());
+            assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{}", self.context());
             return;
         }
         let verdicts: Vec<Verdict> = ids.iter().map(|id| self.model.publish(id, date)).collect();
@@ -394,7 +394,7 @@ impl Run {
             };
             let answered = self.server.get(&format!("{PATH}/{id}")).expect(200).data();
             thing.published = Some(answered["published_at"].as_str().unwrap().to_owned());
-            // Texts of dates are in the order of the dates.
+            // All dates have one format, so their texts compare like the dates.
             let is_in_order = answered["published_at"].as_str() <= answered["updated_at"].as_str();
             assert!(is_in_order, "seed {}, step {}: {answered}", self.seed, self.step);
         }
@@ -405,7 +405,7 @@ impl Run {
         let body = json!({ "ids": ids });
         let reply = self.send(call, "POST", &format!("{PATH}/bulk-unpublish"), &[], &body);
         if !call.may_publish {
-            assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{}", self.place());
+            assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{}", self.context());
             return;
         }
         let verdicts: Vec<Verdict> = ids.iter().map(|id| self.model.unpublish(id)).collect();
@@ -413,103 +413,104 @@ impl Run {
     }
 
     fn check(&self, reply: &Reply, status: u16, verdict: &Verdict, body: &Value) {
-        let place = self.place();
+        let context = self.context();
         match verdict {
-            Ok(_) => assert_eq!(reply.status, status, "{place}: {body} {}", reply.text),
+            Ok(_) => assert_eq!(reply.status, status, "{context}: {body} {}", reply.text),
             Err((code, fields)) => {
-                assert_eq!(reply.code(), *code, "{place}: {body} {} {fields:?}", reply.text);
-                assert_eq!(&named(&reply.json()["errors"]), fields, "{place}: {body} {}", reply.text);
+                assert_eq!(reply.code(), *code, "{context}: {body} {} {fields:?}", reply.text);
+                assert_eq!(&error_fields(&reply.json()["errors"]), fields, "{context}: {body} {}", reply.text);
             }
         }
     }
 
     fn check_bulk(&mut self, reply: &Reply, status: u16, name: &str, verdicts: &[Verdict], body: &Value) {
-        let place = self.place();
+        let context = self.context();
         self.tags.clear();
         let failed = verdicts.iter().filter(|verdict| verdict.is_err()).count();
         let json = reply.json();
-        assert_eq!(reply.status, if failed > 0 { 207 } else { status }, "{place}: {body} {json} {verdicts:?}");
-        let done: Vec<Value> = verdicts
+        assert_eq!(reply.status, if failed > 0 { 207 } else { status }, "{context}: {body} {json} {verdicts:?}");
+        let succeeded: Vec<Value> = verdicts
             .iter()
             .enumerate()
             .filter_map(|(index, verdict)| verdict.as_ref().ok().map(|id| json!({ "id": id, "index": index })))
             .collect();
-        let meta = json!({ "total": verdicts.len(), name: done.len(), "failed": failed });
-        assert_eq!((&json["data"][name], &json["meta"]), (&json!(done), &meta), "{place}: {body}");
-        let faults = verdicts.iter().enumerate().filter_map(|(index, verdict)| Some((index, verdict.as_ref().err()?)));
-        for ((index, (code, fields)), answered) in faults.zip(json["data"]["failed"].as_array().unwrap()) {
+        let meta = json!({ "total": verdicts.len(), name: succeeded.len(), "failed": failed });
+        assert_eq!((&json["data"][name], &json["meta"]), (&json!(succeeded), &meta), "{context}: {body}");
+        let rejected =
+            verdicts.iter().enumerate().filter_map(|(index, verdict)| Some((index, verdict.as_ref().err()?)));
+        for ((index, (code, fields)), answered) in rejected.zip(json["data"]["failed"].as_array().unwrap()) {
             assert_eq!(
                 (&answered["index"], &answered["errors"]["code"]),
                 (&json!(index), &json!(code)),
-                "{place}: {body}"
+                "{context}: {body}"
             );
-            assert_eq!(&named(&answered["errors"]), fields, "{place}: {body}");
+            assert_eq!(&error_fields(&answered["errors"]), fields, "{context}: {body}");
         }
     }
 
-    /// What a single write answers is the resource as it is now, and its tag is the one that a read answers.
+    /// Checks that a single write answers with the current resource and entity tag.
     fn check_answer(&mut self, reply: &Reply, call: Call, verdict: &Verdict) {
         let Ok(id) = verdict else { return };
         let read = self.server.get(&format!("{PATH}/{id}?variant={}", call.variant)).expect(200);
-        assert_eq!(reply.data(), read.data(), "{}", self.place());
-        assert_eq!(reply.header("etag"), read.header("etag"), "{}", self.place());
+        assert_eq!(reply.data(), read.data(), "{}", self.context());
+        assert_eq!(reply.header("etag"), read.header("etag"), "{}", self.context());
         self.tags.insert(id.clone(), read.header("etag").unwrap().to_owned());
     }
 
-    /// Compares everything that is stored with the model.
+    /// Compares all stored resources with the model.
     fn compare(&mut self, viewer: &str) {
-        let place = self.place();
+        let context = self.context();
         self.tags.clear();
         for variant in VARIANTS {
             let mut listed = Vec::new();
             for page in 1.. {
                 let address = format!("{PATH}?variant={variant}&sort=id&per_page=100&page={page}");
                 let json = self.server.get(&address).expect(200).json();
-                assert_eq!(json["meta"]["total"], self.model.things.len(), "{place}");
+                assert_eq!(json["meta"]["total"], self.model.things.len(), "{context}");
                 listed.extend(json["data"].as_array().unwrap().clone());
                 if json["links"]["next"].is_null() {
                     break;
                 }
             }
-            assert_eq!(listed.len(), self.model.things.len(), "{place}");
+            assert_eq!(listed.len(), self.model.things.len(), "{context}");
             for (item, (id, thing)) in listed.iter().zip(&self.model.things) {
-                assert_eq!(item["id"], json!(id), "{place}");
-                assert_eq!(item["published_at"], json!(thing.published), "{place} {id}");
+                assert_eq!(item["id"], json!(id), "{context}");
+                assert_eq!(item["published_at"], json!(thing.published), "{context} {id}");
                 let copy = thing.copies.get(variant).cloned().unwrap_or_else(empty);
-                assert_eq!(item["attributes"], Value::Object(copy), "{place} {id} {variant}");
+                assert_eq!(item["attributes"], Value::Object(copy), "{context} {id} {variant}");
             }
         }
         let published = self.model.things.values().filter(|thing| thing.published.is_some()).count();
         let seen = self.server.as_token(viewer).get(&format!("{PATH}?per_page=1")).expect(200).json();
-        assert_eq!(seen["meta"]["total"], published, "{place}");
+        assert_eq!(seen["meta"]["total"], published, "{context}");
         for (title, variant) in [("a", "en"), ("b", "de")] {
             let holds = |thing: &&Thing| thing.copies.get(variant).is_some_and(|copy| copy["title"] == title);
             let expected = self.model.things.values().filter(holds).count();
             let address = format!("{PATH}?variant={variant}&filter[title]={title}&per_page=1");
-            assert_eq!(self.server.get(&address).expect(200).json()["meta"]["total"], expected, "{place}");
+            assert_eq!(self.server.get(&address).expect(200).json()["meta"]["total"], expected, "{context}");
         }
     }
 }
 
-/// The fields that an error object names.
-fn named(errors: &Value) -> BTreeSet<String> {
+/// The keys of `fields` in an error object.
+fn error_fields(errors: &Value) -> BTreeSet<String> {
     errors["fields"].as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
 }
 
-fn done_by_index(reply: &Reply, name: &str) -> BTreeMap<u64, String> {
+fn ids_by_index(reply: &Reply, name: &str) -> BTreeMap<u64, String> {
     let json = reply.json();
     let list = json["data"][name].as_array().cloned().unwrap_or_default();
     list.iter().map(|one| (one["index"].as_u64().unwrap(), one["id"].as_str().unwrap().to_owned())).collect()
 }
 
-fn number(name: &str) -> Option<u64> {
+fn number_from_env(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 #[test]
-fn random_writes_are_answered_and_kept_as_the_model_says() {
-    let steps = number("BINDERY_MODEL_STEPS").unwrap_or(800) as usize;
-    let first_seed = number("BINDERY_MODEL_SEED").unwrap_or(1);
+fn random_writes_match_the_model() {
+    let steps = number_from_env("BINDERY_MODEL_STEPS").unwrap_or(800) as usize;
+    let first_seed = number_from_env("BINDERY_MODEL_SEED").unwrap_or(1);
     for seed in first_seed..first_seed + 2 {
         let mut run = Run::new(seed);
         let viewer = run.server.token(&["view"]);
@@ -519,7 +520,7 @@ fn random_writes_are_answered_and_kept_as_the_model_says() {
                 run.compare(&viewer);
             }
         }
-        assert!(!run.model.things.is_empty(), "the writes left something");
+        assert!(!run.model.things.is_empty(), "some resources are left");
         run.server.kill_and_restart();
         run.compare(&viewer);
     }

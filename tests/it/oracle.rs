@@ -1,6 +1,6 @@
-//! Random queries over random data, each compared with the answer that a naive reading of the contract gives.
+//! Random queries over random data. Each answer is compared with that of a naive implementation of the contract.
 //!
-//! `BINDERY_ORACLE_QUERIES=200000` asks for a long run, `BINDERY_ORACLE_SEED=7` for another one.
+//! `BINDERY_ORACLE_QUERIES=200000` makes a long run, `BINDERY_ORACLE_SEED=7` a different one.
 
 mod answer;
 mod app;
@@ -24,10 +24,10 @@ use self::random::Random;
 use self::world::{Driver, SLUG, World};
 use crate::support::Server;
 
-/// How many queries are asked of one state of the data.
+/// The number of queries for each state of the data.
 const QUERIES_PER_STATE: usize = 600;
 
-/// How many states a world lives through.
+/// The number of states of each world.
 const STATES_PER_WORLD: usize = 8;
 
 #[derive(Debug, Default)]
@@ -36,15 +36,15 @@ struct Figures {
     states: usize,
     walks: usize,
     exports: usize,
-    faults: usize,
-    /// Resources of all answers.
+    errors: usize,
+    /// The total number of matches.
     matches: usize,
 }
 
 #[test]
-fn random_queries_are_answered_as_the_contract_reads() {
-    let wanted = number("BINDERY_ORACLE_QUERIES").unwrap_or(4_000) as usize;
-    let first_seed = number("BINDERY_ORACLE_SEED").unwrap_or(1);
+fn random_queries_match_the_oracle() {
+    let wanted = number_from_env("BINDERY_ORACLE_QUERIES").unwrap_or(4_000) as usize;
+    let first_seed = number_from_env("BINDERY_ORACLE_SEED").unwrap_or(1);
     let per_state = if wanted < 10_000 { 250 } else { QUERIES_PER_STATE };
     let started = Instant::now();
     let mut figures = Figures::default();
@@ -59,14 +59,14 @@ fn random_queries_are_answered_as_the_contract_reads() {
             eprintln!("seed {seed}: {figures:?} after {:?}", started.elapsed());
         }
     }
-    assert!(figures.matches > figures.queries, "the queries match something: {figures:?}");
+    assert!(figures.matches > figures.queries, "too few matches: {figures:?}");
 }
 
 #[test]
-fn random_queries_over_http_are_answered_the_same_after_kills() {
-    let wanted = number("BINDERY_ORACLE_HTTP_QUERIES").unwrap_or(600) as usize;
+fn random_queries_over_http_match_the_oracle_after_kills() {
+    let wanted = number_from_env("BINDERY_ORACLE_HTTP_QUERIES").unwrap_or(600) as usize;
     let mut figures = Figures::default();
-    for seed in number("BINDERY_ORACLE_SEED").unwrap_or(1_001).. {
+    for seed in number_from_env("BINDERY_ORACLE_SEED").unwrap_or(1_001).. {
         if figures.queries >= wanted {
             break;
         }
@@ -78,7 +78,7 @@ fn random_queries_over_http_are_answered_the_same_after_kills() {
     }
 }
 
-fn number(variable: &str) -> Option<u64> {
+fn number_from_env(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
@@ -94,48 +94,54 @@ fn live(seed: u64, mut world: World, random: &mut Random, states: usize, queries
         let table = world.table(random);
         figures.states += 1;
         for _ in 0..queries {
-            let look = Look { world: &world, table: &table, sees_drafts: random.chance(70) };
-            if let Err(difference) = look.ask(random, figures) {
+            let view = View { world: &world, table: &table, sees_drafts: random.chance(70) };
+            if let Err(difference) = view.ask(random, figures) {
                 panic!("seed {seed}, state {state}: {difference}");
             }
         }
     }
-    assert!(world.refused * 4 < world.tried, "{} of {} writes were refused", world.refused, world.tried);
+    assert!(world.rejected * 4 < world.attempted, "{} of {} writes were rejected", world.rejected, world.attempted);
 }
 
-/// One data state with one sight of it.
-struct Look<'a> {
+/// One state of the data, seen with or without drafts.
+struct View<'a> {
     world: &'a World,
     table: &'a Table,
     sees_drafts: bool,
 }
 
-impl Look<'_> {
-    /// Asks one random query; a difference comes with the smallest query that shows it.
+impl View<'_> {
+    /// Compares the answers to one random query. A difference is reported together with the smallest query that shows it.
     fn ask(&self, random: &mut Random, figures: &mut Figures) -> Result<(), String> {
         let pairs = ask::pairs(random, self.table);
-        let is_whole = random.chance(2);
+        let is_complete = random.chance(2);
         figures.queries += 1;
-        self.compare(random, &pairs, figures, is_whole).map_err(|difference| {
+        self.compare(random, &pairs, figures, is_complete).map_err(|difference| {
             let smallest = self.smallest(&pairs);
             let again = self.list(&smallest, 1, 100).err();
             format!("{difference}\nsmaller: {smallest:?}\n{}", again.unwrap_or_default())
         })
     }
 
-    fn compare(&self, random: &mut Random, pairs: &Pairs, figures: &mut Figures, is_whole: bool) -> Result<(), String> {
+    fn compare(
+        &self,
+        random: &mut Random,
+        pairs: &Pairs,
+        figures: &mut Figures,
+        is_complete: bool,
+    ) -> Result<(), String> {
         let per_page = *random.pick(&[1, 2, 3, 7, 25, 100]);
         let total = match self.answer(pairs) {
             Ok(ids) => ids.len(),
             Err(_) => {
-                figures.faults += 1;
+                figures.errors += 1;
                 0
             }
         };
         figures.matches += total;
         let page = random.within(1, total / per_page + 2);
         self.list(pairs, page, per_page)?;
-        // Of very many the pages are enough.
+        // With very many matches, one page is enough.
         if random.chance(2) && total < 5_000 {
             figures.walks += 1;
             self.walk(pairs, *random.pick(&[1, 5, 10]))?;
@@ -144,13 +150,13 @@ impl Look<'_> {
             figures.exports += 1;
             self.export(random, pairs)?;
         }
-        if is_whole { self.whole(pairs) } else { Ok(()) }
+        if is_complete { self.compare_first_page(pairs) } else { Ok(()) }
     }
 
     fn answer(&self, pairs: &Pairs) -> Result<Vec<&str>, &'static str> {
         let today = chrono::Utc::now().timestamp_millis().div_euclid(86_400_000);
-        let places = self.table.answer(pairs, self.sees_drafts, today)?;
-        Ok(places.into_iter().map(|place| self.table.rows[place].id.as_str()).collect())
+        let indexes = self.table.answer(pairs, self.sees_drafts, today)?;
+        Ok(indexes.into_iter().map(|index| self.table.rows[index].id.as_str()).collect())
     }
 
     /// Compares one page.
@@ -195,7 +201,7 @@ impl Look<'_> {
             .collect()
     }
 
-    /// `links.next` leads to each match exactly once.
+    /// Checks that following `links.next` leads to each match exactly once.
     fn walk(&self, pairs: &Pairs, per_page: usize) -> Result<(), String> {
         let Ok(expected) = self.answer(pairs) else { return Ok(()) };
         let mut path = format!("/v2/resources/{SLUG}?{}&fields=id&per_page={per_page}", encode(pairs));
@@ -232,7 +238,7 @@ impl Look<'_> {
         if found == expected { Ok(()) } else { Err(format!("{path}\nfound {found:?}\nexpected {expected:?}")) }
     }
 
-    /// The ids of a CSV export, whose other cells are compared with what they show.
+    /// The ids of a CSV export. Compares the other cells with the stored values.
     fn csv(&self, text: &str, pairs: &Pairs) -> Vec<String> {
         assert!(text.ends_with("\r\n"));
         let variant = self.table.variant(pairs).unwrap();
@@ -260,8 +266,9 @@ impl Look<'_> {
         ids
     }
 
-    /// The first page whole: what is shown is what is stored, with the fallback's values for nulls.
-    fn whole(&self, pairs: &Pairs) -> Result<(), String> {
+    /// Compares the complete resources of the first page. Each value must be the stored one or, if that is null, the one of
+    /// the fallback.
+    fn compare_first_page(&self, pairs: &Pairs) -> Result<(), String> {
         let Ok(expected) = self.answer(pairs) else { return Ok(()) };
         let variant = self.table.variant(pairs).unwrap();
         for fallback in self.table.variants() {
@@ -284,16 +291,16 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// The same query with as few parameters as differ still.
+    /// The query with as few parameters as possible, such that the answers still differ.
     fn smallest(&self, pairs: &Pairs) -> Pairs {
         let mut smallest = pairs.clone();
-        let mut place = 0;
-        while place < smallest.len() {
+        let mut index = 0;
+        while index < smallest.len() {
             let mut fewer = smallest.clone();
-            fewer.remove(place);
+            fewer.remove(index);
             match self.list(&fewer, 1, 100) {
                 Err(_) => smallest = fewer,
-                Ok(()) => place += 1,
+                Ok(()) => index += 1,
             }
         }
         smallest

@@ -1,12 +1,12 @@
-//! Which fault wins where a request has several (`API.md` 1.7), by all pairs and triples of faults of an endpoint.
+//! Which error is reported if a request has several (`API.md` 1.7): all pairs and triples of errors of each endpoint.
 
 use serde_json::{Value, json};
 
-use crate::support::{Faults, Server};
+use crate::support::{Failures, Server};
 
-/// A fault that a request is given, in the order in which they win.
+/// An error that a test puts into a request. Of several, the first in this order is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum RequestError {
     Route,
     Method,
     Token,
@@ -24,9 +24,9 @@ enum Fault {
     State,
 }
 
-use Fault::*;
+use RequestError::*;
 
-impl Fault {
+impl RequestError {
     fn outcome(self) -> &'static str {
         match self {
             Route | Blueprint | Resource => "404 NOT_FOUND",
@@ -43,8 +43,8 @@ impl Fault {
         }
     }
 
-    /// A word that the message of this fault holds, where the outcome alone does not tell it.
-    fn sign(self) -> &'static str {
+    /// Words in the message of this error, if other errors have the same outcome.
+    fn message_part(self) -> &'static str {
         match self {
             Route => "no route",
             Blueprint => "no blueprint",
@@ -59,7 +59,7 @@ struct Endpoint {
     wrong_method: &'static str,
     is_item: bool,
     ability: &'static str,
-    faults: &'static [Fault],
+    errors: &'static [RequestError],
 }
 
 const ENDPOINTS: [Endpoint; 6] = [
@@ -68,21 +68,21 @@ const ENDPOINTS: [Endpoint; 6] = [
         wrong_method: "DELETE",
         is_item: false,
         ability: "view",
-        faults: &[Route, Method, Token, Ability, Blueprint, Parameter],
+        errors: &[Route, Method, Token, Ability, Blueprint, Parameter],
     },
     Endpoint {
         method: "GET",
         wrong_method: "POST",
         is_item: true,
         ability: "view",
-        faults: &[Route, Method, Token, Ability, Blueprint, Parameter, Resource],
+        errors: &[Route, Method, Token, Ability, Blueprint, Parameter, Resource],
     },
     Endpoint {
         method: "POST",
         wrong_method: "PUT",
         is_item: false,
         ability: "create",
-        faults: &[
+        errors: &[
             Route, Method, Token, Ability, Blueprint, Parameter, TooLarge, MediaType, Malformed, Singular, Invalid,
         ],
     },
@@ -91,7 +91,7 @@ const ENDPOINTS: [Endpoint; 6] = [
         wrong_method: "POST",
         is_item: true,
         ability: "update",
-        faults: &[
+        errors: &[
             Route, Method, Token, Ability, Blueprint, Parameter, Resource, TooLarge, MediaType, Malformed, Match,
             Invalid, State,
         ],
@@ -101,7 +101,7 @@ const ENDPOINTS: [Endpoint; 6] = [
         wrong_method: "POST",
         is_item: true,
         ability: "update",
-        faults: &[
+        errors: &[
             Route,
             Method,
             Token,
@@ -122,11 +122,11 @@ const ENDPOINTS: [Endpoint; 6] = [
         wrong_method: "POST",
         is_item: true,
         ability: "delete",
-        faults: &[Route, Method, Token, Ability, Blueprint, Parameter, Resource, Match, Singular],
+        errors: &[Route, Method, Token, Ability, Blueprint, Parameter, Resource, Match, Singular],
     },
 ];
 
-/// What the faults are made with.
+/// The server and the ids and tokens that produce the errors.
 struct Scene {
     server: Server,
     note: String,
@@ -135,7 +135,7 @@ struct Scene {
 }
 
 #[test]
-fn rule_1_7_the_first_fault_wins() {
+fn the_first_error_is_reported() {
     let server = Server::start_with(&["--max-body-bytes", "1000"]);
     let variants = json!([{ "name": "English", "slug": "en", "default": true }]);
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
@@ -147,35 +147,35 @@ fn rule_1_7_the_first_fault_wins() {
     let note = draft["id"].as_str().unwrap().to_owned();
     let setting = server.ids("settings").remove(0);
     let other = server.token(&["analytics:view"]);
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     let scene = Scene { server, note, setting, other };
     for endpoint in &ENDPOINTS {
         let token = scene.server.token(&[endpoint.ability, "preview"]);
-        for set in pairs_and_triples(endpoint.faults) {
-            // Neither is a state of the other's resource.
+        for set in pairs_and_triples(endpoint.errors) {
+            // A missing resource cannot be singular.
             if set.contains(&Singular) && set.contains(&Resource) {
                 continue;
             }
-            check(&scene, endpoint, &token, &set, &mut faults);
+            check(&scene, endpoint, &token, &set, &mut failures);
         }
     }
-    faults.none();
+    failures.assert_none();
 }
 
-fn pairs_and_triples(faults: &[Fault]) -> Vec<Vec<Fault>> {
+fn pairs_and_triples(errors: &[RequestError]) -> Vec<Vec<RequestError>> {
     let mut sets = Vec::new();
-    for (i, first) in faults.iter().enumerate() {
+    for (i, first) in errors.iter().enumerate() {
         sets.push(vec![*first]);
-        for (j, second) in faults.iter().enumerate().skip(i + 1) {
+        for (j, second) in errors.iter().enumerate().skip(i + 1) {
             sets.push(vec![*first, *second]);
-            sets.extend(faults[j + 1..].iter().map(|third| vec![*first, *second, *third]));
+            sets.extend(errors[j + 1..].iter().map(|third| vec![*first, *second, *third]));
         }
     }
     sets
 }
 
-fn check(scene: &Scene, endpoint: &Endpoint, token: &str, set: &[Fault], faults: &mut Faults) {
-    let has = |fault: Fault| set.contains(&fault);
+fn check(scene: &Scene, endpoint: &Endpoint, token: &str, set: &[RequestError], failures: &mut Failures) {
+    let has = |error: RequestError| set.contains(&error);
     let blueprint = match () {
         () if has(Blueprint) => "nothing",
         () if has(Singular) => "settings",
@@ -217,11 +217,11 @@ fn check(scene: &Scene, endpoint: &Endpoint, token: &str, set: &[Fault], faults:
     let method = if has(Method) { endpoint.wrong_method } else { endpoint.method };
     let reply = scene.server.as_token(token).raw(method, &path, &headers, body.as_bytes());
     let case = format!("{} {set:?}", endpoint.method);
-    faults.same(&case, reply.outcome(), set[0].outcome().to_owned());
-    faults.check(reply.message().contains(set[0].sign()), || format!("{case}: {}", reply.text));
+    failures.check_eq(&case, reply.outcome(), set[0].outcome().to_owned());
+    failures.check(reply.message().contains(set[0].message_part()), || format!("{case}: {}", reply.text));
 }
 
-fn body_with(has: &impl Fn(Fault) -> bool) -> Value {
+fn body_with(has: &impl Fn(RequestError) -> bool) -> Value {
     let mut body = json!({ "attributes": { "title": if has(Invalid) { json!(1) } else { json!("b") } } });
     if has(PublishedAt) || has(State) {
         body["published_at"] = json!("2026-01-01");
@@ -230,49 +230,49 @@ fn body_with(has: &impl Fn(Fault) -> bool) -> Value {
 }
 
 #[test]
-fn rule_1_7_bodies_that_are_no_json() {
+fn malformed_json_is_rejected() {
     let server = Server::start();
     server.blueprint("notes", json!([{ "name": "Page", "slug": "page", "type": "html-page" }]));
     let nested = |levels: usize| {
-        // The body, `attributes`, the page and `blocks` are four levels, then objects and arrays within.
+        // The body, `attributes`, the page and `blocks` are four levels. The rest are nested objects.
         let inner = levels - 4;
         let (open, close) = ("{\"a\":".repeat(inner), "}".repeat(inner));
         format!("{{\"attributes\":{{\"page\":{{\"blocks\":[{open}1{close}]}}}}}}")
     };
     let (deep, deeper, abyss) = (nested(64), nested(65), "[".repeat(100_000));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     let json = Some("application/json");
     let good = "{\"attributes\":{}}";
     for (name, content_type, body, outcome) in [
         ("good", json, good.as_bytes(), "201"),
         ("charset", Some("application/json; charset=utf-8"), good.as_bytes(), "201"),
-        ("capitals", Some("Application/JSON"), good.as_bytes(), "201"),
-        ("blanks around", json, b" \r\n\t{\"attributes\":{}} \n".as_slice(), "201"),
+        ("capital letters in the type", Some("Application/JSON"), good.as_bytes(), "201"),
+        ("whitespace around it", json, b" \r\n\t{\"attributes\":{}} \n".as_slice(), "201"),
         ("64 levels", json, deep.as_bytes(), "201"),
         ("65 levels", json, deeper.as_bytes(), "400 MALFORMED_JSON"),
-        ("endless levels", json, abyss.as_bytes(), "400 MALFORMED_JSON"),
+        ("100,000 levels", json, abyss.as_bytes(), "400 MALFORMED_JSON"),
         ("no type", None, good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
         ("another type", Some("text/plain"), good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
         ("a form", Some("application/x-www-form-urlencoded"), b"a=b".as_slice(), "415 UNSUPPORTED_MEDIA_TYPE"),
-        ("a longer type", Some("application/json5"), good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
+        ("a type with a suffix", Some("application/json5"), good.as_bytes(), "415 UNSUPPORTED_MEDIA_TYPE"),
         ("empty", json, b"", "400 MALFORMED_JSON"),
-        ("blank", json, b"  \n", "400 MALFORMED_JSON"),
-        ("cut", json, b"{\"attributes\":{", "400 MALFORMED_JSON"),
+        ("only whitespace", json, b"  \n", "400 MALFORMED_JSON"),
+        ("truncated", json, b"{\"attributes\":{", "400 MALFORMED_JSON"),
         ("two values", json, b"{} {}", "400 MALFORMED_JSON"),
-        ("a comma too many", json, b"{\"attributes\":{},}", "400 MALFORMED_JSON"),
+        ("a trailing comma", json, b"{\"attributes\":{},}", "400 MALFORMED_JSON"),
         ("a comment", json, b"{\"attributes\":{}} // x", "400 MALFORMED_JSON"),
         ("single quotes", json, b"{'attributes':{}}", "400 MALFORMED_JSON"),
         ("NaN", json, b"{\"attributes\":{\"page\":NaN}}", "400 MALFORMED_JSON"),
         ("a leading zero", json, b"{\"attributes\":{\"page\":01}}", "400 MALFORMED_JSON"),
         ("a huge number", json, b"{\"attributes\":{\"page\":1e999}}", "422 VALIDATION_FAILED"),
-        ("a key twice", json, b"{\"attributes\":{},\"attributes\":{}}", "400 MALFORMED_JSON"),
+        ("a duplicate key", json, b"{\"attributes\":{},\"attributes\":{}}", "400 MALFORMED_JSON"),
         (
-            "an inner key twice",
+            "a duplicate nested key",
             json,
             b"{\"attributes\":{\"page\":{\"blocks\":[{\"a\":1,\"a\":1}]}}}",
             "400 MALFORMED_JSON",
         ),
-        ("an escaped key twice", json, b"{\"attributes\":{},\"\\u0061ttributes\":{}}", "400 MALFORMED_JSON"),
+        ("a duplicate key, once escaped", json, b"{\"attributes\":{},\"\\u0061ttributes\":{}}", "400 MALFORMED_JSON"),
         ("byte order mark", json, b"\xef\xbb\xbf{\"attributes\":{}}", "400 MALFORMED_JSON"),
         ("utf-16", json, b"{\x00}\x00", "400 MALFORMED_JSON"),
         ("invalid utf-8", json, b"{\"attributes\":{\"page\":\"\xff\"}}", "400 MALFORMED_JSON"),
@@ -285,12 +285,13 @@ fn rule_1_7_bodies_that_are_no_json() {
     ] {
         let headers: Vec<(&str, &str)> = content_type.map(|sent| ("content-type", sent)).into_iter().collect();
         let reply = server.raw("POST", "/v2/resources/notes", &headers, body);
-        faults.same(name, reply.outcome(), outcome.to_owned());
+        failures.check_eq(name, reply.outcome(), outcome.to_owned());
         if reply.status == 400 {
-            faults.check(reply.message().contains("(line "), || format!("{name}: no place in {}", reply.message()));
+            failures
+                .check(reply.message().contains("(line "), || format!("{name}: no line number in {}", reply.message()));
         }
     }
-    // What is not right in 4.4 is wrong everywhere.
+    // Other endpoints reject the same bodies.
     for (method, path) in
         [("POST", "/v2/blueprints"), ("PUT", "/v2/blueprints/notes"), ("POST", "/v2/tokens"), ("POST", "/v2/members")]
     {
@@ -302,20 +303,20 @@ fn rule_1_7_bodies_that_are_no_json() {
             (vec![("content-type", "application/json")], "[]", "422 VALIDATION_FAILED"),
         ] {
             let reply = server.raw(method, path, &headers, body.as_bytes());
-            faults.same(&format!("{method} {path} {body}"), reply.outcome(), outcome.to_owned());
+            failures.check_eq(&format!("{method} {path} {body}"), reply.outcome(), outcome.to_owned());
         }
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_1_7_the_order_holds_for_administration() {
+fn the_order_of_errors_also_holds_for_administration() {
     let server = Server::start_with(&["--max-body-bytes", "1000"]);
     server.blueprint("notes", json!([]));
     let member = server.member("ada", None).to_string();
     let view = server.token(&["view"]);
     let large = format!("{}x", " ".repeat(1000));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     let json = "application/json";
     for (name, token, method, path, content_type, body, outcome) in [
         ("token, ability", "x", "PUT", "/v2/blueprints/nothing", json, "", "401 UNAUTHENTICATED"),
@@ -365,7 +366,7 @@ fn rule_1_7_the_order_holds_for_administration() {
     ] {
         let token = if token.is_empty() { crate::support::ADMIN } else { token };
         let reply = server.as_token(token).raw(method, path, &[("content-type", content_type)], body.as_bytes());
-        faults.same(name, reply.outcome(), outcome.to_owned());
+        failures.check_eq(name, reply.outcome(), outcome.to_owned());
     }
-    faults.none();
+    failures.assert_none();
 }

@@ -1,11 +1,11 @@
-//! Lists, pages, links, entity tags, selection of fields, export (`API.md` 4.2, 4.3, 4.5).
+//! Lists, pages, links, entity tags, selected fields, exports (`API.md` 4.2, 4.3 and 4.5).
 
 mod moments;
 mod tags;
 
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN, Faults, Server};
+use crate::support::{ADMIN, Failures, Server};
 
 fn notes(server: &Server, count: usize) -> Vec<String> {
     let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
@@ -14,11 +14,11 @@ fn notes(server: &Server, count: usize) -> Vec<String> {
 }
 
 #[test]
-fn rule_2_3_pages() {
+fn lists_are_paged() {
     let server = Server::start();
     let mut ids = notes(&server, 30);
     ids.reverse();
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     // Query, items, current page, last page, per page, prev, next.
     for (query, range, current, last, per_page, prev, next) in [
         ("", 0..25, 1, 2, 25, None, Some(2)),
@@ -32,18 +32,18 @@ fn rule_2_3_pages() {
         ("?page=007&per_page=04", 24..28, 7, 8, 4, Some(6), Some(8)),
     ] {
         let reply = server.get(&format!("/v2/resources/notes{query}"));
-        faults.same(query, reply.status, 200);
+        failures.check_eq(query, reply.status, 200);
         let body = reply.json();
         let got: Vec<&str> = body["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
-        faults.same(query, got, ids[range].iter().map(String::as_str).collect());
+        failures.check_eq(query, got, ids[range].iter().map(String::as_str).collect());
         let meta = json!({ "current_page": current, "last_page": last, "per_page": per_page, "total": 30 });
-        faults.same(query, &body["meta"], &meta);
+        failures.check_eq(query, &body["meta"], &meta);
         let page_of =
             |link: &Value| link.as_str().map(|link| link.rsplit_once("page=").unwrap().1.parse::<u64>().unwrap());
-        faults.same(query, page_of(&body["links"]["first"]), Some(1));
-        faults.same(query, page_of(&body["links"]["last"]), Some(last));
-        faults.same(query, page_of(&body["links"]["prev"]), prev);
-        faults.same(query, page_of(&body["links"]["next"]), next);
+        failures.check_eq(query, page_of(&body["links"]["first"]), Some(1));
+        failures.check_eq(query, page_of(&body["links"]["last"]), Some(last));
+        failures.check_eq(query, page_of(&body["links"]["prev"]), prev);
+        failures.check_eq(query, page_of(&body["links"]["next"]), next);
     }
     for query in [
         "page=0",
@@ -64,26 +64,30 @@ fn rule_2_3_pages() {
         "per_page=5&per_page=6",
         "page",
     ] {
-        faults.same(
+        failures.check_eq(
             query,
             server.get(&format!("/v2/resources/notes?{query}")).outcome(),
             "422 INVALID_PARAMETER".to_owned(),
         );
     }
     let far = server.get("/v2/resources/notes?page=99999999999999999999999999");
-    faults.check(far.status == 200 || far.code() == "INVALID_PARAMETER", || far.text.clone());
+    failures.check(far.status == 200 || far.code() == "INVALID_PARAMETER", || far.text.clone());
     let none = server.get("/v2/resources/notes?filter[title]=nothing").expect(200).json();
-    faults.same("no match", &none["meta"], &json!({ "current_page": 1, "last_page": 1, "per_page": 25, "total": 0 }));
-    faults.same("no match", &none["links"]["prev"], &Value::Null);
-    faults.none();
+    failures.check_eq(
+        "no match",
+        &none["meta"],
+        &json!({ "current_page": 1, "last_page": 1, "per_page": 25, "total": 0 }),
+    );
+    failures.check_eq("no match", &none["links"]["prev"], &Value::Null);
+    failures.assert_none();
 }
 
 #[test]
-fn rule_2_4_links_keep_the_query() {
+fn page_links_keep_the_query() {
     let server = Server::start();
     notes(&server, 3);
     let base = format!("{}/v2/resources/notes", server.address());
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (sent, kept) in [
         ("per_page=1", "per_page=1&"),
         ("per_page=1&page=1&sort=title", "per_page=1&sort=title&"),
@@ -92,18 +96,18 @@ fn rule_2_4_links_keep_the_query() {
         ("unknown=x&per_page=1", "unknown=x&per_page=1&"),
     ] {
         let body = server.get(&format!("/v2/resources/notes?{sent}")).json();
-        faults.same(sent, &body["links"]["next"], &json!(format!("{base}?{kept}page=2")));
+        failures.check_eq(sent, &body["links"]["next"], &json!(format!("{base}?{kept}page=2")));
         let next = body["links"]["next"].as_str().unwrap_or(&base).strip_prefix(server.address()).unwrap().to_owned();
-        faults.same(sent, server.get(&next).status, 200);
+        failures.check_eq(sent, server.get(&next).status, 200);
     }
     let host = [("host", "cms.example.org:81")];
     let reply = raw_host(&server, "/v2/resources/notes", "cms.example.org:81");
-    faults
+    failures
         .check(reply.contains("http://cms.example.org:81/v2/resources/notes?page=1"), || format!("{host:?}: {reply}"));
-    faults.none();
+    failures.assert_none();
 }
 
-/// A request with a `Host` of its own, which the client of the other tests sets itself.
+/// Sends a request with the given `Host` header. The HTTP client of the other tests sets its own.
 fn raw_host(server: &Server, path: &str, host: &str) -> String {
     use std::io::{Read, Write};
     let address = server.address().trim_start_matches("http://");
@@ -117,11 +121,11 @@ fn raw_host(server: &Server, path: &str, host: &str) -> String {
 }
 
 #[test]
-fn rule_2_5_fields_and_exclude() {
+fn fields_and_exclude_select_keys() {
     let server = Server::start();
     let ids = notes(&server, 1);
     let one = format!("/v2/resources/notes/{}", ids[0]);
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (query, keys, attributes) in [
         ("fields=id", "id", ""),
         ("fields=attributes,id", "id attributes", "title count place"),
@@ -145,12 +149,12 @@ fn rule_2_5_fields_and_exclude() {
             let object = value.as_object();
             object.map(|object| object.keys().map(String::as_str).collect::<Vec<_>>().join(" ")).unwrap_or_default()
         };
-        faults.same(query, names(&got), keys.to_owned());
-        faults.same(query, names(&got["attributes"]), attributes.to_owned());
+        failures.check_eq(query, names(&got), keys.to_owned());
+        failures.check_eq(query, names(&got["attributes"]), attributes.to_owned());
         let listed = server.get(&format!("/v2/resources/notes?{query}")).expect(200).data();
-        faults.same(query, &listed[0], &got);
+        failures.check_eq(query, &listed[0], &got);
         let exported = server.get(&format!("/v2/resources/notes/export?{query}")).expect(200).data();
-        faults.same(query, &exported[0], &got);
+        failures.check_eq(query, &exported[0], &got);
     }
     for query in [
         "fields=",
@@ -170,17 +174,17 @@ fn rule_2_5_fields_and_exclude() {
     ] {
         for path in [one.as_str(), "/v2/resources/notes", "/v2/resources/notes/export"] {
             let case = format!("{path}?{query}");
-            faults.same(&case, server.get(&case).outcome(), "422 INVALID_PARAMETER".to_owned());
+            failures.check_eq(&case, server.get(&case).outcome(), "422 INVALID_PARAMETER".to_owned());
         }
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_2_6_parameters() {
+fn unknown_parameters_are_ignored_and_invalid_ones_rejected() {
     let server = Server::start();
     let ids = notes(&server, 1);
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (query, outcome) in [
         ("nothing=1&nothing=2", "200"),
         ("=", "200"),
@@ -209,22 +213,22 @@ fn rule_2_6_parameters() {
     ] {
         let brackets = query.replace('[', "%5B").replace(']', "%5D");
         for path in ["/v2/resources/notes", "/v2/resources/notes/export"] {
-            faults.same(
+            failures.check_eq(
                 &format!("{path}?{query}"),
                 server.get(&format!("{path}?{brackets}")).outcome(),
                 outcome.to_owned(),
             );
         }
     }
-    // A get knows neither pages nor filters.
+    // A get ignores the parameters of lists.
     for query in ["page=0", "filter=x", "sort=nothing", "search=a&search=a"] {
-        faults.same(query, server.get(&format!("/v2/resources/notes/{}?{query}", ids[0])).status, 200);
+        failures.check_eq(query, server.get(&format!("/v2/resources/notes/{}?{query}", ids[0])).status, 200);
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_3_sight_of_drafts() {
+fn only_preview_can_see_drafts() {
     let server = Server::start();
     notes(&server, 1);
     let draft = server.post("/v2/resources/notes", &json!({ "attributes": { "title": "draft" } })).expect(201).data();
@@ -232,38 +236,42 @@ fn rule_3_sight_of_drafts() {
     let future = server.post("/v2/resources/notes", &future).expect(201).data();
     let (draft, future) = (draft["id"].as_str().unwrap(), future["id"].as_str().unwrap());
     let (view, preview) = (server.token(&["view"]), server.token(&["preview"]));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (name, token, total, draft_status) in [("view", &view, 2, 404), ("preview", &preview, 3, 200)] {
         let client = server.as_token(token);
-        faults.same(name, client.get("/v2/resources/notes").json()["meta"]["total"].as_u64(), Some(total));
-        faults.same(name, client.get("/v2/resources/notes/export").data().as_array().unwrap().len() as u64, total);
-        faults.same(name, client.get(&format!("/v2/resources/notes/{draft}")).status, draft_status);
-        faults.same(name, client.get(&format!("/v2/resources/notes/{future}")).status, 200);
+        failures.check_eq(name, client.get("/v2/resources/notes").json()["meta"]["total"].as_u64(), Some(total));
+        failures.check_eq(
+            name,
+            client.get("/v2/resources/notes/export").data().as_array().unwrap().len() as u64,
+            total,
+        );
+        failures.check_eq(name, client.get(&format!("/v2/resources/notes/{draft}")).status, draft_status);
+        failures.check_eq(name, client.get(&format!("/v2/resources/notes/{future}")).status, 200);
         let drafts = if draft_status == 200 { 1 } else { 0 };
         let found = client.get("/v2/resources/notes?search=draft").json()["meta"]["total"].as_u64();
-        faults.same(name, found, Some(drafts));
+        failures.check_eq(name, found, Some(drafts));
         let null = client.get("/v2/resources/notes?filter[published_at][null]=true").json()["meta"]["total"].as_u64();
-        faults.same(name, null, Some(drafts));
+        failures.check_eq(name, null, Some(drafts));
         let published = client.get("/v2/resources/notes?filter[published]=true").json()["meta"]["total"].as_u64();
-        faults.same(name, published, Some(1));
+        failures.check_eq(name, published, Some(1));
     }
-    // The answer does not tell a draft from nothing.
+    // The answer does not reveal that the draft exists.
     let hidden = server.as_token(&view).get(&format!("/v2/resources/notes/{draft}")).message();
     let nothing = "0192b3c4-0000-7000-8000-000000000000";
     let absent = server.as_token(&view).get(&format!("/v2/resources/notes/{nothing}")).message();
-    faults.same("messages", hidden.replace(draft, "ID"), absent.replace(nothing, "ID"));
-    faults.none();
+    failures.check_eq("messages", hidden.replace(draft, "ID"), absent.replace(nothing, "ID"));
+    failures.assert_none();
 }
 
 #[test]
-fn rule_4_12_export_formats() {
+fn an_export_comes_in_three_formats() {
     let server = Server::start();
     notes(&server, 3);
     server.create("notes", json!({ "title": "a \"quoted\", comma\nline", "place": { "city": "x" } }));
     let json = server.get("/v2/resources/notes/export").expect(200);
     assert_eq!(json.header("content-type"), Some("application/json"));
     let all = json.data();
-    assert_eq!(all, server.get("/v2/resources/notes").data(), "the order and shape of the list");
+    assert_eq!(all, server.get("/v2/resources/notes").data(), "the export has the order and shape of the list");
     for (query, accept, content_type) in [
         ("?format=ndjson", "", "application/x-ndjson"),
         ("", "application/x-ndjson", "application/x-ndjson"),
@@ -277,8 +285,7 @@ fn rule_4_12_export_formats() {
         let sent = reply.header("content-type").unwrap_or_default();
         assert!(sent.starts_with(content_type), "{query} {accept}: {sent}");
         if content_type == "application/x-ndjson" {
-            let lines: Vec<Value> = reply.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-            assert_eq!(Value::Array(lines), all);
+            assert_eq!(Value::Array(reply.lines()), all);
             assert!(reply.text.ends_with('\n'));
         }
     }
@@ -303,5 +310,5 @@ fn rule_4_12_export_formats() {
         .iter()
         .map(|item| item["attributes"]["count"].as_i64().unwrap())
         .collect();
-    assert_eq!(counts, [2, 1], "filters, search and sort; no pages");
+    assert_eq!(counts, [2, 1], "filters, search and sort apply; pages do not");
 }

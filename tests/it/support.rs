@@ -1,4 +1,4 @@
-//! The server under test: the real binary on a folder of its own, and short verbs to drive it with.
+//! The server under test (the real binary on its own data folder), and short helpers to drive it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(crate) const TYPES: [&str; 21] = [
     "address",
 ];
 
-/// The server under test; `BINDERY_TEST_BINARY` names another one than the one that was built with the tests.
+/// The binary under test: the one that was built with the tests, unless `BINDERY_TEST_BINARY` names another.
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("BINDERY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_bindery").into(), PathBuf::from)
 }
@@ -51,7 +51,7 @@ pub(crate) struct Server {
     agent: ureq::Agent,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -80,19 +80,24 @@ impl Reply {
         self.json()["errors"]["message"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// The lines of an NDJSON body.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
     /// A header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
     /// The keys of `errors.fields`, in order.
-    pub(crate) fn fault_keys(&self) -> Vec<String> {
+    pub(crate) fn error_keys(&self) -> Vec<String> {
         let body = self.json();
         let fields = body["errors"]["fields"].as_object();
         fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
     }
 
-    /// Status and code of an error, `200` for a success: what tables compare.
+    /// The status and, for an error, its code (`200`, `404 NOT_FOUND`): what tables compare.
     pub(crate) fn outcome(&self) -> String {
         match self.status {
             status if status < 400 => status.to_string(),
@@ -100,7 +105,7 @@ impl Reply {
         }
     }
 
-    /// The same reply, if it has that status.
+    /// The same reply. Panics if it has another status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Reply {
         assert_eq!(self.status, status, "{}", self.text);
@@ -108,26 +113,26 @@ impl Reply {
     }
 }
 
-/// What did not come out as a table says; all of it is told at the end.
+/// The cases of a table that failed. The test reports all of them at the end.
 #[derive(Default)]
-pub(crate) struct Faults(Vec<String>);
+pub(crate) struct Failures(Vec<String>);
 
-impl Faults {
-    /// Notes the case unless it holds.
-    pub(crate) fn check(&mut self, holds: bool, tell: impl FnOnce() -> String) {
+impl Failures {
+    /// Records a failure unless `holds`.
+    pub(crate) fn check(&mut self, holds: bool, describe: impl FnOnce() -> String) {
         if !holds {
-            self.0.push(tell());
+            self.0.push(describe());
         }
     }
 
-    /// Notes the case unless both are the same.
-    pub(crate) fn same<T: PartialEq + std::fmt::Debug>(&mut self, case: &str, got: T, expected: T) {
+    /// Records a failure unless both values are equal.
+    pub(crate) fn check_eq<T: PartialEq + std::fmt::Debug>(&mut self, case: &str, got: T, expected: T) {
         self.check(got == expected, || format!("{case}: got {got:?}, expected {expected:?}"));
     }
 
-    /// Panics with everything that was noted.
+    /// Panics with all recorded failures, if there are any.
     #[track_caller]
-    pub(crate) fn none(self) {
+    pub(crate) fn assert_none(self) {
         assert!(self.0.is_empty(), "{} cases fail:\n{}", self.0.len(), self.0.join("\n"));
     }
 }
@@ -138,7 +143,7 @@ impl Server {
         Server::start_with(&[])
     }
 
-    /// A server on an empty folder, with more arguments.
+    /// A server on an empty folder, with extra arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Server {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("data");
@@ -147,7 +152,7 @@ impl Server {
         server
     }
 
-    /// A server on that folder.
+    /// A server on this folder.
     pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Server {
         let mut child = Command::new(binary())
             .arg("serve")
@@ -166,7 +171,7 @@ impl Server {
                 break rest.split(',').next().unwrap().to_owned();
             }
         };
-        // What else it prints is read to its end, so that it never waits for a reader.
+        // Drain the rest of its output, so that the server never blocks on a full pipe.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -186,7 +191,7 @@ impl Server {
         &self.address
     }
 
-    /// What the admin's requests are made with.
+    /// The token of the admin.
     pub(crate) fn secret(&self) -> &str {
         &self.token
     }
@@ -195,7 +200,7 @@ impl Server {
         &self.folder
     }
 
-    /// `kill -9`, then a start on the same folder with these arguments.
+    /// Kills the process (`kill -9`) and starts it on the same folder with these arguments.
     pub(crate) fn kill_and_restart_with(&mut self, arguments: &[&str]) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -205,21 +210,19 @@ impl Server {
         *self = server;
     }
 
-    /// `kill -9`, then a start on the same folder.
+    /// Kills the process (`kill -9`) and starts it on the same folder.
     pub(crate) fn kill_and_restart(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self.restart();
+        self.kill_and_restart_with(&[]);
     }
 
-    /// Ends the process as a service manager does.
+    /// Stops the process the way a service manager does, with SIGTERM.
     pub(crate) fn terminate(&mut self) -> std::process::ExitStatus {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         self.child.wait().unwrap()
     }
 
-    /// A start on the same folder, after the process ended.
+    /// Starts the server on the same folder. The process must have ended before.
     pub(crate) fn restart(&mut self) {
         let temp = self._temp.take();
         let mut server = Server::start_in(&self.folder.clone(), &[]);
@@ -251,7 +254,7 @@ impl Server {
         self.send("DELETE", path, None)
     }
 
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
+    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
         self.as_token(&self.token).send(method, path, body)
     }
 
@@ -277,7 +280,7 @@ impl Server {
         data.as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// A request of the admin with exactly these headers and this body.
+    /// Sends a request as the admin with exactly these headers and this body.
     pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         self.as_token(&self.token).raw(method, path, headers, body)
     }
@@ -303,6 +306,12 @@ impl Server {
     }
 }
 
+/// `kill -9` from another thread than the one that owns the server.
+#[track_caller]
+pub(crate) fn kill_process(id: u32) {
+    assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -310,7 +319,7 @@ impl Drop for Server {
     }
 }
 
-/// A server as the bearer of one token sees it.
+/// A client of the server, with one token.
 pub(crate) struct Client<'a> {
     server: &'a Server,
     token: String,
@@ -329,7 +338,7 @@ impl Client<'_> {
         }
     }
 
-    /// A request with exactly these headers (beside the token's) and this body.
+    /// Sends a request with exactly these headers (and the token's) and this body.
     pub(crate) fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let mut request = ureq::http::Request::builder()
             .method(method)

@@ -1,4 +1,4 @@
-//! What holds for the code as a whole: rooms, sizes, words.
+//! Checks the repository as a whole: rooms, file sizes, leftovers, documents.
 
 mod documents;
 mod imports;
@@ -21,12 +21,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tantivy", &[]),
 ];
 
-/// Beyond this a file is to be split; tables of cases may be longer.
+/// Longer files must be split. Tests may be longer because of their tables of cases.
 const MAX_LINES: usize = 400;
 const MAX_TEST_LINES: usize = 700;
 
 #[test]
-fn crates_are_named_only_by_their_owners() {
+fn crates_are_named_only_by_the_modules_that_own_them() {
     let mut errors = Vec::new();
     for (path, text) in sources("src") {
         let top = path.trim_start_matches("src/").split(['/', '.']).next().unwrap_or_default();
@@ -49,36 +49,36 @@ fn crates_are_named_only_by_their_owners() {
 }
 
 #[test]
-fn files_say_what_they_own_and_stay_short() {
+fn files_have_a_module_comment_and_stay_short() {
     let mut errors = Vec::new();
     for (path, text) in all_sources() {
-        // Unit tests belong to the file above them, which says what is tested.
+        // A file of unit tests needs no comment: the file that it tests has one.
         if !text.starts_with("//!") && !path.ends_with("/tests.rs") {
-            errors.push(format!("{path}: opens without `//!`"));
+            errors.push(format!("{path}: does not begin with `//!`"));
         }
         if path.ends_with("/mod.rs") {
-            errors.push(format!("{path}: a module `foo` is `foo.rs` with its parts in `foo/`"));
+            errors.push(format!("{path}: name it after its module, `foo.rs` instead of `foo/mod.rs`"));
         }
         let lines = text.lines().count();
         let is_test = path.starts_with("tests/") || path.contains("/tests");
         let most = if is_test { MAX_TEST_LINES } else { MAX_LINES };
         if lines > most {
-            errors.push(format!("{path}: {lines} lines; split it at {most}"));
+            errors.push(format!("{path}: {lines} lines, at most {most} are allowed; split it"));
         }
     }
     none(&errors);
 }
 
 #[test]
-fn nothing_is_left_unfinished_or_names_a_machine() {
+fn no_file_has_unfinished_code_or_paths_of_a_machine() {
     let unfinished = ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "TODO"];
-    // Where this runs is one of the places that nothing may name.
+    // The folder around the repository counts as a path of this machine.
     let here = root().parent().map_or_else(String::new, |folder| format!("{}/", folder.display()));
     let machines = ["/root/", "/work/", "/Users/", "../shared", here.as_str()];
-    let machines = machines.into_iter().filter(|place| place.len() > 2);
+    let machines = machines.into_iter().filter(|path| path.len() > 2);
     let mut errors = Vec::new();
     for (path, text) in all_sources().into_iter().chain(documents::all()) {
-        // This file names them all.
+        // This file lists the words themselves.
         if path == "tests/it/tidy.rs" {
             continue;
         }
@@ -91,11 +91,11 @@ fn nothing_is_left_unfinished_or_names_a_machine() {
     none(&errors);
 }
 
-/// Fails with all errors, a line each.
+/// Fails with all errors, one per line.
 #[track_caller]
 fn none<T: std::fmt::Display>(errors: &[T]) {
-    let told: Vec<String> = errors.iter().map(T::to_string).collect();
-    assert!(told.is_empty(), "\n{}", told.join("\n"));
+    let lines: Vec<String> = errors.iter().map(T::to_string).collect();
+    assert!(lines.is_empty(), "\n{}", lines.join("\n"));
 }
 
 fn root() -> PathBuf {
@@ -106,7 +106,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The Rust files below a folder, by path from the root.
+/// The Rust files below a folder: paths relative to the root, and texts.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -129,7 +129,7 @@ fn all_sources() -> Vec<(String, String)> {
     ["src", "index/src", "tests", "benches"].into_iter().flat_map(sources).collect()
 }
 
-/// Lines with their numbers, less comments.
+/// The lines with their numbers, without comments.
 fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line));
     lines.map(|(number, line)| (number, line.split("//").next().unwrap_or_default()))

@@ -1,10 +1,10 @@
-//! Create, replace, change, delete, and the states (`API.md` 3 and 4.4).
+//! Create, full and partial update, delete, and the states (`API.md` 3 and 4.4).
 
 mod kinds;
 
 use serde_json::{Value, json};
 
-use crate::support::{Faults, Server};
+use crate::support::{Failures, Server};
 
 const DATE: &str = "2026-03-01T10:00:00.000+00:00";
 const OTHER: &str = "2026-04-01T10:00:00.000+00:00";
@@ -15,7 +15,7 @@ fn notes(server: &Server) {
 }
 
 #[test]
-fn rule_3_states_and_abilities() {
+fn changing_the_state_requires_publish() {
     let server = Server::start();
     notes(&server);
     let create = server.token(&["create"]);
@@ -23,15 +23,15 @@ fn rule_3_states_and_abilities() {
     let publish = server.token(&["publish"]);
     let both = server.token(&["update", "publish"]);
     let attributes = json!({ "title": "x" });
-    let mut faults = Faults::default();
-    // Before, method, token, body, outcome, `published_at` afterwards.
+    let mut failures = Failures::default();
+    // Name, `published_at` before, method, token, body, outcome, `published_at` afterwards.
     let (draft, published) = (Value::Null, json!(DATE));
     for (name, before, method, token, body, outcome, after) in [
         ("patch publishes", &draft, "PATCH", &both, json!({ "published_at": DATE }), "200", &published),
         ("patch unpublishes", &published, "PATCH", &both, json!({ "published_at": null }), "200", &draft),
         ("patch moves the date", &draft, "PATCH", &both, json!({ "published_at": OTHER }), "200", &json!(OTHER)),
         (
-            "patch of a date without publish",
+            "patch with a date, without publish",
             &draft,
             "PATCH",
             &update,
@@ -40,7 +40,7 @@ fn rule_3_states_and_abilities() {
             &draft,
         ),
         (
-            "patch of null without publish",
+            "patch with null, without publish",
             &draft,
             "PATCH",
             &update,
@@ -49,7 +49,7 @@ fn rule_3_states_and_abilities() {
             &draft,
         ),
         (
-            "patch of the same date without publish",
+            "patch with the same date, without publish",
             &published,
             "PATCH",
             &update,
@@ -108,7 +108,7 @@ fn rule_3_states_and_abilities() {
             &draft,
         ),
         (
-            "put of null to a draft",
+            "put of a draft with null",
             &draft,
             "PUT",
             &update,
@@ -117,7 +117,7 @@ fn rule_3_states_and_abilities() {
             &draft,
         ),
         (
-            "put with faults tells them first",
+            "invalid attributes are reported before the missing ability",
             &draft,
             "PUT",
             &update,
@@ -130,8 +130,8 @@ fn rule_3_states_and_abilities() {
         let id = server.post("/v2/resources/notes", &body_before).expect(201).data()["id"].as_str().unwrap().to_owned();
         let path = format!("/v2/resources/notes/{id}");
         let reply = server.as_token(token).send(method, &path, Some(&body));
-        faults.same(name, reply.outcome(), outcome.to_owned());
-        faults.same(name, &server.get(&path).expect(200).data()["published_at"], after);
+        failures.check_eq(name, reply.outcome(), outcome.to_owned());
+        failures.check_eq(name, &server.get(&path).expect(200).data()["published_at"], after);
     }
     for (name, body, after) in [
         ("create without a date", json!({ "attributes": {} }), &draft),
@@ -144,17 +144,17 @@ fn rule_3_states_and_abilities() {
         ),
     ] {
         let reply = server.as_token(&create).send("POST", "/v2/resources/notes", Some(&body));
-        faults.same(name, reply.outcome(), "201".to_owned());
-        faults.same(name, &reply.data()["published_at"], after);
+        failures.check_eq(name, reply.outcome(), "201".to_owned());
+        failures.check_eq(name, &reply.data()["published_at"], after);
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_1_2_published_at_is_taken_in_many_forms_and_answered_in_one() {
+fn published_at_accepts_many_formats_and_returns_one() {
     let server = Server::start();
     notes(&server);
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (sent, answered) in [
         ("2026-11-20T20:42:31.123+00:00", Some("2026-11-20T20:42:31.123+00:00")),
         ("2026-11-20T20:42:31Z", Some("2026-11-20T20:42:31.000+00:00")),
@@ -175,26 +175,26 @@ fn rule_1_2_published_at_is_taken_in_many_forms_and_answered_in_one() {
         let reply = server.post("/v2/resources/notes", &json!({ "attributes": {}, "published_at": sent }));
         match answered {
             Some(answered) => {
-                faults.same(sent, reply.outcome(), "201".to_owned());
-                faults.check(reply.status != 201 || reply.data()["published_at"] == answered, || {
+                failures.check_eq(sent, reply.outcome(), "201".to_owned());
+                failures.check(reply.status != 201 || reply.data()["published_at"] == answered, || {
                     format!("{sent}: {}", reply.text)
                 });
             }
             None => {
-                faults.same(sent, reply.outcome(), "422 VALIDATION_FAILED".to_owned());
-                faults.same(sent, reply.fault_keys(), vec!["published_at".to_owned()]);
+                failures.check_eq(sent, reply.outcome(), "422 VALIDATION_FAILED".to_owned());
+                failures.check_eq(sent, reply.error_keys(), vec!["published_at".to_owned()]);
             }
         }
     }
     for sent in [json!(5), json!(true), json!({})] {
         let reply = server.post("/v2/resources/notes", &json!({ "attributes": {}, "published_at": sent }));
-        faults.same(&sent.to_string(), reply.fault_keys(), vec!["published_at".to_owned()]);
+        failures.check_eq(&sent.to_string(), reply.error_keys(), vec!["published_at".to_owned()]);
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_5_1_create_and_delete() {
+fn a_resource_is_created_read_and_deleted() {
     let server = Server::start();
     notes(&server);
     let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "count": 1, "title": "a" } })).expect(201);
@@ -204,7 +204,7 @@ fn rule_5_1_create_and_delete() {
     assert_eq!(keys, ["id", "type", "published_at", "created_at", "updated_at", "attributes", "relationships"]);
     assert_eq!(data["type"], "resource");
     assert_eq!(data["relationships"], json!({ "blueprint": { "data": { "id": "notes", "type": "blueprint" } } }));
-    // Every field, in the blueprint's order, null where it was never set.
+    // All fields, in the order of the blueprint, null if they were never set.
     assert_eq!(data["attributes"].to_string(), r#"{"title":"a","count":1,"place":null}"#);
     assert_eq!(data["created_at"], data["updated_at"]);
     let location = reply.header("location").unwrap();
@@ -224,7 +224,7 @@ fn rule_5_1_create_and_delete() {
 }
 
 #[test]
-fn rule_1_3_ids_and_dates_only_grow() {
+fn ids_and_dates_ascend() {
     let server = Server::start();
     notes(&server);
     let made: Vec<Value> = (0..50)
@@ -247,22 +247,28 @@ fn rule_1_3_ids_and_dates_only_grow() {
 }
 
 #[test]
-fn rule_5_3_and_5_4_put_patch_and_updated_at() {
+fn put_replaces_patch_merges_and_only_changes_move_updated_at() {
     let server = Server::start();
     notes(&server);
     let place = json!({ "street": "s", "postal_code": "p", "city": "c", "country": "d" });
     let id = server.create("notes", json!({ "title": "a", "count": 1, "place": place }));
     let path = format!("/v2/resources/notes/{id}");
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     let full = |title: Value, count: Value, place: Value| json!({ "title": title, "count": count, "place": place });
     for (name, method, attributes, after, changes) in [
-        ("patch of one", "PATCH", json!({ "count": 2 }), full(json!("a"), json!(2), place.clone()), true),
-        ("patch of the same", "PATCH", json!({ "count": 2 }), full(json!("a"), json!(2), place.clone()), false),
-        ("patch of 2.0", "PATCH", json!({ "count": 2.0 }), full(json!("a"), json!(2), place.clone()), false),
-        ("patch of none", "PATCH", json!({}), full(json!("a"), json!(2), place.clone()), false),
+        ("patch of one field", "PATCH", json!({ "count": 2 }), full(json!("a"), json!(2), place.clone()), true),
+        ("patch with the same value", "PATCH", json!({ "count": 2 }), full(json!("a"), json!(2), place.clone()), false),
+        (
+            "patch with 2.0 instead of 2",
+            "PATCH",
+            json!({ "count": 2.0 }),
+            full(json!("a"), json!(2), place.clone()),
+            false,
+        ),
+        ("patch of no field", "PATCH", json!({}), full(json!("a"), json!(2), place.clone()), false),
         ("patch to null", "PATCH", json!({ "title": null }), full(Value::Null, json!(2), place.clone()), true),
         (
-            "objects are replaced whole",
+            "objects are replaced as a whole",
             "PATCH",
             json!({ "place": { "city": "x" } }),
             full(Value::Null, json!(2), json!({ "street": null, "postal_code": null, "city": "x", "country": null })),
@@ -270,29 +276,28 @@ fn rule_5_3_and_5_4_put_patch_and_updated_at() {
         ),
         ("put", "PUT", json!({ "title": "b" }), full(json!("b"), Value::Null, Value::Null), true),
         (
-            "put of the same",
+            "put with the same values",
             "PUT",
             json!({ "title": "b", "count": null }),
             full(json!("b"), Value::Null, Value::Null),
             false,
         ),
-        ("put of none", "PUT", json!({}), full(Value::Null, Value::Null, Value::Null), true),
+        ("put of no field", "PUT", json!({}), full(Value::Null, Value::Null, Value::Null), true),
     ] {
         let before = server.get(&path).expect(200);
-        let reply =
-            server.as_token(crate::support::ADMIN).send(method, &path, Some(&json!({ "attributes": attributes })));
-        faults.same(name, reply.outcome(), "200".to_owned());
-        faults.same(name, &reply.data()["attributes"], &after);
+        let reply = server.send(method, &path, Some(&json!({ "attributes": attributes })));
+        failures.check_eq(name, reply.outcome(), "200".to_owned());
+        failures.check_eq(name, &reply.data()["attributes"], &after);
         let (was, is) = (before.data()["updated_at"].clone(), reply.data()["updated_at"].clone());
-        faults.same(name, was != is, changes);
-        faults.same(name, before.header("etag") != reply.header("etag"), changes);
-        faults.same(name, server.get(&path).text, reply.text);
+        failures.check_eq(name, was != is, changes);
+        failures.check_eq(name, before.header("etag") != reply.header("etag"), changes);
+        failures.check_eq(name, server.get(&path).text, reply.text);
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_1_6_what_was_read_can_be_sent_back_whole() {
+fn a_body_that_was_read_can_be_sent_back() {
     let server = Server::start();
     notes(&server);
     let id = server.create("notes", json!({ "title": "a" }));
@@ -301,7 +306,7 @@ fn rule_1_6_what_was_read_can_be_sent_back_whole() {
     let one_member = format!("/v2/members/{member}");
     let blueprint = "/v2/blueprints/notes".to_owned();
     let token = server.post("/v2/tokens", &json!({ "name": "t", "abilities": ["view"] })).expect(201).data();
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (method, path, body, status) in [
         ("PUT", format!("/v2/resources/notes/{id}"), read.clone(), 200),
         ("PATCH", format!("/v2/resources/notes/{id}"), read.clone(), 200),
@@ -312,22 +317,22 @@ fn rule_1_6_what_was_read_can_be_sent_back_whole() {
         ("PATCH", one_member.clone(), server.get(&one_member).data(), 200),
         ("POST", "/v2/tokens".to_owned(), token, 201),
     ] {
-        let reply = server.as_token(crate::support::ADMIN).send(method, &path, Some(&body));
-        faults.check(reply.status == status, || format!("{method} {path}: {} {}", reply.status, reply.text));
+        let reply = server.send(method, &path, Some(&body));
+        failures.check(reply.status == status, || format!("{method} {path}: {} {}", reply.status, reply.text));
     }
-    faults.same("unchanged", server.find(&format!("notes/{id}")), read);
-    faults.none();
+    failures.check_eq("unchanged", server.find(&format!("notes/{id}")), read);
+    failures.assert_none();
 }
 
 #[test]
-fn rule_1_6_bodies() {
+fn unknown_keys_are_rejected_and_keys_of_the_server_ignored() {
     let server = Server::start();
     notes(&server);
     let id = server.create("notes", json!({ "title": "a" }));
     let one = format!("/v2/resources/notes/{id}");
     let list = "/v2/resources/notes".to_owned();
     let ignored = json!({ "attributes": {}, "id": "x", "type": 5, "created_at": "never", "updated_at": null, "relationships": [] });
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (method, path, body, keys) in [
         ("POST", &list, ignored.clone(), vec![]),
         ("PUT", &one, ignored.clone(), vec![]),
@@ -349,30 +354,33 @@ fn rule_1_6_bodies() {
         ("PUT", &one, json!({ "attributes": {}, "is_singular": 1, "status": "draft" }), vec!["is_singular", "status"]),
         ("PATCH", &one, json!({ "attributes": { "titel": "x", "title": "y" } }), vec!["titel"]),
     ] {
-        let reply = server.as_token(crate::support::ADMIN).send(method, path, Some(&body));
+        let reply = server.send(method, path, Some(&body));
         let case = format!("{method} {body}");
-        faults.check((reply.status == 422) != keys.is_empty(), || format!("{case}: {}", reply.text));
+        failures.check((reply.status == 422) != keys.is_empty(), || format!("{case}: {}", reply.text));
         if reply.status == 422 {
-            faults.same(&case, reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+            failures.check_eq(&case, reply.error_keys(), keys.into_iter().map(str::to_owned).collect());
         }
     }
-    // Attributes that are no object are one fault: nothing is said of what they do not hold.
+    // If `attributes` is not an object, that is the only error: missing required fields are not reported.
     server.blueprint("strict", json!([{ "name": "T", "slug": "t", "type": "text", "required": true }]));
     let id_of_strict = server.create("strict", json!({ "t": "x" }));
     for attributes in [json!([]), json!("x"), json!(null)] {
         for (method, path) in [("POST", "strict".to_owned()), ("PUT", format!("strict/{id_of_strict}"))] {
             let body = json!({ "attributes": attributes });
-            let reply =
-                server.as_token(crate::support::ADMIN).send(method, &format!("/v2/resources/{path}"), Some(&body));
-            faults.same(&format!("{method} {body}"), reply.fault_keys(), vec!["attributes".to_owned()]);
+            let reply = server.send(method, &format!("/v2/resources/{path}"), Some(&body));
+            failures.check_eq(&format!("{method} {body}"), reply.error_keys(), vec!["attributes".to_owned()]);
         }
     }
     for body in [json!([]), json!("x"), json!(null), json!(1), json!(true)] {
         for (method, path) in [("POST", &list), ("PUT", &one), ("PATCH", &one)] {
-            let reply = server.as_token(crate::support::ADMIN).send(method, path, Some(&body));
-            faults.same(&format!("{method} {body}"), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
+            let reply = server.send(method, path, Some(&body));
+            failures.check_eq(&format!("{method} {body}"), reply.outcome(), "422 VALIDATION_FAILED".to_owned());
         }
     }
-    assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], Value::Null, "the put above");
-    faults.none();
+    assert_eq!(
+        server.find(&format!("notes/{id}"))["attributes"]["title"],
+        Value::Null,
+        "the update with the ignored keys replaced all attributes"
+    );
+    failures.assert_none();
 }

@@ -52,7 +52,7 @@ impl<T> Answered<T> {
     /// The same with another value.
     pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Answered<U> {
         match self {
-            Answered::Now(value) => Answered::Now(map(value)),
+            Answered::Fresh(value) => Answered::Fresh(map(value)),
             Answered::Kept(answer) => Answered::Kept(answer),
         }
     }
@@ -87,7 +87,7 @@ impl Content {
         let keep = idempotent.map(|idempotent| idempotent.keep(move |outcome, _| read(outcome)));
         match self.submit_keeping(command, keep).await? {
             Outcome::Kept(answer) => Ok(Answered::Kept(answer)),
-            outcome => Ok(Answered::Now(read(&outcome)?)),
+            outcome => Ok(Answered::Fresh(read(&outcome)?)),
         }
     }
 }

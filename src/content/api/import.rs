@@ -218,7 +218,7 @@ impl Import {
             match self.content.submit_keeping(command, Some(keep)).await? {
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
-                outcome => return Ok(Answered::Now(lines_of(&outcome)?)),
+                outcome => return Ok(Answered::Fresh(lines_of(&outcome)?)),
             }
         }
     }

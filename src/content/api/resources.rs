@@ -87,9 +87,9 @@ impl Writing {
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
         match self.run(body, |preparation, body| vec![body::create(preparation, body)], keep).await? {
-            Answered::Now(outcomes) => {
+            Answered::Fresh(outcomes) => {
                 let created = created(&self.collection, self.variant, &only(outcomes)?, &self.content.shared.store)?;
-                Ok(Answered::Now(created))
+                Ok(Answered::Fresh(created))
             }
             Answered::Kept(answer) => Ok(Answered::Kept(answer)),
         }
@@ -155,7 +155,7 @@ impl Writing {
         prepare: impl Fn(Preparation<'_>, &Value) -> Vec<Item> + Clone + Send + 'static,
     ) -> Result<Written> {
         match self.run(body, prepare, |_| None).await? {
-            Answered::Now(outcomes) => only(outcomes),
+            Answered::Fresh(outcomes) => only(outcomes),
             Answered::Kept(_) => Err(Error::internal("a kept answer to a request without a key")),
         }
     }
@@ -174,7 +174,7 @@ impl Writing {
             let blueprint = Arc::clone(&self.collection.blueprint);
             let command = Command::Write(Write { blueprint, items, missing_targets: MissingTargets::Refuse });
             match self.content.submit_keeping(command, keep(self)).await? {
-                Outcome::Written(outcomes) => return Ok(Answered::Now(outcomes)),
+                Outcome::Written(outcomes) => return Ok(Answered::Fresh(outcomes)),
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
                 _ => return Err(Error::internal("a write with the outcome of another command")),

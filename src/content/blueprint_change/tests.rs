@@ -30,7 +30,7 @@ async fn create(content: &Content, attributes: Value) -> Result<String> {
     let body = json!({ "attributes": attributes }).to_string();
     let done = content.write(&access(), Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await?;
     match done {
-        crate::content::Answered::Now(created) => Ok(created.id.to_string()),
+        crate::content::Answered::Fresh(created) => Ok(created.id.to_string()),
         crate::content::Answered::Kept(_) => unreachable!("an answer is kept only with a key"),
     }
 }

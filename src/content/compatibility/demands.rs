@@ -15,7 +15,7 @@ use crate::model::value;
 use crate::sanitize::Sanitizer;
 use crate::store::Key;
 
-/// The differences between two revisions that values may not survive.
+/// What stored and written values must satisfy under the changed blueprint, beyond what they satisfy today.
 pub(crate) struct Demands<'a> {
     sanitizer: &'a Sanitizer,
     /// The blueprint in force.
@@ -29,7 +29,7 @@ pub(crate) struct Demands<'a> {
     /// Fields that become unique.
     pub(super) becoming_unique: Vec<ClaimedField>,
     /// Variants that are removed.
-    pub(super) leaving: Vec<u16>,
+    pub(super) removed_variants: Vec<u16>,
     /// Whether those may hold values.
     pub(super) force: bool,
 }
@@ -45,11 +45,11 @@ impl<'a> Demands<'a> {
     pub(crate) fn new(sanitizer: &'a Sanitizer, change: &'a BlueprintChange) -> Self {
         let (current, next) = (&*change.current, &*change.next);
         let kept = next.variant_numbers();
-        let leaving = current.variant_numbers().into_iter().filter(|number| !kept.contains(number)).collect();
+        let removed_variants = current.variant_numbers().into_iter().filter(|number| !kept.contains(number)).collect();
         let (removed, narrowed, redirected) = (Vec::new(), Vec::new(), Vec::new());
         let (becoming_unique, force) = (change.becoming_unique(), change.force);
         let mut demands =
-            Demands { sanitizer, current, removed, narrowed, redirected, becoming_unique, leaving, force };
+            Demands { sanitizer, current, removed, narrowed, redirected, becoming_unique, removed_variants, force };
         for (position, field) in current.fields.iter().enumerate() {
             let Some(after) = next.field(&field.slug) else {
                 demands.removed.push(position);
@@ -68,7 +68,7 @@ impl<'a> Demands<'a> {
     /// Whether the change depends on what stored copies hold. Otherwise it can come into force at once.
     pub(crate) fn concern_copies(&self) -> bool {
         let ask_nothing = self.narrowed.is_empty() && self.redirected.is_empty() && self.becoming_unique.is_empty();
-        !ask_nothing || (!self.force && !self.leaving.is_empty())
+        !ask_nothing || (!self.force && !self.removed_variants.is_empty())
     }
 
     /// The errors that values would have under the changed blueprint, apart from unique ones.

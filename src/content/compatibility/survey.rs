@@ -56,7 +56,7 @@ impl Survey {
         mut go_on: impl FnMut(u64) -> Result<()>,
     ) -> Result<Survey> {
         let mut survey = Survey::default();
-        let is_lossless = demands.removed.is_empty() && demands.leaving.is_empty();
+        let is_lossless = demands.removed.is_empty() && demands.removed_variants.is_empty();
         let finds_nothing = !demands.concern_copies() && (scope == Scope::Conflicts || is_lossless);
         if finds_nothing {
             return Ok(survey);
@@ -71,7 +71,7 @@ impl Survey {
                 if conflicts(demands, state, store, copy)? {
                     survey.conflicting.insert(id);
                 }
-                if !demands.leaving.contains(&copy.variant) {
+                if !demands.removed_variants.contains(&copy.variant) {
                     survey.add_duplicates(demands, store, &mut holders, id, copy)?;
                 }
             }
@@ -82,7 +82,7 @@ impl Survey {
     fn count_losses(&mut self, demands: &Demands<'_>, copies: &[VariantValues]) {
         for (position, field) in demands.current.fields.iter().enumerate() {
             let is_lost = |copy: &&VariantValues| {
-                demands.removed.contains(&position) || (demands.force && demands.leaving.contains(&copy.variant))
+                demands.removed.contains(&position) || (demands.force && demands.removed_variants.contains(&copy.variant))
             };
             if copies.iter().filter(is_lost).any(|copy| !copy.values[position].is_null()) {
                 *self.losses.entry(field.slug.clone()).or_default() += 1;
@@ -128,7 +128,7 @@ fn load_copies(demands: &Demands<'_>, store: &Store, id: ResourceId, meta: &Meta
 
 /// Whether a stored copy would be invalid under the changed blueprint, apart from unique values.
 fn conflicts(demands: &Demands<'_>, state: &State, store: &Store, copy: &VariantValues) -> Result<bool> {
-    if demands.leaving.contains(&copy.variant) {
+    if demands.removed_variants.contains(&copy.variant) {
         return Ok(!demands.force && copy.values.iter().any(|value| !value.is_null()));
     }
     Ok(!demands.refused(state, store, &copy.values)?.is_empty())

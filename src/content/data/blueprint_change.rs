@@ -18,9 +18,9 @@ const FORMAT: u8 = 1;
 /// A blueprint that is being changed.
 #[derive(Debug)]
 pub(crate) struct BlueprintChange {
-    /// In force until the change is.
+    /// In force until the change takes effect.
     pub(crate) current: Arc<Blueprint>,
-    /// To come.
+    /// In force after it.
     pub(crate) next: Arc<Blueprint>,
     /// Whether variants that hold values may be removed.
     pub(crate) force: bool,

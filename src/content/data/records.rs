@@ -17,7 +17,7 @@ const COPY_FORMAT: u8 = 1;
 /// What belongs to a resource and not to one of its copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
-    /// The number of the transaction that changed it last. Its `ETag` is made from this.
+    /// The number of the first log record of the transaction that changed it last. Its `ETag` is made from this.
     pub(crate) version: u64,
     /// When it was created.
     pub(crate) created: Millis,
@@ -36,7 +36,7 @@ pub(crate) struct Meta {
 pub(crate) struct CopyVersion {
     /// The variant's number.
     pub(crate) variant: u16,
-    /// The number of the transaction that wrote it.
+    /// The number of the first log record of the transaction that wrote it.
     pub(crate) number: u64,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Collection {
     pub(crate) index: bindery_index::Index,
     /// Its resources.
     pub(crate) snapshot: bindery_index::Snapshot,
-    /// The log number of the last change of the blueprint or of one of its resources.
+    /// The number of the last log record that changed the blueprint or one of its resources.
     pub(crate) version: u64,
     /// The change of the blueprint that is under way.
     pub(crate) change: Option<Arc<BlueprintChange>>,
@@ -139,12 +139,9 @@ impl StateCell {
         Arc::clone(&self.current.read())
     }
 
-    /// Publishes a changed state. Only the committer's thread calls it.
-    pub(crate) fn update(&self, change: impl FnOnce(&mut State)) {
-        let mut next = State::clone(&self.current.read());
-        change(&mut next);
-        let next = Arc::new(next);
-        let old = std::mem::replace(&mut *self.current.write(), next);
+    /// Publishes the next state. Only the committer's thread calls it.
+    pub(crate) fn publish(&self, next: State) {
+        let old = std::mem::replace(&mut *self.current.write(), Arc::new(next));
         // Outside the lock: dropping the last reference to a large state takes time.
         drop(old);
     }

@@ -43,7 +43,7 @@ impl Export {
     /// Those of the parameters.
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let mut params = ExportParams::parse(raw_query, accept, &view.collection.blueprint, view.now)?;
-        params.query.filter = view.visible(params.query.filter);
+        params.query.filter = view.restrict(params.query.filter);
         let stream = view.collection.snapshot.stream(&params.query).map_err(Error::internal)?;
         Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
     }

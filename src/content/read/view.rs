@@ -106,7 +106,7 @@ impl View {
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let ListParams { mut query, fallback, page, selection } =
             ListParams::parse(raw_query, &self.collection.blueprint, self.now)?;
-        query.filter = self.visible(query.filter);
+        query.filter = self.restrict(query.filter);
         let limit = usize::try_from(page.per_page).map_err(Error::internal)?;
         let hits = self.collection.snapshot.search(&query, page.offset(), limit).map_err(Error::internal)?;
         let presentation = Presentation { variant: query.variant, fallback, selection };
@@ -122,8 +122,8 @@ impl View {
         Ok(ListPage { resources, page, total: hits.total })
     }
 
-    /// The filter, less what the token may not see.
-    pub(super) fn visible(&self, filter: Filter) -> Filter {
+    /// The filter, restricted to what the token may see.
+    pub(super) fn restrict(&self, filter: Filter) -> Filter {
         match self.visibility {
             Visibility::Drafts => filter,
             Visibility::Published => published_only(filter),

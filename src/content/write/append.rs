@@ -42,16 +42,16 @@ pub(crate) struct Group {
 struct Pending {
     decided: Decided,
     n_records: usize,
-    /// How many jobs were decided up to and including the one whose transaction this is.
-    n_jobs: usize,
+    /// How many jobs of the group were decided up to this transaction, its own included.
+    jobs_decided: usize,
 }
 
 /// What is in the log of a group.
 pub(crate) struct Appended {
     /// The transactions that are in the log, in order.
     pub(crate) transactions: Vec<Committed>,
-    /// If another process got ahead of some: how many jobs were decided before the first of those.
-    pub(crate) n_final: Option<usize>,
+    /// If another process got ahead: how many jobs, from the first on, can be answered. The others are decided again.
+    pub(crate) jobs_answerable: Option<usize>,
 }
 
 /// Why a group was not appended.
@@ -83,19 +83,19 @@ impl Appender {
         self.position + 1
     }
 
-    /// Adds a transaction to a group, decided as job number `n_jobs`. Returns how many records it takes.
-    pub(crate) fn add(&self, group: &mut Group, decided: Decided, n_jobs: usize) -> u64 {
+    /// Adds a transaction to a group of which `jobs_decided` jobs are decided by now. Returns how many records it takes.
+    pub(crate) fn add(&self, group: &mut Group, decided: Decided, jobs_decided: usize) -> u64 {
         let records = encode_transaction(self.writer, &decided.writes);
         let n_records = records.len();
         group.records.extend(records);
-        group.transactions.push(Pending { decided, n_records, n_jobs });
+        group.transactions.push(Pending { decided, n_records, jobs_decided });
         n_records as u64
     }
 
     /// Appends a group and makes it durable.
     pub(crate) fn commit(&mut self, group: Group) -> Result<Appended, Failure> {
         if group.records.is_empty() {
-            return Ok(Appended { transactions: Vec::new(), n_final: None });
+            return Ok(Appended { transactions: Vec::new(), jobs_answerable: None });
         }
         loop {
             match self.log.commit(self.position, &group.records) {
@@ -118,8 +118,8 @@ impl Appender {
         }
     }
 
-    /// How many of the records of a group are in the log: an earlier try of the same append may have succeeded, as far as
-    /// nobody else got in between.
+    /// How many of the records of a group are in the log: an earlier try of the same append may have succeeded, up to the
+    /// point where another process appended.
     fn count_appended(&self, last: u64, records: &[Vec<u8>]) -> Result<usize> {
         let through = last.min(self.position + records.len() as u64);
         let mut count = 0;
@@ -134,10 +134,10 @@ impl Appender {
 
     /// Splits a group into the transactions of which all records are in the log, and the others.
     fn take_appended(&mut self, group: Group, mut n_records: usize) -> Appended {
-        let mut appended = Appended { transactions: Vec::new(), n_final: None };
+        let mut appended = Appended { transactions: Vec::new(), jobs_answerable: None };
         for pending in group.transactions {
             if pending.n_records > n_records {
-                appended.n_final = Some(pending.n_jobs.saturating_sub(1));
+                appended.jobs_answerable = Some(pending.jobs_decided.saturating_sub(1));
                 break;
             }
             n_records -= pending.n_records;

@@ -1,7 +1,7 @@
 //! The one thread that changes anything.
 //!
-//! It takes what is queued (no timer: the sync under way is the batching window), decides each command against what the
-//! commands before it leave, appends the transactions of the group to the log with one sync, has them applied, and only
+//! It takes what is queued (there is no timer: commands that arrive during a sync form the next group), decides each
+//! command against what the commands before it leave, appends the transactions of the group to the log with one sync, has them applied, and only
 //! then answers. Another process may append to the same log: then its transactions are applied first, and what was
 //! decided in vain is decided again.
 //!
@@ -49,7 +49,7 @@ pub(crate) struct Committer {
     pub(crate) change_begun: ChangeBegun,
     /// Set when a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
-    /// The id that was given last, also to transactions that were not committed.
+    /// The last id that was handed out, even if its transaction was not committed.
     pub(crate) last_id: Option<ResourceId>,
 }
 
@@ -120,8 +120,8 @@ impl Committer {
         }
     }
 
-    /// Decides jobs and commits what they write. Returns the results of those that are final: of all, or of those before
-    /// the first one whose transaction another process got ahead of.
+    /// Decides jobs and commits what they write. Returns the results of all jobs or, if another process appended first, of
+    /// the jobs before the first one whose transaction is not in the log.
     fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome>>> {
         self.check_writable()?;
         self.catch_up()?;
@@ -144,8 +144,8 @@ impl Committer {
         let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
         let result = self.applier.apply(committed.transactions);
         result.map_err(|error| self.stop(error))?;
-        if let Some(n_final) = committed.n_final {
-            results.truncate(n_final);
+        if let Some(jobs_answerable) = committed.jobs_answerable {
+            results.truncate(jobs_answerable);
         }
         Ok(results)
     }
@@ -196,7 +196,7 @@ impl Committer {
         let mut group = Group::default();
         self.appender.add(&mut group, writes.into(), 0);
         let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
-        if committed.n_final.is_some() {
+        if committed.jobs_answerable.is_some() {
             self.applier.sweeper.step_failed();
         }
         self.applier.apply(committed.transactions).map_err(|error| self.stop(error))

@@ -19,7 +19,8 @@ use crate::model::error::{Error, Result};
 pub(crate) use decider::Context;
 use decider::Decider;
 
-/// Decides one command. An error leaves no trace in the overlay once the caller has rolled back.
+/// Decides one command. After an error the caller rolls the overlay back. (A write has no error as a whole: its items
+/// fail one by one and leave nothing behind.)
 pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: &Command) -> Result<Outcome> {
     let state = context.state;
     match command {

@@ -24,7 +24,7 @@ pub(crate) struct Overlay<'a> {
     writes: Vec<StoreWrite>,
     /// What `values` held before each of `writes`.
     undo: Vec<Undo>,
-    /// Stored versions that later snapshots do not need.
+    /// Versions of copies that this transaction replaces or removes.
     superseded: Vec<Key>,
     prepared: Prepared,
     /// The number of the log record that the transaction begins with.
@@ -71,7 +71,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// The current version of a variant's copy, if it was ever written.
+    /// The current values of a variant's copy, if it was ever written.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -122,7 +122,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Notes the index columns of a copy that this transaction writes.
-    pub(crate) fn prepare(&mut self, id: ResourceId, variant: u16, columns: Columns) {
+    pub(crate) fn note_columns(&mut self, id: ResourceId, variant: u16, columns: Columns) {
         self.prepared.copies.push(PreparedColumns { id, variant, columns });
     }
 

@@ -5,7 +5,7 @@ use bindery_index::{Anchor, Filter, Kind, Predicate, Range};
 use super::super::instant;
 use super::condition::{Condition, not};
 use super::operator::Operator;
-use super::value::{closed, decimal, half_open, split_list};
+use super::value::{closed, decimal, one_sided, split_list};
 use crate::model::error::Error;
 use crate::projection::ColumnRef;
 
@@ -59,11 +59,11 @@ fn one_of(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
 fn compare(condition: &Condition, column: &ColumnRef) -> Result<Predicate, Error> {
     let Condition { operator, value, .. } = *condition;
     if column.kind == Kind::Instant {
-        return Ok(Predicate::Instant(half_open(operator, micros(condition, value)?)));
+        return Ok(Predicate::Instant(one_sided(operator, micros(condition, value)?)));
     }
     Ok(match decimal(value) {
-        Some(number) => Predicate::Number(half_open(operator, number)),
-        None => Predicate::Text(half_open(operator, value.to_owned())),
+        Some(number) => Predicate::Number(one_sided(operator, number)),
+        None => Predicate::Text(one_sided(operator, value.to_owned())),
     })
 }
 

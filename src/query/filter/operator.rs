@@ -53,6 +53,7 @@ const LIST: &[Operator] = &[
     Operator::Null,
     Operator::Has,
 ];
+/// Every operator except `has`, which is the last one of [`LIST`].
 const SINGLE: &[Operator] = LIST.split_at(LIST.len() - 1).0;
 
 impl Operator {

@@ -42,7 +42,7 @@ pub(super) fn decimal(text: &str) -> Option<f64> {
 }
 
 /// The range for one of `gt`, `gte`, `lt`, `lte`.
-pub(super) fn half_open<T>(operator: Operator, bound: T) -> Range<T> {
+pub(super) fn one_sided<T>(operator: Operator, bound: T) -> Range<T> {
     match operator {
         Operator::Gt => Range { from: Some(Bound::Excluded(bound)), to: None },
         Operator::Gte => Range { from: Some(Bound::Included(bound)), to: None },

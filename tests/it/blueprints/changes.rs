@@ -1,12 +1,12 @@
-//! What a change of a blueprint means for what is stored (`API.md` 4.9.3 to 4.9.7).
+//! How a change of a blueprint affects stored values (`API.md` 4.9.3 to 4.9.7).
 
 use serde_json::{Value, json};
 
 use super::{put, text, typed};
-use crate::support::{Faults, Server};
+use crate::support::{Failures, Server};
 
 #[test]
-fn rule_6_replace_adds_removes_and_reorders() {
+fn replacing_a_blueprint_adds_removes_and_reorders_fields() {
     let server = Server::start();
     server.blueprint("notes", json!([text("a"), text("b"), typed("n", "number", json!({}))]));
     let id = server.create("notes", json!({ "a": "1", "b": "2", "n": 3 }));
@@ -31,11 +31,11 @@ fn rule_6_replace_adds_removes_and_reorders() {
     assert_eq!(server.find(&format!("notes/{id}"))["updated_at"], updated, "the resource was not written");
     let list = server.get("/v2/resources/notes").data();
     assert_eq!(list[0]["attributes"].to_string(), read());
-    // A write afterwards goes on from there.
+    // The next write builds on the new shape.
     server.patch(&format!("/v2/resources/notes/{id}"), &json!({ "attributes": { "b": "new" } })).expect(200);
     assert_eq!(read(), r#"{"b":"new","n":3,"a":"1"}"#);
     assert_eq!(total("filter[b]=new&filter[n]=3"), 1);
-    // Removed and added in another type.
+    // The field is removed and added again with another type.
     put(&server, json!([n(), text("a")]), "").expect(200);
     put(&server, json!([typed("b", "number", json!({})), n(), text("a")]), "").expect(200);
     assert_eq!(read(), r#"{"b":null,"n":3,"a":"1"}"#);
@@ -44,7 +44,7 @@ fn rule_6_replace_adds_removes_and_reorders() {
 }
 
 #[test]
-fn rule_6_changes_survive_a_restart() {
+fn blueprint_changes_survive_a_restart() {
     let mut server = Server::start();
     server.blueprint("notes", json!([text("a"), text("b")]));
     let id = server.create("notes", json!({ "a": "1", "b": "2" }));
@@ -52,12 +52,16 @@ fn rule_6_changes_survive_a_restart() {
     put(&server, json!([typed("b", "slug", json!({})), text("a")]), "").expect(200);
     server.kill_and_restart();
     assert_eq!(server.find(&format!("notes/{id}"))["attributes"].to_string(), r#"{"b":"2","a":null}"#);
-    assert_eq!(server.ids("notes?filter[a][null]=true&filter[b]=2"), [id.as_str()], "also in its new type");
+    assert_eq!(
+        server.ids("notes?filter[a][null]=true&filter[b]=2"),
+        [id.as_str()],
+        "the filter works with the new type"
+    );
     server.patch(&format!("/v2/resources/notes/{id}"), &json!({ "attributes": { "b": "two words" } })).expect(422);
 }
 
 #[test]
-fn rule_6_dry_run() {
+fn a_dry_run_reports_the_plan_and_changes_nothing() {
     let server = Server::start();
     server.blueprint("notes", json!([text("a"), text("b"), typed("e", "enum", json!({ "values": ["x", "y"] }))]));
     let first = server.create("notes", json!({ "a": "1", "b": "2", "e": "x" }));
@@ -83,7 +87,7 @@ fn rule_6_dry_run() {
     let conflict = server.put("/v2/blueprints/notes?dry_run=0", &body).expect(409);
     assert_eq!(conflict.code(), "CONFLICT");
     assert_eq!((&conflict.json()["errors"]["count"], &conflict.json()["errors"]["ids"]), (&json!(1), &json!([first])));
-    assert_eq!(server.get("/v2/blueprints/notes").text, before, "a refused change leaves no trace");
+    assert_eq!(server.get("/v2/blueprints/notes").text, before, "a rejected change leaves no trace");
     let same = server.put("/v2/blueprints/notes?dry_run=1", &server.get("/v2/blueprints/notes").data()).expect(200);
     assert_eq!(same.data(), json!({ "changes": [], "loses": {}, "conflicts": { "count": 0, "ids": [] } }));
     server.put("/v2/blueprints/notes?dry_run=1", &json!({})).expect(422);
@@ -91,19 +95,19 @@ fn rule_6_dry_run() {
     let plan = server.put("/v2/blueprints/notes?dry_run=1", &retype).expect(200).data();
     let ops = json!([{ "op": "retype", "field": "a" }, { "op": "retype", "field": "e" }]);
     assert_eq!(plan["changes"], ops);
-    assert_eq!(plan["conflicts"]["count"], 1, "the text of the first is no number");
+    assert_eq!(plan["conflicts"]["count"], 1, "the text of the first resource is not a number");
 }
 
 #[test]
-fn rule_6_what_is_stored_stands_against_narrowing() {
+fn a_change_that_would_invalidate_stored_values_is_rejected() {
     let server = Server::start();
     server.blueprint("others", json!([text("t")]));
     server.blueprint("more", json!([text("t")]));
     let other = server.create("others", json!({}));
     let editor = server.member("ada", Some("editor"));
     let none = json!({});
-    let mut faults = Faults::default();
-    // Before, a value, after, whether it stands against it.
+    let mut failures = Failures::default();
+    // Name, field before, stored value, field after, whether the value conflicts with the change.
     for (name, before, value, after, conflicts) in [
         (
             "enum values",
@@ -113,7 +117,7 @@ fn rule_6_what_is_stored_stands_against_narrowing() {
             true,
         ),
         (
-            "enum keeps",
+            "enum still allows the value",
             ("enum", json!({ "values": ["a", "b"] })),
             json!("a"),
             ("enum", json!({ "values": ["a"] })),
@@ -135,17 +139,29 @@ fn rule_6_what_is_stored_stands_against_narrowing() {
             true,
         ),
         (
-            "currencies keep",
+            "currencies still allow the value",
             ("money", none.clone()),
             json!({ "amount": 1, "currency": "EUR" }),
             ("money", json!({ "currencies": ["EUR"] })),
             false,
         ),
         ("bounds", ("duration", none.clone()), json!(5), ("duration", json!({ "min": 6 })), true),
-        ("bounds keep", ("duration", none.clone()), json!(5), ("duration", json!({ "min": 5, "max": 5 })), false),
+        (
+            "bounds still allow the value",
+            ("duration", none.clone()),
+            json!(5),
+            ("duration", json!({ "min": 5, "max": 5 })),
+            false,
+        ),
         ("unit converts nothing", ("duration", none.clone()), json!(5), ("duration", json!({ "unit": "days" })), false),
         ("role", ("user", none.clone()), json!(editor), ("user", json!({ "role": "admin" })), true),
-        ("role keeps", ("user", none.clone()), json!(editor), ("user", json!({ "role": "editor" })), false),
+        (
+            "role still allows the user",
+            ("user", none.clone()),
+            json!(editor),
+            ("user", json!({ "role": "editor" })),
+            false,
+        ),
         (
             "related blueprint",
             ("reference", json!({ "blueprint": "others" })),
@@ -169,10 +185,10 @@ fn rule_6_what_is_stored_stands_against_narrowing() {
         ),
         ("text to number", ("text", none.clone()), json!("5"), ("number", none.clone()), true),
         ("text to slug", ("text", none.clone()), json!("a-slug"), ("slug", none.clone()), false),
-        ("text to slug with a blank", ("text", none.clone()), json!("no slug"), ("slug", none.clone()), true),
+        ("text with a space to slug", ("text", none.clone()), json!("no slug"), ("slug", none.clone()), true),
         ("text to rich-text", ("text", none.clone()), json!("plain"), ("rich-text", none.clone()), false),
         (
-            "text to rich-text that changes it",
+            "text that sanitizing changes to rich-text",
             ("text", none.clone()),
             json!("a < b"),
             ("rich-text", none.clone()),
@@ -180,7 +196,13 @@ fn rule_6_what_is_stored_stands_against_narrowing() {
         ),
         ("rich-text to text", ("rich-text", none.clone()), json!("<p>x</p>"), ("text", none.clone()), false),
         ("number to duration", ("number", none.clone()), json!(7), ("duration", json!({ "max": 10 })), false),
-        ("number to duration beyond", ("number", none.clone()), json!(11), ("duration", json!({ "max": 10 })), true),
+        (
+            "number to duration, out of bounds",
+            ("number", none.clone()),
+            json!(11),
+            ("duration", json!({ "max": 10 })),
+            true,
+        ),
         ("number to text", ("number", none.clone()), json!(7), ("text", none.clone()), true),
         ("date to datetime", ("date", none.clone()), json!("2026-01-01"), ("datetime", none.clone()), false),
         ("enum to text", ("enum", none.clone()), json!("a"), ("text", none.clone()), false),
@@ -191,25 +213,29 @@ fn rule_6_what_is_stored_stands_against_narrowing() {
         server.blueprint("notes", field(&before));
         let id = server.create("notes", json!({ "f": value, "g": "x" }));
         let plan = put(&server, field(&after), "?dry_run=true").expect(200).data();
-        faults.same(name, plan["conflicts"]["count"].as_u64(), Some(u64::from(conflicts)));
+        failures.check_eq(name, plan["conflicts"]["count"].as_u64(), Some(u64::from(conflicts)));
         let reply = put(&server, field(&after), "");
-        faults.same(name, reply.outcome(), if conflicts { "409 CONFLICT" } else { "200" }.to_owned());
-        faults.same(name, server.find(&format!("notes/{id}"))["attributes"]["f"].clone(), value.clone());
+        failures.check_eq(name, reply.outcome(), if conflicts { "409 CONFLICT" } else { "200" }.to_owned());
+        failures.check_eq(name, server.find(&format!("notes/{id}"))["attributes"]["f"].clone(), value.clone());
         if conflicts {
-            faults.same(name, reply.json()["errors"]["ids"].clone(), json!([id]));
+            failures.check_eq(name, reply.json()["errors"]["ids"].clone(), json!([id]));
         } else if value.is_string() || value.is_number() {
             let value = value.to_string().trim_matches('"').replace("<", "%3C").replace(">", "%3E");
-            faults.same(name, server.ids(&format!("notes?filter[f]={value}")), vec![id.clone()]);
+            failures.check_eq(name, server.ids(&format!("notes?filter[f]={value}")), vec![id.clone()]);
             let read = server.find(&format!("notes/{id}"));
-            faults.same(name, server.put(&format!("/v2/resources/notes/{id}"), &read).outcome(), "200".to_owned());
+            failures.check_eq(
+                name,
+                server.put(&format!("/v2/resources/notes/{id}"), &read).outcome(),
+                "200".to_owned(),
+            );
         }
         server.delete("/v2/blueprints/notes?force=true").expect(204);
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_unique_and_required_come_in() {
+fn a_field_can_become_unique_and_required_fields_can_be_added() {
     let server = Server::start();
     server.blueprint("notes", json!([text("t")]));
     let ids: Vec<String> = ["a", "b", "a", "", ""].iter().map(|t| server.create("notes", json!({ "t": t }))).collect();
@@ -230,6 +256,6 @@ fn rule_6_unique_and_required_come_in() {
     put(&server, required, "").expect(200);
     let path = format!("/v2/resources/notes/{}", ids[0]);
     server.patch(&path, &json!({ "published_at": null })).expect(200);
-    assert_eq!(server.patch(&path, &json!({ "attributes": { "t": "z" } })).expect(422).fault_keys(), ["r"]);
+    assert_eq!(server.patch(&path, &json!({ "attributes": { "t": "z" } })).expect(422).error_keys(), ["r"]);
     server.patch(&path, &json!({ "attributes": { "t": "z", "r": "x" } })).expect(200);
 }

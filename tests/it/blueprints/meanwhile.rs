@@ -1,4 +1,4 @@
-//! Reads and writes go on while a blueprint is being changed (`API.md` 4.9.4), and a crash in the middle loses nothing.
+//! Reads and writes continue while a blueprint is being changed (`API.md` 4.9.7), and a crash in between loses nothing.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{text, typed};
 use crate::support::{Server, binary};
 
-/// As many as keep a change busy for a good part of a second.
+/// Enough to keep a change running for a good part of a second.
 const RESOURCES: u64 = 30_000;
 
 fn filled() -> Server {
@@ -33,7 +33,7 @@ fn before() -> Value {
     json!([text("t"), text("code"), typed("e", "enum", json!({ "values": ["a", "b"] }))])
 }
 
-/// Every kind of change that looks at what is stored.
+/// Every kind of change that has to read stored values: a new type, unique values, fewer allowed values.
 fn after() -> Value {
     let code = json!({ "name": "code", "slug": "code", "type": "text", "unique": true });
     json!([typed("t", "rich-text", json!({})), code, typed("e", "enum", json!({ "values": ["a"] }))])
@@ -44,10 +44,10 @@ fn total(server: &Server, query: &str) -> u64 {
 }
 
 #[test]
-fn reads_and_writes_go_on_until_the_change_is_in_force() {
+fn reads_and_writes_continue_until_the_change_is_in_force() {
     let server = filled();
     let is_done = AtomicBool::new(false);
-    let (mut created, mut refused, mut second, mut longest) = (0, 0, 0, Duration::ZERO);
+    let (mut created, mut rejected, mut rejected_changes, mut longest) = (0, 0, 0, Duration::ZERO);
     let body = json!({ "name": "notes", "fields": after() });
     std::thread::scope(|scope| {
         let change = scope.spawn(|| {
@@ -67,16 +67,16 @@ fn reads_and_writes_go_on_until_the_change_is_in_force() {
             assert!(total(&server, "filter[t][contains]=number%207") > 0);
             let bad = server.post("/v2/resources/notes", &json!({ "attributes": { "code": "c29999" } }));
             match (bad.status, bad.code().as_str()) {
-                // Before it begins, while it is on its way, when it is in force.
+                // Before the change begins, during the change, and when it is in force.
                 (201, _) => drop(server.delete(&format!("/v2/resources/notes/{}", bad.data()["id"].as_str().unwrap()))),
-                (409, "CONFLICT") => refused += 1,
+                (409, "CONFLICT") => rejected += 1,
                 (422, "VALIDATION_FAILED") => {}
                 _ => panic!("{} {}", bad.status, bad.text),
             }
             let other = server.put("/v2/blueprints/notes", &json!({ "name": "other", "fields": before() }));
             match other.status {
-                409 => second += 1,
-                // It came before the change began, or after it was in force; either changes no stored value.
+                409 => rejected_changes += 1,
+                // Before the change began or after it was in force. Neither affects stored values.
                 200 => {}
                 _ => panic!("{}", other.text),
             }
@@ -84,47 +84,50 @@ fn reads_and_writes_go_on_until_the_change_is_in_force() {
         let reply = change.join().unwrap();
         assert!([200, 409].contains(&reply.status), "{}", reply.text);
     });
-    assert!(refused > 0 && second > 0, "{created} writes, {refused} refused, {second} second changes refused");
+    assert!(
+        rejected > 0 && rejected_changes > 0,
+        "{created} writes accepted, {rejected} rejected, {rejected_changes} changes rejected"
+    );
     assert!(longest < Duration::from_secs(5), "a write waited {longest:?}");
     assert_eq!(total(&server, ""), RESOURCES + created);
     assert_eq!(total(&server, "filter[t][contains]=number%207"), total(&server, "search=number%207"));
 }
 
 #[test]
-fn a_crash_or_a_stop_in_the_middle_of_a_change_loses_nothing() {
+fn a_crash_or_a_stop_during_a_change_loses_nothing() {
     let mut server = filled();
     let mut fields = after();
-    for (place, pause) in [5, 60, 150, 400].into_iter().enumerate() {
-        let body = json!({ "name": format!("notes {place}"), "fields": fields });
+    for (round, pause) in [5, 60, 150, 400].into_iter().enumerate() {
+        let body = json!({ "name": format!("notes {round}"), "fields": fields });
         let mut stream = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
         let body = body.to_string();
         let head = format!("PUT /v2/blueprints/notes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}", server.secret());
         write!(stream, "{head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
             .unwrap();
         std::thread::sleep(Duration::from_millis(pause));
-        if place % 2 == 0 {
+        if round % 2 == 0 {
             server.kill_and_restart();
         } else {
             let started = Instant::now();
             assert!(server.terminate().success());
-            assert!(started.elapsed() < Duration::from_secs(10), "a stop waits for the change");
+            assert!(started.elapsed() < Duration::from_secs(10), "the stop waited for the change");
             server.restart();
         }
-        // Either it was begun and goes on, or it never was; and then it can be made again.
+        // If the change had begun, it continues after the start. Otherwise the same request begins it now.
         let started = Instant::now();
-        let body = json!({ "name": format!("notes {place}"), "fields": fields });
+        let body = json!({ "name": format!("notes {round}"), "fields": fields });
         while server.put("/v2/blueprints/notes", &body).status != 200 {
-            assert!(started.elapsed() < Duration::from_secs(30), "the change does not end");
+            assert!(started.elapsed() < Duration::from_secs(30), "the change does not finish");
             std::thread::sleep(Duration::from_millis(20));
         }
         assert_eq!(total(&server, ""), RESOURCES);
         assert_eq!(total(&server, "filter[t][ends_with]=7%3C/p%3E") + total(&server, "filter[t][ends_with]=7"), 3_000);
-        let double = server.post("/v2/resources/notes", &json!({ "attributes": { "code": "c5" } }));
-        assert_eq!(double.status, if place % 2 == 0 { 422 } else { 201 }, "{}", double.text);
-        if let Some(id) = double.json()["data"]["id"].as_str() {
+        let duplicate = server.post("/v2/resources/notes", &json!({ "attributes": { "code": "c5" } }));
+        assert_eq!(duplicate.status, if round % 2 == 0 { 422 } else { 201 }, "{}", duplicate.text);
+        if let Some(id) = duplicate.json()["data"]["id"].as_str() {
             server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
         }
-        fields = if place % 2 == 0 { before() } else { after() };
+        fields = if round % 2 == 0 { before() } else { after() };
     }
     assert!(server.terminate().success());
     let folder = server.folder().to_str().unwrap();

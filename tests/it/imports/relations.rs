@@ -1,4 +1,5 @@
-//! Lines that relate to each other: what stands in the end is whole, whatever fails and in whatever order they come.
+//! Lines that relate to each other: no stored relation dangles afterwards, no matter which lines fail and in which order
+//! they come (`API.md` 4.11.3).
 
 use std::time::{Duration, Instant};
 
@@ -6,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{NOTES, answers, notes};
 use crate::oracle::random::Random;
-use crate::support::{Faults, Server};
+use crate::support::{Failures, Server};
 
-/// An import in one transaction under a key, or a streamed one.
+/// Imports lines: in one transaction if there is an idempotency key, otherwise streamed.
 fn run(server: &Server, key: Option<&str>, lines: &[Value]) -> Vec<Value> {
     let body: Vec<String> = lines.iter().map(Value::to_string).collect();
     let mut headers = vec![("content-type", "application/x-ndjson")];
@@ -16,25 +17,25 @@ fn run(server: &Server, key: Option<&str>, lines: &[Value]) -> Vec<Value> {
     answers(&server.raw("POST", NOTES, &headers, body.join("\n").as_bytes()).expect(200))
 }
 
-/// A line of that key: with a unique value, and relations by key.
+/// A line with this key, a unique value and relations by key. The first target is the `parent`, the others are `related`.
 fn line(key: &str, unique: Option<&str>, targets: &[&str]) -> Value {
     let (parent, related) = targets.split_first().map_or((None, targets), |(parent, rest)| (Some(*parent), rest));
     json!({ "key": key, "attributes": { "t": key, "u": unique, "parent": parent, "related": related } })
 }
 
-/// The keys of the lines that passed, with the faults of the others.
-fn told(lines: &[Value], answers: &[Value]) -> Vec<String> {
-    let tell = |(line, answer): (&Value, &Value)| {
+/// The key of each line, followed by the fields with errors if it failed.
+fn outcomes(lines: &[Value], answers: &[Value]) -> Vec<String> {
+    let describe = |(line, answer): (&Value, &Value)| {
         let fields = answer["errors"]["fields"].as_object();
         let fields: Vec<&str> = fields.into_iter().flatten().map(|(slug, _)| slug.as_str()).collect();
         let key = line["key"].as_str().unwrap_or("-");
         if fields.is_empty() { key.to_owned() } else { format!("{key}: {}", fields.join(" ")) }
     };
-    lines.iter().zip(answers).map(tell).collect()
+    lines.iter().zip(answers).map(describe).collect()
 }
 
-/// Every relation that is stored goes to a resource that is there.
-fn assert_whole(server: &Server, faults: &mut Faults, what: &str) {
+/// Checks that the target of every stored relation exists.
+fn check_relations(server: &Server, failures: &mut Failures, case: &str) {
     let export = server.get("/v2/resources/notes/export?format=ndjson").expect(200).text;
     let stored: Vec<Value> = export.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let ids: Vec<&Value> = stored.iter().map(|resource| &resource["id"]).collect();
@@ -42,13 +43,13 @@ fn assert_whole(server: &Server, faults: &mut Faults, what: &str) {
         let attributes = &resource["attributes"];
         let related = attributes["related"].as_array().into_iter().flatten();
         for target in related.chain(Some(&attributes["parent"]).filter(|parent| !parent.is_null())) {
-            faults.check(ids.contains(&target), || format!("{what}: {resource} relates to nothing"));
+            failures.check(ids.contains(&target), || format!("{case}: {resource} has a dangling relation"));
         }
     }
 }
 
 #[test]
-fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
+fn a_relation_to_a_failed_line_is_an_error() {
     let cases: Vec<(&str, Vec<Value>, &[&str])> = vec![
         (
             "a unique clash",
@@ -71,12 +72,12 @@ fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
             &["a: parent", "b: related", "c", "d"],
         ),
         (
-            "the end of a circle",
+            "the end of a cycle",
             vec![line("a", None, &["b"]), line("b", None, &["c"]), line("c", None, &["a", "nowhere"])],
             &["a: parent", "b: parent", "c: related"],
         ),
         (
-            "two circles of which one is broken",
+            "two cycles, one of them broken",
             vec![
                 line("a", None, &["b"]),
                 line("b", None, &["a"]),
@@ -86,7 +87,7 @@ fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
             &["a", "b", "c: parent", "d: related"],
         ),
         (
-            "what a line that failed would have taken is free",
+            "a failed line does not claim its unique value",
             vec![
                 line("a", Some("x"), &["z"]),
                 line("b", Some("x"), &["self", "b"]),
@@ -96,17 +97,17 @@ fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
             &["a: u", "b", "z: parent", "self"],
         ),
         (
-            "a line in the way of one that it relates to",
+            "a line whose unique value is claimed by its own target",
             vec![line("a", Some("x"), &["b"]), line("b", Some("x"), &[])],
             &["a: u", "b"],
         ),
         (
-            "another line brings the same key",
+            "another line has the same key",
             vec![line("a", None, &["b"]), line("b", None, &["nowhere"]), line("b", None, &["a"])],
             &["a", "b: parent", "b"],
         ),
         (
-            "another line brings the same key under an id",
+            "another line has the same key and an id",
             vec![
                 line("a", None, &["b"]),
                 line("b", None, &["nowhere"]),
@@ -124,35 +125,39 @@ fn rule_6_a_relation_to_a_line_that_failed_is_a_fault_itself() {
             &["a", "i", "o: u"],
         ),
     ];
-    let mut faults = Faults::default();
-    for (what, lines, expected) in cases {
+    let mut failures = Failures::default();
+    for (case, lines, expected) in cases {
         for key in [None, Some("once")] {
             let server = Server::start();
             notes(&server);
-            let what = format!("{what}, {key:?}");
+            let case = format!("{case}, {key:?}");
             let answers = run(&server, key, &lines);
-            faults.same(&what, told(&lines, &answers), expected.iter().map(|text| (*text).to_owned()).collect());
-            assert_whole(&server, &mut faults, &what);
+            failures.check_eq(
+                &case,
+                outcomes(&lines, &answers),
+                expected.iter().map(|text| (*text).to_owned()).collect(),
+            );
+            check_relations(&server, &mut failures, &case);
             let passed = answers.iter().filter_map(|answer| answer["id"].as_str());
             let passed: std::collections::BTreeSet<&str> = passed.collect();
-            faults.same(&what, server.ids("notes").len(), passed.len());
-            // What is corrected goes in on the next run.
+            failures.check_eq(&case, server.ids("notes").len(), passed.len());
+            // Once the missing target is imported, the next run succeeds.
             let again = run(&server, key.map(|_| "again"), &[line("nowhere", None, &[])]);
-            faults.check(again[0]["op"] == "created", || format!("{what}: {again:?}"));
+            failures.check(again[0]["op"] == "created", || format!("{case}: {again:?}"));
             let again = run(&server, key.map(|_| "third"), &lines);
-            faults.check(
-                again.iter().all(|answer| answer["errors"]["fields"]["parent"].is_null() || what.contains("clash")),
-                || format!("{what}: {again:?}"),
+            failures.check(
+                again.iter().all(|answer| answer["errors"]["fields"]["parent"].is_null() || case.contains("clash")),
+                || format!("{case}: {again:?}"),
             );
-            assert_whole(&server, &mut faults, &what);
+            check_relations(&server, &mut failures, &case);
         }
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_random_lines_leave_a_whole_that_another_run_does_not_change() {
-    let mut faults = Faults::default();
+fn random_lines_leave_no_dangling_relations_and_a_second_run_agrees() {
+    let mut failures = Failures::default();
     for once in [false, true] {
         let server = Server::start();
         notes(&server);
@@ -168,7 +173,7 @@ fn rule_6_random_lines_leave_a_whole_that_another_run_does_not_change() {
                         _ => None,
                     };
                     let count = random.below(3);
-                    // The last two keys of ten are brought by few, the eleventh by none.
+                    // Few imports have lines for keys 8 and 9, and none has one for key 10.
                     let targets: Vec<String> =
                         (0..count).map(|_| key(random.below(if seed % 2 == 0 { 8 } else { 11 }))).collect();
                     let mut names: Vec<&str> = targets.iter().map(String::as_str).collect();
@@ -177,39 +182,39 @@ fn rule_6_random_lines_leave_a_whole_that_another_run_does_not_change() {
                 })
                 .collect();
             let name = |part: &str| once.then(|| format!("{seed}-{part}"));
-            let what = format!("seed {seed}, once {once}");
+            let case = format!("seed {seed}, once {once}");
             let answers = run(&server, name("a").as_deref(), &lines);
-            assert_whole(&server, &mut faults, &what);
+            check_relations(&server, &mut failures, &case);
             let ids: Vec<&str> = answers.iter().filter_map(|answer| answer["id"].as_str()).collect();
             for id in &ids {
-                faults.check(server.get(&format!("/v2/resources/notes/{id}")).status == 200, || {
-                    format!("{what}: no {id}")
+                failures.check(server.get(&format!("/v2/resources/notes/{id}")).status == 200, || {
+                    format!("{case}: no {id}")
                 });
             }
-            // No two lines of one key, so that the second run finds what the first one left.
+            // Repeat the import unless two lines share a key: a second run must then pass the same lines.
             let mut keys: Vec<&Value> = lines.iter().map(|line| &line["key"]).collect();
             keys.sort_by_key(|key| key.to_string());
             keys.dedup();
             if keys.len() == lines.len() {
                 let again = run(&server, name("b").as_deref(), &lines);
                 let passed = |answers: &[Value]| answers.iter().map(|answer| answer["id"].clone()).collect::<Vec<_>>();
-                faults.same(&what, passed(&again), passed(&answers));
+                failures.check_eq(&case, passed(&again), passed(&answers));
             }
         }
     }
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_6_long_chains_in_the_worst_order_are_fast() {
+fn long_chains_in_the_worst_order_are_fast() {
     const LINES: usize = 5000;
     let key = |n: usize| format!("k{n}");
     let chain = |last: &str| -> Vec<Value> {
         let target = |n: usize| if n + 1 == LINES { last.to_owned() } else { key(n + 1) };
         (0..LINES).map(|n| line(&key(n), None, &[&target(n)])).collect()
     };
-    // Each page names the next and the one before: no line can go in before the others.
-    let doubly = |last: &str| -> Vec<Value> {
+    // Each line names the next and the previous one, so none can be stored before the others.
+    let linked_both_ways = |last: &str| -> Vec<Value> {
         let before = |n: usize| if n == 0 { key(0) } else { key(n - 1) };
         let next = |n: usize| if n + 1 == LINES { last.to_owned() } else { key(n + 1) };
         (0..LINES).map(|n| line(&key(n), None, &[&before(n), &next(n)])).collect()
@@ -217,25 +222,25 @@ fn rule_6_long_chains_in_the_worst_order_are_fast() {
     let own = key(LINES - 1);
     let cases = [
         ("a chain", chain(&own), LINES),
-        ("a circle", chain(&key(0)), LINES),
+        ("a cycle", chain(&key(0)), LINES),
         ("a chain to nowhere", chain("nowhere"), 0),
-        ("a double chain", doubly(&key(0)), LINES),
-        ("a double chain to nowhere", doubly("nowhere"), 0),
+        ("a double chain", linked_both_ways(&key(0)), LINES),
+        ("a double chain to nowhere", linked_both_ways("nowhere"), 0),
     ];
-    let mut faults = Faults::default();
-    for (what, lines, expected) in cases {
+    let mut failures = Failures::default();
+    for (case, lines, expected) in cases {
         for once in [None, Some("once")] {
             let server = Server::start();
             notes(&server);
             let started = Instant::now();
             let answers = run(&server, once, &lines);
             let took = started.elapsed();
-            eprintln!("{what}, {once:?}: {took:?}");
-            faults.check(took < Duration::from_secs(10), || format!("{what}, {once:?}: {took:?}"));
-            let done = answers.iter().filter(|answer| answer["op"] == "created").count();
-            faults.same(what, done, expected);
-            faults.same(what, server.ids("notes?per_page=100").len(), expected.min(100));
+            eprintln!("{case}, {once:?}: {took:?}");
+            failures.check(took < Duration::from_secs(10), || format!("{case}, {once:?}: {took:?}"));
+            let created = answers.iter().filter(|answer| answer["op"] == "created").count();
+            failures.check_eq(case, created, expected);
+            failures.check_eq(case, server.ids("notes?per_page=100").len(), expected.min(100));
         }
     }
-    faults.none();
+    failures.assert_none();
 }

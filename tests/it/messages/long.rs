@@ -1,38 +1,39 @@
-//! What was sent is cut to a hundred characters wherever a message shows it (`API.md` 1.5).
+//! Messages quote at most a hundred characters of what was sent (`API.md` 1.5).
 
 use serde_json::{Value, json};
 
 use super::world;
-use crate::support::{ADMIN, Faults, Reply, Server};
+use crate::support::{Failures, Reply, Server};
 
 const SENT: usize = 3000;
 
-/// The messages of an answer, and those of each of its fields.
+/// The messages of an error: those of its fields, and its own.
 fn messages(reply: &Reply) -> Vec<String> {
     let errors = &reply.json()["errors"];
     let fields = errors["fields"].as_object().into_iter().flatten();
-    let told = fields.flat_map(|(_, faults)| faults.as_array().into_iter().flatten());
-    told.chain([&errors["message"]]).filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    let of_fields = fields.flat_map(|(_, list)| list.as_array().into_iter().flatten());
+    of_fields.chain([&errors["message"]]).filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }
 
-fn check(faults: &mut Faults, case: &str, reply: &Reply) {
-    faults.check(reply.status >= 400, || format!("{case} is taken: {}", reply.text));
+fn check(failures: &mut Failures, case: &str, reply: &Reply) {
+    failures.check(reply.status >= 400, || format!("{case} is accepted: {}", reply.text));
     let texts = messages(reply);
-    faults.check(!texts.is_empty(), || format!("{case}: {}", reply.text));
+    failures.check(!texts.is_empty(), || format!("{case}: {}", reply.text));
     for text in texts {
         let longest = text.split(|c| c != 'q').map(str::len).max().unwrap_or_default();
-        faults.check(longest <= 100, || format!("{case}: {longest} characters in a row of {text}"));
-        faults.check(longest < 100 || text.contains('…'), || format!("{case}: nothing says that {text} is cut"));
-        faults.check(text.chars().count() < 2000, || format!("{case}: {} characters", text.chars().count()));
+        failures.check(longest <= 100, || format!("{case}: {longest} characters are quoted in {text}"));
+        failures
+            .check(longest < 100 || text.contains('…'), || format!("{case}: nothing shows that {text} is truncated"));
+        failures.check(text.chars().count() < 2000, || format!("{case}: {} characters", text.chars().count()));
     }
 }
 
 #[test]
-fn rule_1_5_what_was_sent_is_cut_to_a_hundred_characters() {
+fn messages_quote_at_most_a_hundred_characters_of_the_request() {
     let server = world();
     let note = server.create("notes", json!({ "must": "x" }));
     let (long, notes) = ("q".repeat(SENT), "/v2/resources/notes");
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for path in [
         format!("/{long}"),
         format!("/v2/resources/{long}"),
@@ -58,26 +59,26 @@ fn rule_1_5_what_was_sent_is_cut_to_a_hundred_characters() {
         format!("/v2/analytics/pages?limit={long}"),
         format!("/v2/analytics/timeseries/visitors?interval={long}"),
     ] {
-        check(&mut faults, &path.replace(&long, "LONG"), &server.get(&path));
+        check(&mut failures, &path.replace(&long, "LONG"), &server.get(&path));
     }
-    check(&mut faults, "token", &server.delete(&format!("/v2/tokens/{long}")));
-    check(&mut faults, "method", &server.raw("DELETE", &format!("/v2/resources/{long}"), &[], b""));
-    check(&mut faults, "media type", &server.raw("POST", notes, &[("content-type", &long)], b"{}"));
+    check(&mut failures, "token", &server.delete(&format!("/v2/tokens/{long}")));
+    check(&mut failures, "method", &server.raw("DELETE", &format!("/v2/resources/{long}"), &[], b""));
+    check(&mut failures, "media type", &server.raw("POST", notes, &[("content-type", &long)], b"{}"));
     let twice = format!("{{\"{long}\":1,\"{long}\":2}}");
     check(
-        &mut faults,
+        &mut failures,
         "key given twice",
         &server.raw("POST", notes, &[("content-type", "application/json")], twice.as_bytes()),
     );
     for (method, path, body) in bodies(&long, &note) {
         check(
-            &mut faults,
+            &mut failures,
             &format!("{method} {path} {body}").replace(&long, "LONG"),
-            &server.as_token(ADMIN).send(method, &path, Some(&body)),
+            &server.send(method, &path, Some(&body)),
         );
     }
-    long_values(&server, &mut faults, &long);
-    faults.none();
+    long_values(&server, &mut failures, &long);
+    failures.assert_none();
 }
 
 fn bodies(long: &str, note: &str) -> Vec<(&'static str, String, Value)> {
@@ -126,8 +127,8 @@ fn bodies(long: &str, note: &str) -> Vec<(&'static str, String, Value)> {
     bodies
 }
 
-/// A long value of every type that does not take it.
-fn long_values(server: &Server, faults: &mut Faults, long: &str) {
+/// Sends a long value to a field of every type that rejects it.
+fn long_values(server: &Server, failures: &mut Failures, long: &str) {
     for (slug, value) in [
         ("slug", json!(format!("{} x", &long[..200]))),
         ("email", json!(&long[..200])),
@@ -154,13 +155,13 @@ fn long_values(server: &Server, faults: &mut Faults, long: &str) {
     ] {
         let body = json!({ "attributes": { "must": "x", slug: value } });
         let reply = server.post("/v2/resources/notes", &body);
-        check(faults, &format!("a value of `{slug}`"), &reply);
+        check(failures, &format!("a value of `{slug}`"), &reply);
     }
-    // What an import brings may name keys of any length up to 1,024.
+    // Relations in an import may be keys, which have up to 1,024 characters.
     let line = json!({ "attributes": { "reference": &long[..1000] } }).to_string();
     let headers = [("content-type", "application/x-ndjson")];
     let mut reply = server.raw("POST", "/v2/resources/notes/import", &headers, line.as_bytes()).expect(200);
-    // Its line has the error object of an answer.
+    // The answer line has the error object of a single request.
     reply.status = 422;
-    check(faults, "an import", &reply);
+    check(failures, "an import", &reply);
 }

@@ -1,5 +1,4 @@
-//! The answer to a query, by asking every resource: what 4.2, 4.6 and 4.7 of the interface and part 4 of its decisions
-//! say, read word by word. Fast it is not.
+//! Answers a query by testing every resource: `API.md` 4.2, 4.6 and 4.7, implemented word by word. Slow on purpose.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -10,19 +9,19 @@ use icu_collator::options::{AlternateHandling, CollatorOptions, Strength};
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use serde_json::Value;
 
-use super::condition::{cell_condition, date_condition, switch};
+use super::condition::{cell_condition, date_condition, parse_bool};
 use super::forms::{Cell, Column, cell, columns, fold, list, micros};
 
-/// Milliseconds of a day.
+/// The milliseconds of a day.
 pub(crate) const DAY: i64 = 86_400_000;
 
-/// A blueprint's resources at one moment, in every form.
+/// A snapshot of a blueprint's resources, with all forms of their values.
 pub(crate) struct Table {
     pub(crate) blueprint: Value,
     pub(crate) columns: Vec<(String, Column)>,
     pub(crate) rows: Vec<Row>,
     collators: HashMap<String, CollatorBorrowed<'static>>,
-    /// What was found out about the order of a variant's column: equal numbers are ties.
+    /// The ranks by variant and column, once they are computed.
     ranks: RefCell<HashMap<(usize, String), Ranks>>,
 }
 
@@ -33,23 +32,23 @@ pub(crate) struct Row {
     pub(crate) published: Option<i64>,
     created: i64,
     updated: i64,
-    /// Attributes by variant; of a blueprint without variants by `""`.
+    /// Attributes by variant. The key is `""` if the blueprint has no variants.
     pub(crate) copies: HashMap<String, Value>,
     /// By variant, then by column.
     cells: Vec<Vec<Option<Cell>>>,
 }
 
-/// One answer: the places of the rows, in order.
+/// An answer: the indexes of the rows in order, or an error code.
 pub(crate) type Answer = Result<Vec<usize>, &'static str>;
 
-/// A number for each row in the order of what is sorted by; equal numbers are ties, no number is a null.
+/// The rank of each row in a sort order. Equal ranks are ties; a null has no rank.
 type Ranks = Rc<Vec<Option<i64>>>;
 
-/// Whether a resource is meant, by the values of a variant.
+/// Whether a row matches, given the index of the variant.
 pub(crate) type Test = Box<dyn Fn(&Row, usize) -> bool>;
 
 impl Table {
-    /// From what `export?all_variants=true` gives as NDJSON.
+    /// A table of the lines of an NDJSON export with `all_variants=true`.
     pub(crate) fn new(blueprint: Value, lines: &[Value]) -> Table {
         let columns = columns(&blueprint);
         let variants = variants(&blueprint);
@@ -63,7 +62,7 @@ impl Table {
         Table { blueprint, columns, rows, collators, ranks: RefCell::default() }
     }
 
-    /// The variants; `""` alone where the blueprint has none.
+    /// The slugs of the variants; a single `""` if the blueprint has none.
     pub(crate) fn variants(&self) -> Vec<String> {
         variants(&self.blueprint)
     }
@@ -74,7 +73,7 @@ impl Table {
         default.map_or_else(String::new, |variant| variant["slug"].as_str().unwrap().to_owned())
     }
 
-    /// The variant that the parameters ask for.
+    /// The variant that the parameters request.
     pub(crate) fn variant(&self, pairs: &[(String, String)]) -> Result<String, &'static str> {
         let sent = pairs.iter().find(|(name, _)| name == "variant").map(|(_, value)| value.clone());
         match sent {
@@ -89,7 +88,7 @@ impl Table {
         }
     }
 
-    /// The rows that the parameters ask for, in order, all pages. `today` is the day of now since 1970.
+    /// The rows that match the parameters, in order, for all pages together. `today` is the number of days since 1970.
     pub(crate) fn answer(&self, pairs: &[(String, String)], sees_drafts: bool, today: i64) -> Answer {
         let variant = self.variant(pairs)?;
         let mut tests: Vec<Test> = Vec::new();
@@ -108,7 +107,7 @@ impl Table {
         let keys = self.sort_keys(pairs)?;
         let variant = self.variants().iter().position(|other| *other == variant).unwrap();
         let mut found: Vec<usize> = (0..self.rows.len()).collect();
-        found.retain(|place| tests.iter().all(|test| test(&self.rows[*place], variant)));
+        found.retain(|index| tests.iter().all(|test| test(&self.rows[*index], variant)));
         let keys: Vec<(Ranks, bool)> =
             keys.into_iter().map(|(name, descending)| (self.ranks(variant, &name), descending)).collect();
         let ids = self.ranks(variant, "id");
@@ -116,14 +115,15 @@ impl Table {
         Ok(found)
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
+    fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|(other, _)| other == name)
     }
 
     fn search(&self, text: &str) -> Option<Test> {
-        let looked_at =
+        let is_searched =
             |column: &Column| column.part.is_none() && ["text", "rich-text"].contains(&column.kind.as_str());
-        let columns: Vec<usize> = (0..self.columns.len()).filter(|place| looked_at(&self.columns[*place].1)).collect();
+        let columns: Vec<usize> =
+            (0..self.columns.len()).filter(|index| is_searched(&self.columns[*index].1)).collect();
         let needle = fold(text);
         let is_none = columns.is_empty();
         let holds = move |row: &Row, variant| {
@@ -153,15 +153,15 @@ impl Table {
                 if !["eq", "ne"].contains(&operator) {
                     return Err("INVALID_FILTER");
                 }
-                let Some(said) = switch(&value) else { return Ok(Box::new(|_, _| true)) };
-                let wanted = said == (operator == "eq");
+                let Some(value) = parse_bool(&value) else { return Ok(Box::new(|_, _| true)) };
+                let wanted = value == (operator == "eq");
                 Ok(Box::new(move |row, _| row.published.is_some_and(|at| at.div_euclid(DAY) <= today) == wanted))
             }
             "published_at" => date_condition(|row| row.published, operator, &value),
             "created_at" => date_condition(|row| Some(row.created), operator, &value),
             "updated_at" => date_condition(|row| Some(row.updated), operator, &value),
             _ => {
-                let column = self.place(field).ok_or("INVALID_FILTER")?;
+                let column = self.column_index(field).ok_or("INVALID_FILTER")?;
                 let test = cell_condition(&self.columns[column].1.kind, operator, &value)?;
                 Ok(Box::new(move |row, variant| test(row.cell(variant, column))))
             }
@@ -173,7 +173,8 @@ impl Table {
         let mut keys = Vec::new();
         for entry in sort.split(',') {
             let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
-            if !["id", "created_at", "updated_at", "published_at"].contains(&name) && self.place(name).is_none() {
+            if !["id", "created_at", "updated_at", "published_at"].contains(&name) && self.column_index(name).is_none()
+            {
                 return Err("INVALID_SORT");
             }
             keys.push((name.to_owned(), descending));
@@ -199,21 +200,21 @@ impl Table {
             _ => {}
         }
         let collator = &self.collators[&self.variants()[variant]];
-        let compare: Box<dyn Fn(usize, usize) -> Ordering> = match self.place(name) {
+        let compare: Box<dyn Fn(usize, usize) -> Ordering> = match self.column_index(name) {
             None => Box::new(|left, right| self.rows[left].id.cmp(&self.rows[right].id)),
             Some(column) => Box::new(move |left, right| {
                 let cell = |row: usize| self.rows[row].cell(variant, column).unwrap();
-                in_order(&self.columns[column].1.kind, cell(left), cell(right), collator)
+                compare_cells(&self.columns[column].1.kind, cell(left), cell(right), collator)
             }),
         };
         let is_null =
-            |row: usize| self.place(name).is_some_and(|column| self.rows[row].cell(variant, column).is_none());
+            |row: usize| self.column_index(name).is_some_and(|column| self.rows[row].cell(variant, column).is_none());
         let mut order: Vec<usize> = (0..self.rows.len()).filter(|row| !is_null(*row)).collect();
         order.sort_by(|left, right| compare(*left, *right));
         let mut ranks = vec![None; self.rows.len()];
         let mut rank = 0;
-        for (place, row) in order.iter().enumerate() {
-            rank += i64::from(place > 0 && compare(order[place - 1], *row).is_ne());
+        for (index, row) in order.iter().enumerate() {
+            rank += i64::from(index > 0 && compare(order[index - 1], *row).is_ne());
             ranks[*row] = Some(rank);
         }
         ranks
@@ -269,21 +270,21 @@ fn collator(variant: &str) -> CollatorBorrowed<'static> {
 }
 
 fn compare(left: usize, right: usize, keys: &[(Ranks, bool)], ids: &Ranks) -> Ordering {
-    let turned = |order: Ordering, descending: bool| if descending { order.reverse() } else { order };
+    let directed = |order: Ordering, descending: bool| if descending { order.reverse() } else { order };
     for (ranks, descending) in keys {
         let order = match (ranks[left], ranks[right]) {
-            (Some(left), Some(right)) => turned(left.cmp(&right), *descending),
-            // Nulls come last whatever the direction is.
+            (Some(left), Some(right)) => directed(left.cmp(&right), *descending),
+            // Nulls come last in both directions.
             (left, right) => left.is_none().cmp(&right.is_none()),
         };
         if order.is_ne() {
             return order;
         }
     }
-    turned(ids[left].cmp(&ids[right]), keys.last().is_some_and(|(_, descending)| *descending))
+    directed(ids[left].cmp(&ids[right]), keys.last().is_some_and(|(_, descending)| *descending))
 }
 
-fn in_order(kind: &str, left: &Cell, right: &Cell, collator: &CollatorBorrowed<'_>) -> Ordering {
+fn compare_cells(kind: &str, left: &Cell, right: &Cell, collator: &CollatorBorrowed<'_>) -> Ordering {
     match kind {
         "number" | "money" | "duration" | "user" => left.number.unwrap().partial_cmp(&right.number.unwrap()).unwrap(),
         "boolean" => (left.text == "true").cmp(&(right.text == "true")),

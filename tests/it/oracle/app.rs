@@ -1,5 +1,5 @@
-//! The server in this process: requests go into the router without a socket. Its indexes have tiny limits, so that a
-//! handful of resources takes every path.
+//! The server in this process: requests go to the router without a socket. Its indexes have tiny limits, so that a few
+//! resources exercise every code path.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct InProcess {
     content: Option<Content>,
     router: Option<axum::Router>,
     folder: tempfile::TempDir,
-    /// A token that sees no drafts.
+    /// A token that cannot see drafts.
     viewer: String,
 }
 
@@ -45,7 +45,7 @@ impl InProcess {
         self.content = Some(content);
     }
 
-    /// Ends and starts again on the same folder.
+    /// Closes the server and opens it again on the same folder.
     pub(crate) fn restart(&mut self) {
         self.router = None;
         self.content.take().unwrap().close();
@@ -69,10 +69,10 @@ impl InProcess {
         let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let path = format!("/v2/resources/{blueprint}/import");
         let reply = self.raw("POST", &path, &[("content-type", "application/x-ndjson")], body.into_bytes(), true);
-        reply.expect(200).text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        reply.expect(200).lines()
     }
 
-    /// A read, with or without sight of drafts.
+    /// Reads with a token that can or cannot see drafts.
     pub(crate) fn read(&self, path: &str, sees_drafts: bool) -> Reply {
         self.raw("GET", path, &[], Vec::new(), sees_drafts)
     }

@@ -1,4 +1,4 @@
-//! Random queries, most of them made from values that are there, so that they match something.
+//! Random queries, most of them built from stored values, so that they match something.
 
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -35,7 +35,7 @@ const OPERATORS: &[&str] = &[
 
 const DATE_OPERATORS: &[&str] = &["eq", "ne", "gt", "gte", "lt", "lte", "between", "null", "equals", "not_equals"];
 
-/// Timestamps beyond those that attributes hold.
+/// Timestamps for filters, in addition to those in attributes.
 const MOMENTS: &[&str] = &[
     "2026-11-19",
     "2026-11-20",
@@ -55,7 +55,8 @@ const MOMENTS: &[&str] = &[
     "2026-01-01T00:00:00.123456789Z",
 ];
 
-/// A query as it is sent, without page; not longer than the 64 KiB that a request's address may have.
+/// The parameters of a random query, without a page. Encoded, they fit into the 64 KiB that the target of a request may
+/// have.
 pub(crate) fn pairs(random: &mut Random, table: &Table) -> Pairs {
     loop {
         let pairs = any_pairs(random, table);
@@ -74,13 +75,13 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
     } else if variants[0].is_empty() && random.chance(5) {
         pairs.push(("variant".to_owned(), "ignored".to_owned()));
     }
-    let looked_at = table.variant(&pairs).unwrap();
-    let looked_at = variants.iter().position(|slug| *slug == looked_at).unwrap();
+    let requested = table.variant(&pairs).unwrap();
+    let requested = variants.iter().position(|slug| *slug == requested).unwrap();
     for _ in 0..*random.pick(&[0, 1, 1, 1, 1, 2, 2, 3]) {
-        pairs.push(filter(random, table, looked_at));
+        pairs.push(filter(random, table, requested));
     }
     if random.chance(20) {
-        let cell = some_cell(random, table, looked_at, None);
+        let cell = some_cell(random, table, requested, None);
         let needle = match cell {
             Some(cell) => needle(random, &cell.text),
             None => text(random),
@@ -91,7 +92,7 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
         pairs.push(("sort".to_owned(), sort(random, table)));
     }
     if random.chance(2) {
-        pairs.push(wrong(random, table));
+        pairs.push(invalid(random, table));
     }
     pairs
 }
@@ -125,11 +126,11 @@ fn filter(random: &mut Random, table: &Table, variant: usize) -> (String, String
             (named("id", &operator), ids.join(","))
         }
         _ => {
-            let place = random.below(table.columns.len());
-            let (name, column) = &table.columns[place];
+            let index = random.below(table.columns.len());
+            let (name, column) = &table.columns[index];
             let is_array = column.kind == "multi-enum" || column.kind == "references";
             let operator = if is_array && random.chance(20) { "has".to_owned() } else { random.text(OPERATORS) };
-            let value = value(random, table, variant, place, &operator);
+            let value = value(random, table, variant, index, &operator);
             (named(name, &operator), value)
         }
     }
@@ -141,10 +142,10 @@ fn value(random: &mut Random, table: &Table, variant: usize, column: usize, oper
         let cell = some_cell(random, table, variant, Some(column));
         match kind.as_str() {
             "datetime" if !["contains", "not_contains", "starts_with", "ends_with"].contains(&operator) => time(random),
-            "number" | "money" | "duration" | "user" if random.chance(15) => figure(random),
+            "number" | "money" | "duration" | "user" if random.chance(15) => number_like(random),
             "boolean" if random.chance(80) => random.text(&["true", "false", "1", "0"]),
             _ if random.chance(8) => random.text(ATOMS),
-            _ if random.chance(8) => figure(random),
+            _ if random.chance(8) => number_like(random),
             _ => match (cell, operator) {
                 (None, _) => text(random),
                 (Some(cell), "has") => match &cell.elements {
@@ -181,23 +182,23 @@ fn value(random: &mut Random, table: &Table, variant: usize, column: usize, oper
     }
 }
 
-/// A timestamp; seldom one with a character changed, which may be one no more.
+/// A timestamp. In some, one character is changed, which may make them invalid.
 fn time(random: &mut Random) -> String {
     let mut time = if random.chance(50) { random.text(TIMES) } else { random.text(MOMENTS) };
     if random.chance(6) {
-        let place = random.below(time.len());
+        let index = random.below(time.len());
         let other = random.text(&["0", "1", "2", "3", "5", "6", "9", "-", "+", ":", ".", "T", " ", "Z", "", "é"]);
-        time.replace_range(place..place + 1, &other);
+        time.replace_range(index..index + 1, &other);
     }
     time
 }
 
-/// A number, or what looks like one.
-fn figure(random: &mut Random) -> String {
-    let mut figure = random.text(&["-", "", "", "", "+", " "]);
-    figure += &random.text(&["0", "1", "10", "01", "9", "123456", "9007199254740991", "0", "1", "1_0", "１"]);
-    figure += &random.text(&["", "", "", ".", ".0", ".5", ".789"]);
-    figure + &random.text(&["", "", "", "e1", "E+2", "e-7", "e", "e400", "e-400", " ", "x", "\n"])
+/// A number, or text that looks like one.
+fn number_like(random: &mut Random) -> String {
+    let mut number = random.text(&["-", "", "", "", "+", " "]);
+    number += &random.text(&["0", "1", "10", "01", "9", "123456", "9007199254740991", "0", "1", "1_0", "１"]);
+    number += &random.text(&["", "", "", ".", ".0", ".5", ".789"]);
+    number + &random.text(&["", "", "", "e1", "E+2", "e-7", "e", "e400", "e-400", " ", "x", "\n"])
 }
 
 fn some_cell(random: &mut Random, table: &Table, variant: usize, column: Option<usize>) -> Option<Cell> {
@@ -213,7 +214,7 @@ fn some_cell(random: &mut Random, table: &Table, variant: usize, column: Option<
     None
 }
 
-/// A piece of the text, of any length, perhaps in another case or form.
+/// A substring of the text of any length, possibly in another case or normalization form.
 fn needle(random: &mut Random, text: &str) -> String {
     let operator = random.text(&["contains", "starts_with", "ends_with"]);
     needle_at(random, text, &operator)
@@ -229,7 +230,7 @@ fn needle_at(random: &mut Random, text: &str, operator: &str) -> String {
         _ => random.below(chars.len() + 1),
     }
     .min(chars.len())
-    // A query string has its limits.
+    // The length of a query string is limited.
     .min(1_000);
     let start = match operator {
         "starts_with" => 0,
@@ -257,8 +258,8 @@ fn sort(random: &mut Random, table: &Table) -> String {
     keys.join(",")
 }
 
-/// Something that is refused.
-fn wrong(random: &mut Random, table: &Table) -> (String, String) {
+/// A parameter that is rejected.
+fn invalid(random: &mut Random, table: &Table) -> (String, String) {
     let (name, column) = random.pick(&table.columns);
     match random.below(8) {
         0 => ("filter[nothing]".to_owned(), "x".to_owned()),
@@ -276,11 +277,11 @@ fn wrong(random: &mut Random, table: &Table) -> (String, String) {
 
 const LITERAL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'[').remove(b']').remove(b'_').remove(b'.').remove(b'-');
 
-/// As a query string; brackets now as they are, now encoded.
+/// The query string. The brackets of every other name are encoded.
 pub(crate) fn encode(pairs: &[(String, String)]) -> String {
-    let parts = pairs.iter().enumerate().map(|(place, (name, value))| {
-        let set = if place % 2 == 0 { LITERAL } else { NON_ALPHANUMERIC };
-        // Brackets are no characters of a request line, though servers take them: half of them are encoded.
+    let parts = pairs.iter().enumerate().map(|(index, (name, value))| {
+        let set = if index % 2 == 0 { LITERAL } else { NON_ALPHANUMERIC };
+        // RFC 3986 does not allow brackets in a query, but servers accept them. Both forms must work.
         let name = utf8_percent_encode(name, set).to_string();
         format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC))
     });

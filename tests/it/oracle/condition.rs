@@ -1,12 +1,12 @@
-//! What a filter's operator and value ask of one resource or of one value.
+//! The conditions of filters: whether one resource or one value matches an operator and a value.
 
 use std::cmp::Ordering;
 
 use super::answer::{DAY, Row, Test};
 use super::forms::{Cell, decimal, fold, list, micros};
 
-/// What `true`, `1`, `false` and `0` mean.
-pub(crate) fn switch(value: &str) -> Option<bool> {
+/// The meaning of `true`, `1`, `false` and `0`.
+pub(crate) fn parse_bool(value: &str) -> Option<bool> {
     match value {
         "true" | "1" => Some(true),
         "false" | "0" => Some(false),
@@ -14,7 +14,7 @@ pub(crate) fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// A timestamp of a filter: a blank before `hh:mm` at its end was a `+`.
+/// Parses a timestamp of a filter. A space before `hh:mm` at the end stands for a `+` that was not encoded.
 fn sent_micros(value: &str) -> Result<i64, &'static str> {
     let tail: Vec<char> = value.chars().rev().take(6).collect();
     let is_offset = matches!(tail[..], [d, c, ':', b, a, ' '] if [a, b, c, d].iter().all(char::is_ascii_digit));
@@ -38,7 +38,7 @@ pub(crate) fn date_condition(
 ) -> Result<Test, &'static str> {
     match operator {
         "null" => {
-            let wanted = switch(value).ok_or("INVALID_FILTER")?;
+            let wanted = parse_bool(value).ok_or("INVALID_FILTER")?;
             Ok(Box::new(move |row, _| date(row).is_none() == wanted))
         }
         "between" => {
@@ -66,7 +66,7 @@ pub(crate) fn date_condition(
     }
 }
 
-/// Whether a value, or a null, is meant.
+/// Whether a value or null matches.
 pub(crate) type CellTest = Box<dyn Fn(Option<&Cell>) -> bool>;
 
 type ValueTest = Box<dyn Fn(&Cell) -> bool>;
@@ -84,7 +84,7 @@ pub(crate) fn cell_condition(kind: &str, operator: &str, value: &str) -> Result<
         return Ok(Box::new(move |cell| !test(cell)));
     }
     if operator == "null" {
-        let wanted = switch(value).ok_or("INVALID_FILTER")?;
+        let wanted = parse_bool(value).ok_or("INVALID_FILTER")?;
         return Ok(Box::new(move |cell| cell.is_none() == wanted));
     }
     let test = value_condition(kind, operator, value)?;
@@ -104,12 +104,12 @@ fn value_condition(kind: &str, operator: &str, value: &str) -> Result<ValueTest,
                 let listed = listed.iter().map(|one| sent_micros(one)).collect::<Result<Vec<_>, _>>()?;
                 return Ok(Box::new(move |cell| listed.contains(&cell.instant.unwrap())));
             }
-            let meant = |one: String| match (kind, one.as_str()) {
+            let normalize = |one: String| match (kind, one.as_str()) {
                 ("boolean", "1") => "true".to_owned(),
                 ("boolean", "0") => "false".to_owned(),
                 _ => one,
             };
-            let listed: Vec<String> = listed.into_iter().map(meant).collect();
+            let listed: Vec<String> = listed.into_iter().map(normalize).collect();
             Ok(Box::new(move |cell| listed.contains(&cell.exact)))
         }
         "contains" | "starts_with" | "ends_with" => {

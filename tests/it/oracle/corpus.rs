@@ -1,6 +1,6 @@
-//! The corpus that random values and queries are made of.
+//! The pieces from which random values and queries are built.
 
-/// Pieces of text that folding, collation, lists, patterns and storage stumble over.
+/// Pieces of text that are difficult for folding, collation, lists, patterns or storage.
 pub(crate) const ATOMS: &[&str] = &[
     "a",
     "A",
@@ -186,7 +186,7 @@ pub(crate) const SLUG_ATOMS: &[&str] = &[
     "z",
 ];
 
-/// Addresses.
+/// Email addresses.
 pub(crate) const EMAILS: &[&str] = &[
     "a@b.co",
     "A@B.CO",
@@ -199,7 +199,7 @@ pub(crate) const EMAILS: &[&str] = &[
     "a+b@b.co",
 ];
 
-/// What links, images and files take.
+/// Values for links, images and files.
 pub(crate) const LINKS: &[&str] = &[
     "https://example.com/",
     "https://example.com/A",
@@ -249,7 +249,7 @@ pub(crate) const NUMBERS: &[f64] = &[
     8.0,
 ];
 
-/// Days, at borders.
+/// Days, many of them at the ends of months, years and the range.
 pub(crate) const DATES: &[&str] = &[
     "0001-01-01",
     "9999-12-31",
@@ -266,7 +266,7 @@ pub(crate) const DATES: &[&str] = &[
     "2026-11-22",
 ];
 
-/// Timestamps as attributes take them.
+/// Timestamps in the forms that attributes accept.
 pub(crate) const TIMES: &[&str] = &[
     "2025-12-31T23:59:59.999999Z",
     "2026-01-01T00:00:00Z",
@@ -289,7 +289,7 @@ pub(crate) const TIMES: &[&str] = &[
     "2000-01-01T00:00:00.10Z",
 ];
 
-/// Elements, some of them blocks and some inline, some that sanitising drops.
+/// Elements: blocks, inline elements, and some that sanitizing removes.
 pub(crate) const TAGS: &[&str] = &[
     "p",
     "div",

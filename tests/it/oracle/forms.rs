@@ -1,37 +1,38 @@
-//! What a value is to filters, search and sort: text form, number form, instant. Written from the contract alone.
+//! The forms of a value that filters, search and sorting use: text, number, instant. Written from `API.md` only, without
+//! the code of the server.
 
 use chrono::NaiveDate;
 use serde_json::Value;
 
-/// A value in all the forms that a query can ask for. A null has no cell.
+/// A value in all its forms. A null has no cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
     /// The text form.
     pub(crate) text: String,
     /// The text form folded, for substrings.
     pub(crate) folded: String,
-    /// What `eq` and its kin compare: the text form, but the stored HTML of rich text and pages.
+    /// What `eq`, `ne`, `in` and `not_in` compare: the text form, but the stored HTML of rich text and pages.
     pub(crate) exact: String,
     pub(crate) number: Option<f64>,
     /// Microseconds since 1970, of a `datetime`.
     pub(crate) instant: Option<i64>,
-    /// Of arrays: the elements and the same folded.
+    /// The elements of an array, each with its folded form.
     pub(crate) elements: Option<Vec<(String, String)>>,
 }
 
 impl Cell {
-    /// What collation looks at: the first 256 code points.
+    /// The first 256 code points: the part that collation compares.
     pub(crate) fn head(&self) -> &str {
         self.text.char_indices().nth(256).map_or(&self.text, |(end, _)| &self.text[..end])
     }
 }
 
-/// What a name in a filter or a sort stands for.
+/// The column that a name in a filter or a sort refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     pub(crate) slug: String,
     pub(crate) part: Option<String>,
-    /// The type that its values have: a part's own.
+    /// The type of its values, which is that of the part if there is one.
     pub(crate) kind: String,
 }
 
@@ -98,13 +99,13 @@ pub(crate) fn fold(text: &str) -> String {
     nfc.normalize(&folded).into_owned()
 }
 
-/// The number that a text is, if JSON's grammar calls the whole of it one.
+/// The number form of a text: its value if the whole text is a number by the grammar of JSON.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let is_plain = text.chars().all(|char| matches!(char, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'));
     if !is_plain || text.is_empty() {
         return None;
     }
-    // `RawValue` takes what the grammar takes, numbers beyond a double's range too.
+    // `RawValue` accepts what the grammar accepts, including numbers beyond the range of a double.
     serde_json::from_str::<&serde_json::value::RawValue>(text).ok()?;
     text.parse().ok()
 }
@@ -135,7 +136,7 @@ pub(crate) fn number_text(number: f64) -> String {
 const BLOCKS: &str = " p div h1 h2 h3 h4 h5 h6 ul ol li table tr td th thead tbody tfoot blockquote pre br hr section \
     article figure figcaption dl dt dd aside header footer details summary caption ";
 
-/// The text content of sanitised HTML.
+/// The text content of sanitized HTML.
 pub(crate) fn html_text(html: &str) -> String {
     let mut text = String::new();
     let mut chars = html.chars().peekable();

@@ -1,6 +1,6 @@
-//! Choices that are random, and the same for the same seed. Knows nothing of what is chosen.
+//! Random choices that are the same for the same seed. Must not know what is chosen.
 
-/// A source of choices (splitmix64).
+/// A random number generator (SplitMix64).
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -17,17 +17,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0, below `end`.
+    /// A number from 0 to `end - 1`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// A number of the range, its end included.
+    /// A number from `from` to `to`, inclusive.
     pub(crate) fn within(&mut self, from: usize, to: usize) -> usize {
         from + self.below(to + 1 - from)
     }
 
-    /// True so many times in a hundred.
+    /// True with a probability of `percent`.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,5 +1,5 @@
-//! The same comparison on real content, where `BINDERY_TEST_DATA` names a folder with it: catalogues and articles as
-//! NDJSON, compressed by zstd.
+//! The same comparison on real content: a catalog and articles as NDJSON, compressed with zstd, in the folder that
+//! `BINDERY_TEST_DATA` names. Without it, these tests do nothing.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 use super::random::Random;
 use super::values::Related;
 use super::world::{Driver, SLUG, World};
-use super::{Figures, Look};
+use super::{Figures, View};
 use crate::support::Server;
 
-/// How many queries are asked of each kind of content in a round.
+/// The number of queries per round.
 const QUERIES: usize = 500;
 
-/// Between two rounds there are a few writes.
+/// The number of rounds. A few writes follow each.
 const ROUNDS: u64 = 4;
 
 #[test]
-fn random_queries_on_a_catalogue_of_cities_are_answered_the_same() {
+fn random_queries_on_a_catalog_of_cities_match_the_oracle() {
     let text =
         ["name", "alt_name", "admin_code", "municipality_code", "municipality_sub_code"].map(|slug| (slug, "text"));
     let choices = ["country", "feature_code"].map(|slug| (slug, "enum"));
@@ -31,7 +31,7 @@ fn random_queries_on_a_catalogue_of_cities_are_answered_the_same() {
 }
 
 #[test]
-fn random_queries_on_articles_in_seven_languages_are_answered_the_same() {
+fn random_queries_on_articles_in_seven_languages_match_the_oracle() {
     let fields = [
         ("title", "text"),
         ("slug", "slug"),
@@ -64,8 +64,13 @@ fn compare(file: &str, fields: &[(&str, &str)], variants: &[&str], count: usize)
     for lines in lines.chunks(2_000) {
         world.load(lines);
     }
-    eprintln!("{file}: {} of {} lines were refused; loaded after {:?}", world.refused, world.tried, started.elapsed());
-    assert!(world.refused * 100 < world.tried);
+    eprintln!(
+        "{file}: {} of {} lines were rejected; loaded after {:?}",
+        world.rejected,
+        world.attempted,
+        started.elapsed()
+    );
+    assert!(world.rejected * 100 < world.attempted);
     let mut figures = Figures::default();
     for round in 0..ROUNDS {
         if let (Driver::Binary(server, _), 2) = (&mut world.driver, round) {
@@ -73,11 +78,11 @@ fn compare(file: &str, fields: &[(&str, &str)], variants: &[&str], count: usize)
         }
         let table = world.table(&mut Random::new(round));
         let started = Instant::now();
-        // The same choices in each round: what was kept of an answer is asked again after writes.
+        // Each round makes the same choices, so that cached results are used again after writes.
         let mut random = Random::new(7);
         for _ in 0..QUERIES {
-            let look = Look { world: &world, table: &table, sees_drafts: random.chance(70) };
-            look.ask(&mut random, &mut figures).unwrap_or_else(|difference| panic!("round {round}: {difference}"));
+            let view = View { world: &world, table: &table, sees_drafts: random.chance(70) };
+            view.ask(&mut random, &mut figures).unwrap_or_else(|difference| panic!("round {round}: {difference}"));
         }
         figures.states += 1;
         eprintln!("{file}: {figures:?}, the last {QUERIES} in {:?}", started.elapsed());

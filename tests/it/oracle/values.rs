@@ -1,4 +1,4 @@
-//! Random blueprints and random values for them, as nasty as each type takes them.
+//! Random blueprints and random values for them, as difficult as each type allows.
 
 use serde_json::{Map, Value, json};
 
@@ -6,21 +6,21 @@ use super::corpus::{ATOMS, COLORS, DATES, EMAILS, LINKS, NUMBERS, SLUG_ATOMS, TA
 use super::random::Random;
 use crate::support::TYPES;
 
-/// What values may relate to.
+/// The resources and members that values may relate to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Related {
     pub(crate) targets: Vec<String>,
     pub(crate) members: Vec<u64>,
 }
 
-/// A blueprint of that slug: every type once, or some types several times; with or without variants.
+/// A blueprint with this slug: every type once, or random types, some of them several times; with or without variants.
 pub(crate) fn blueprint(random: &mut Random, slug: &str) -> Value {
     let types: Vec<&str> = match random.below(3) {
         0 => TYPES.to_vec(),
         1 => (0..random.within(1, 6)).map(|_| *random.pick::<&str>(&TYPES)).collect(),
         _ => (0..random.within(8, 16)).map(|_| *random.pick::<&str>(&TYPES)).collect(),
     };
-    let fields: Vec<Value> = types.iter().enumerate().map(|(place, kind)| field(place, kind)).collect();
+    let fields: Vec<Value> = types.iter().enumerate().map(|(index, kind)| field(index, kind)).collect();
     let mut variants = Vec::new();
     if random.chance(60) {
         for slug in ["en", "sv", "zh-CN", "de", "tr", "cs", "x"] {
@@ -32,7 +32,7 @@ pub(crate) fn blueprint(random: &mut Random, slug: &str) -> Value {
     json!({ "name": slug, "slug": slug, "fields": fields, "variants": variants })
 }
 
-/// A field of that type.
+/// A field of this type.
 pub(crate) fn field(number: usize, kind: &str) -> Value {
     let settings = match kind {
         "reference" | "references" => json!({ "blueprint": "targets" }),
@@ -78,16 +78,16 @@ fn value(random: &mut Random, kind: &str, related: &Related) -> Value {
         "references" => distinct((0..random.below(4)).map(|_| random.pick(&related.targets).clone()).collect()).into(),
         "user" => (*random.pick(&related.members)).into(),
         "address" => address(random),
-        other => panic!("the type {other}"),
+        other => panic!("no values for the type {other}"),
     }
 }
 
-/// One or a few atoms; seldom nothing, a number, or something long.
+/// Usually one or a few atoms; sometimes empty, a number, or very long.
 pub(crate) fn text(random: &mut Random) -> String {
     match random.below(40) {
         0 => String::new(),
         1 | 2 => {
-            // Beyond the 256 code points that collation looks at, with what differs on either side of the border.
+            // Longer than the 256 code points that collation compares, with differences on either side of that limit.
             let (head, count) =
                 random.pick(&[("x", 255), ("x", 254), ("漢", 255), ("é", 256), ("e\u{301}", 127), ("x", 300)]);
             let tail: String = (0..random.within(1, 3)).map(|_| *random.pick(ATOMS)).collect();
@@ -157,7 +157,7 @@ fn distinct(mut values: Vec<String>) -> Vec<String> {
 
 fn number(random: &mut Random) -> Value {
     let number = *random.pick(NUMBERS);
-    // An integer may be sent as either.
+    // An integer may be sent with or without a fraction.
     if random.chance(50) && number.fract() == 0.0 { json!(number as i64) } else { json!(number) }
 }
 

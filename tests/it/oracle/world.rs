@@ -1,4 +1,4 @@
-//! A server with one random blueprint, and random writes to it.
+//! A server with a random blueprint, and random writes to it.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(crate) const SLUG: &str = "things";
 /// Where the server runs.
 pub(crate) enum Driver {
     InProcess(InProcess),
-    /// The binary, and a token that sees no drafts.
+    /// The binary, and a token that cannot see drafts.
     Binary(Server, String),
 }
 
@@ -25,19 +25,19 @@ pub(crate) struct World {
     pub(crate) driver: Driver,
     blueprint: Value,
     related: Related,
-    /// The ids that there are.
+    /// The ids of all resources.
     known: BTreeSet<String>,
     next_field: usize,
-    /// Writes that were refused, of those that were tried.
-    pub(crate) refused: usize,
-    pub(crate) tried: usize,
+    /// The number of writes that were rejected, of those that were attempted.
+    pub(crate) rejected: usize,
+    pub(crate) attempted: usize,
 }
 
 impl Driver {
     pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
         match self {
             Driver::InProcess(server) => server.send(method, path, body),
-            Driver::Binary(server, _) => server.as_token(ADMIN).send(method, path, body),
+            Driver::Binary(server, _) => server.send(method, path, body),
         }
     }
 
@@ -55,8 +55,8 @@ impl Driver {
                 let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
                 let headers = [("content-type", "application/x-ndjson")];
                 let path = format!("/v2/resources/{SLUG}/import");
-                let reply = server.as_token(ADMIN).raw("POST", &path, &headers, body.as_bytes()).expect(200);
-                reply.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+                let reply = server.raw("POST", &path, &headers, body.as_bytes()).expect(200);
+                reply.lines()
             }
         }
     }
@@ -78,20 +78,20 @@ impl World {
         World::of(driver, values::blueprint(random, SLUG), related)
     }
 
-    /// A world with that blueprint and nothing in it.
+    /// A world with this blueprint and no resources.
     pub(crate) fn of(driver: Driver, blueprint: Value, related: Related) -> World {
         let next_field = blueprint["fields"].as_array().unwrap().len();
         let blueprint = driver.send("POST", "/v2/blueprints", Some(&blueprint)).expect(201).data();
-        World { driver, blueprint, related, known: BTreeSet::new(), next_field, refused: 0, tried: 0 }
+        World { driver, blueprint, related, known: BTreeSet::new(), next_field, rejected: 0, attempted: 0 }
     }
 
-    /// Imports lines as they are.
+    /// Imports the given lines.
     pub(crate) fn load(&mut self, lines: &[Value]) {
         for line in self.driver.import(lines) {
-            self.tried += 1;
+            self.attempted += 1;
             match line["id"].as_str() {
                 Some(id) => drop(self.known.insert(id.to_owned())),
-                None => self.refused += 1,
+                None => self.rejected += 1,
             }
         }
     }
@@ -99,7 +99,7 @@ impl World {
     /// A batch of writes of every kind.
     pub(crate) fn write(&mut self, random: &mut Random) {
         if self.known.len() < 30 {
-            // Seldom many, so that large runs, orders and bitmaps are asked too.
+            // Occasionally many, so that large runs, orders and bitmaps are covered, too.
             let count = if random.chance(6) { 500 } else { 40 };
             self.import(random, count);
         }
@@ -120,42 +120,41 @@ impl World {
         }
     }
 
-    /// Everything that there is, as the export gives it, and checked against what was acknowledged.
+    /// All resources, from an export. Checks that exactly the acknowledged ones exist.
     pub(crate) fn table(&self, random: &mut Random) -> Table {
         let reply = self.driver.read(&format!("/v2/resources/{SLUG}/export?format=ndjson&all_variants=true"), true);
-        let lines: Vec<Value> =
-            reply.expect(200).text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> = reply.expect(200).lines();
         let ids: BTreeSet<String> = lines.iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(ids, self.known, "the export has what was acknowledged");
+        assert_eq!(ids, self.known, "the export has exactly the acknowledged resources");
         let table = Table::new(self.blueprint.clone(), &lines);
         for _ in 0..6.min(lines.len()) {
-            let place = random.below(lines.len());
+            let index = random.below(lines.len());
             for variant in table.variants() {
-                let id = &table.rows[place].id;
+                let id = &table.rows[index].id;
                 let got =
                     self.driver.read(&format!("/v2/resources/{SLUG}/{id}?variant={variant}"), true).expect(200).data();
-                assert_eq!(got, self.shown(&table, &lines[place], place, &variant), "get and export agree");
+                assert_eq!(got, self.as_read(&table, &lines[index], index, &variant), "get and export agree");
             }
         }
         table
     }
 
-    fn shown(&self, table: &Table, line: &Value, place: usize, variant: &str) -> Value {
-        let mut shown = line.clone();
-        let object = shown.as_object_mut().unwrap();
+    fn as_read(&self, table: &Table, line: &Value, index: usize, variant: &str) -> Value {
+        let mut resource = line.clone();
+        let object = resource.as_object_mut().unwrap();
         object.remove("variants");
         object.remove("key");
-        object.insert("attributes".to_owned(), table.rows[place].copies[variant].clone());
-        shown
+        object.insert("attributes".to_owned(), table.rows[index].copies[variant].clone());
+        resource
     }
 
     fn send(&mut self, method: &str, path: &str, body: &Value) -> Option<Reply> {
         let body = (method != "DELETE" || path.contains("bulk")).then_some(body);
         let reply = self.driver.send(method, &format!("/v2/resources/{SLUG}{path}"), body);
-        self.tried += 1;
+        self.attempted += 1;
         assert!(reply.status < 300 || reply.status == 422, "{method} {path}: {}", reply.text);
         if reply.status == 422 {
-            self.refused += 1;
+            self.rejected += 1;
             return None;
         }
         Some(reply)
@@ -277,7 +276,7 @@ impl World {
         self.load(&lines);
     }
 
-    /// Adds a field, removes one, or puts them in another order; or adds a variant.
+    /// Adds a field, removes one, reverses their order, or adds a variant.
     fn revise(&mut self, random: &mut Random) {
         let mut body = self.blueprint.clone();
         let fields = body["fields"].as_array_mut().unwrap();
@@ -302,7 +301,7 @@ impl World {
     }
 }
 
-/// A date of publication, about today, at borders, or none.
+/// A `published_at`: near today, at a boundary of the range, or null.
 fn moment(random: &mut Random) -> Value {
     let today = chrono::Utc::now().date_naive();
     let day = |days: i64| today + chrono::Duration::days(days);

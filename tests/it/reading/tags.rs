@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::notes;
-use crate::support::{ADMIN, Faults, Server};
+use crate::support::{ADMIN, Failures, Server};
 
 #[test]
-fn rule_2_2_entity_tags_and_if_match() {
+fn entity_tags_make_requests_conditional() {
     let server = Server::start();
     let ids = notes(&server, 2);
     let path = format!("/v2/resources/notes/{}", ids[0]);
@@ -16,7 +16,7 @@ fn rule_2_2_entity_tags_and_if_match() {
     let weak = format!("W/{tag}");
     let (two, spaced) = (format!("\"x\", {tag}"), format!(" {tag} "));
     let bare = tag.trim_matches('"').to_owned();
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (sent, status) in [
         (tag.as_str(), 304),
         (weak.as_str(), 304),
@@ -28,9 +28,9 @@ fn rule_2_2_entity_tags_and_if_match() {
         ("", 200),
     ] {
         let reply = server.raw("GET", &path, &[("if-none-match", sent)], b"");
-        faults.same(sent, reply.status, status);
-        faults.same(sent, reply.header("etag"), Some(tag.as_str()));
-        faults.same(sent, reply.text.is_empty(), status == 304);
+        failures.check_eq(sent, reply.status, status);
+        failures.check_eq(sent, reply.header("etag"), Some(tag.as_str()));
+        failures.check_eq(sent, reply.text.is_empty(), status == 304);
     }
     let json_type = ("content-type", "application/json");
     for (sent, status) in [
@@ -45,13 +45,13 @@ fn rule_2_2_entity_tags_and_if_match() {
         for method in ["PATCH", "PUT"] {
             let body = server.get(&path).data().to_string();
             let reply = server.raw(method, &path, &[("if-match", sent), json_type], body.as_bytes());
-            faults.same(&format!("{method} {sent}"), reply.status, status);
+            failures.check_eq(&format!("{method} {sent}"), reply.status, status);
         }
     }
-    // A write moves the tag; the old one is refused for every kind of write.
+    // A write changes the tag, and every kind of write rejects the old one.
     let changed = server.patch(&path, &json!({ "attributes": { "count": 7 } })).expect(200);
     let new = changed.header("etag").unwrap().to_owned();
-    faults.check(new != tag, || "a change keeps the tag".to_owned());
+    failures.check(new != tag, || "a change did not change the tag".to_owned());
     for (method, body) in [("PATCH", "{\"attributes\":{\"count\":8}}"), ("PUT", "{\"attributes\":{}}"), ("DELETE", "")]
     {
         let headers = if body.is_empty() {
@@ -59,28 +59,32 @@ fn rule_2_2_entity_tags_and_if_match() {
         } else {
             vec![("if-match", tag.as_str()), json_type]
         };
-        faults.same(
+        failures.check_eq(
             method,
             server.raw(method, &path, &headers, body.as_bytes()).outcome(),
             "412 PRECONDITION_FAILED".to_owned(),
         );
     }
-    faults.same("the old tag", server.raw("GET", &path, &[("if-none-match", &tag)], b"").status, 200);
-    faults.same("the new tag", server.raw("GET", &path, &[("if-none-match", &new)], b"").status, 304);
-    // The tag stands for the blueprint's version too.
+    failures.check_eq("the old tag", server.raw("GET", &path, &[("if-none-match", &tag)], b"").status, 200);
+    failures.check_eq("the new tag", server.raw("GET", &path, &[("if-none-match", &new)], b"").status, 304);
+    // The tag also changes with the blueprint.
     let mut blueprint = server.get("/v2/blueprints/notes").data();
     blueprint["fields"].as_array_mut().unwrap().push(json!({ "name": "More", "slug": "more", "type": "text" }));
     server.put("/v2/blueprints/notes", &blueprint).expect(200);
     let after = server.raw("GET", &path, &[("if-none-match", &new)], b"");
-    faults.same("after the blueprint's change", after.status, 200);
-    faults.same("before the blueprint's change", server.raw("DELETE", &path, &[("if-match", &new)], b"").status, 412);
+    failures.check_eq("read with the tag from before the blueprint changed", after.status, 200);
+    failures.check_eq(
+        "delete with the tag from before the blueprint changed",
+        server.raw("DELETE", &path, &[("if-match", &new)], b"").status,
+        412,
+    );
     let newest = after.header("etag").unwrap().to_owned();
-    faults.same("delete", server.raw("DELETE", &path, &[("if-match", &newest)], b"").status, 204);
-    faults.none();
+    failures.check_eq("delete", server.raw("DELETE", &path, &[("if-match", &newest)], b"").status, 204);
+    failures.assert_none();
 }
 
 #[test]
-fn rule_2_2_list_tags_change_with_what_could_change_the_answer() {
+fn the_tag_of_a_list_changes_with_every_write_that_may_change_the_list() {
     let server = Server::start();
     let ids = notes(&server, 2);
     server.blueprint("others", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
@@ -89,7 +93,7 @@ fn rule_2_2_list_tags_change_with_what_could_change_the_answer() {
     let tag = |token: &str| server.as_token(token).get(path).expect(200).header("etag").unwrap().to_owned();
     let mut last = tag(ADMIN);
     assert_eq!(tag(ADMIN), last);
-    assert_ne!(tag(&view), last, "another sight");
+    assert_ne!(tag(&view), last, "the tag depends on whether the token can see drafts");
     let unchanged = server.raw("GET", path, &[("if-none-match", &last)], b"").expect(304);
     assert_eq!((unchanged.text.as_str(), unchanged.header("etag")), ("", Some(last.as_str())));
     assert!(unchanged.header("vary").is_some());
@@ -112,6 +116,6 @@ fn rule_2_2_list_tags_change_with_what_could_change_the_answer() {
         server.raw("GET", path, &[("if-none-match", &last)], b"").expect(200);
         last = now;
     }
-    // A wrong parameter is never answered with 304.
+    // An invalid parameter never gets a 304.
     server.raw("GET", "/v2/resources/notes?page=0", &[("if-none-match", &last)], b"").expect(422);
 }

@@ -1,4 +1,4 @@
-//! What holds for the documents: links lead somewhere, and what they list is what the code has.
+//! Checks the documents: links resolve, citations of `API.md` exist, and lists agree with the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,11 +8,11 @@ use clap::CommandFactory as _;
 
 use super::{all_sources, none, read, root};
 
-/// The mark of a citation, in code and in documents.
+/// The file name with which code and documents cite the API.
 const API: &str = "API.md";
 
 #[test]
-fn links_of_documents_resolve() {
+fn links_in_documents_resolve() {
     let mut errors = Vec::new();
     for (path, text) in all() {
         let file = root().join(&path);
@@ -21,7 +21,7 @@ fn links_of_documents_resolve() {
             let is_elsewhere = target.contains("://") || target.starts_with("mailto:") || target.starts_with('#');
             let file = target.split('#').next().unwrap_or_default();
             if !is_elsewhere && !folder.join(file).exists() {
-                errors.push(format!("{path}: `{target}` leads nowhere"));
+                errors.push(format!("{path}: `{target}` does not exist"));
             }
         }
     }
@@ -29,13 +29,13 @@ fn links_of_documents_resolve() {
 }
 
 #[test]
-fn every_number_that_is_cited_stands_in_the_api() {
+fn every_cited_section_exists_in_the_api() {
     let numbers = api_numbers();
-    assert!(numbers.len() > 60, "the numbers of {API} are found: {numbers:?}");
+    assert!(numbers.len() > 60, "too few numbers in {API}: {numbers:?}");
     let mut cited = 0;
     let mut errors = Vec::new();
     for (path, text) in all_sources().into_iter().chain(all()) {
-        // Its cases are no citations.
+        // The cases of this file are not citations.
         if path == "tests/it/tidy/documents.rs" {
             continue;
         }
@@ -43,17 +43,17 @@ fn every_number_that_is_cited_stands_in_the_api() {
             for number in citations(text) {
                 cited += 1;
                 if !numbers.contains(&number) {
-                    errors.push(format!("{path}:{}: {API} has no {number}", line + 1));
+                    errors.push(format!("{path}:{}: {API} has no section {number}", line + 1));
                 }
             }
         }
     }
     none(&errors);
-    assert!(cited > 20, "citations are found: {cited}");
+    assert!(cited > 20, "too few citations: {cited}");
 }
 
 #[test]
-fn citations_are_read_in_all_their_forms() {
+fn all_forms_of_citations_are_recognized() {
     let cases: [(&str, &[&str]); 6] = [
         ("(`API.md` 4.6.4)", &["4.6.4"]),
         ("`API.md` 2.2 to 2.5 and 4.9.", &["2.2", "2.5", "4.9"]),
@@ -68,7 +68,7 @@ fn citations_are_read_in_all_their_forms() {
 }
 
 #[test]
-fn the_api_lists_what_sanitising_keeps() {
+fn the_api_lists_what_sanitizing_keeps() {
     let api = read(API);
     let table = between(&api, "<!-- sanitiser: begin -->", "<!-- sanitiser: end -->");
     let mut documented: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -105,11 +105,11 @@ fn the_api_lists_every_error_code_and_route() {
     let errors = read("src/http/error.rs");
     let rows = errors.lines().filter_map(|line| line.trim().strip_prefix("Code::")?.split('"').nth(1));
     let rows: Vec<&str> = rows.collect();
-    assert!(rows.len() > 15, "the table of codes is found: {rows:?}");
+    assert!(rows.len() > 15, "too few error codes in the source: {rows:?}");
     let router = read("src/http.rs");
     let routes: Vec<&str> =
         router.split('"').filter(|text| text.starts_with("/v2/") || text.starts_with("/healthz")).collect();
-    assert!(routes.len() > 10, "the routes are found: {routes:?}");
+    assert!(routes.len() > 10, "too few routes in the source: {routes:?}");
     let missing_codes = rows.iter().filter(|code| !api.contains(&format!("| `{code}` |")));
     let missing_routes = routes.iter().filter(|route| !api.contains(**route));
     none(&missing_codes.chain(missing_routes).collect::<Vec<_>>());
@@ -119,9 +119,9 @@ fn the_api_lists_every_error_code_and_route() {
 fn the_readme_lists_every_setting() {
     let readme = read("README.md");
     let cli = bindery::config::Cli::command();
-    let serve = cli.find_subcommand("serve").expect("there is a command `serve`");
+    let serve = cli.find_subcommand("serve").expect("the command `serve` exists");
     let flags: Vec<&str> = serve.get_arguments().filter_map(|flag| flag.get_long()).collect();
-    assert!(flags.len() > 5, "the flags are found: {flags:?}");
+    assert!(flags.len() > 5, "too few flags: {flags:?}");
     let missing = flags.into_iter().filter(|flag| {
         let variable = format!("`BINDERY_{}`", flag.replace('-', "_").to_uppercase());
         let row = readme.lines().find(|line| line.starts_with(&format!("| `--{flag}")));
@@ -130,13 +130,13 @@ fn the_readme_lists_every_setting() {
     none(&missing.collect::<Vec<_>>());
 }
 
-/// The documents, by path from the root.
+/// The documents: paths relative to the root, and texts.
 pub(super) fn all() -> Vec<(String, String)> {
     let paths = ["README.md", API, "ARCHITECTURE.md", "CHANGELOG.md", "src/demo/README.md"];
     paths.into_iter().map(|path| (path.to_owned(), read(path))).collect()
 }
 
-/// The numbers of `API.md`: of its headings, and of the points that begin with one in bold.
+/// The numbers of `API.md`: those of headings, and those in bold at the beginning of a paragraph or item.
 fn api_numbers() -> BTreeSet<String> {
     let api = read(API);
     let heads = api.lines().filter_map(|line| {
@@ -151,7 +151,7 @@ fn api_numbers() -> BTreeSet<String> {
     numbers
 }
 
-/// The numbers that follow a mention of `API.md`.
+/// The numbers that follow each mention of `API.md`.
 fn citations(text: &str) -> Vec<String> {
     let mut numbers = Vec::new();
     for rest in text.split(API).skip(1) {
@@ -177,14 +177,14 @@ fn citations(text: &str) -> Vec<String> {
     numbers
 }
 
-/// A number such as `4.6.4` at the beginning, and what follows it.
+/// Splits a number such as `4.6.4` from the beginning of a text.
 fn take_number(text: &str) -> Option<(String, &str)> {
     let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
     let number = text[..end].trim_end_matches('.');
     (!number.is_empty()).then(|| (number.to_owned(), &text[number.len()..]))
 }
 
-/// What stands in backticks.
+/// The texts in backticks.
 fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

@@ -1,12 +1,12 @@
-//! Unique fields, singular and read-only blueprints (`API.md` 2.3, 2.4).
+//! Unique fields, singular and read-only blueprints (`API.md` 2.3 and 2.4).
 
 use serde_json::{Value, json};
 
 use super::DATE;
-use crate::support::{ADMIN, Faults, Server};
+use crate::support::{Failures, Server};
 
 #[test]
-fn rule_5_13_unique() {
+fn unique_values_are_enforced_per_variant() {
     let server = Server::start();
     let unique = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind, "unique": true });
     let body = json!({
@@ -16,7 +16,7 @@ fn rule_5_13_unique() {
     });
     server.post("/v2/blueprints", &body).expect(201);
     let first = server.create("pages", json!({ "slug": "a", "number": 1, "title": "" }));
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (attributes, query, keys) in [
         (json!({ "slug": "a" }), "", vec!["slug"]),
         (json!({ "slug": "A" }), "", vec![]),
@@ -29,10 +29,10 @@ fn rule_5_13_unique() {
     ] {
         let reply = server.post(&format!("/v2/resources/pages{query}"), &json!({ "attributes": attributes }));
         let case = format!("{attributes} {query}");
-        faults.same(&case, reply.status, if keys.is_empty() { 201 } else { 422 });
-        faults.same(&case, reply.fault_keys(), keys.into_iter().map(str::to_owned).collect());
+        failures.check_eq(&case, reply.status, if keys.is_empty() { 201 } else { 422 });
+        failures.check_eq(&case, reply.error_keys(), keys.into_iter().map(str::to_owned).collect());
     }
-    // A value is free again once its owner lets it go, and one's own value is no clash.
+    // A resource may keep its own value. Another one may use the value once it is changed or its resource is deleted.
     let path = format!("/v2/resources/pages/{first}");
     server.patch(&path, &json!({ "attributes": { "slug": "a", "title": "t" } })).expect(200);
     let second = server.create("pages", json!({ "slug": "b" }));
@@ -42,11 +42,11 @@ fn rule_5_13_unique() {
     server.patch(&second_path, &json!({ "attributes": { "slug": "a" } })).expect(200);
     server.delete(&second_path).expect(204);
     server.patch(&path, &json!({ "attributes": { "slug": "a" } })).expect(200);
-    faults.none();
+    failures.assert_none();
 }
 
 #[test]
-fn rule_5_7_singular() {
+fn a_singular_resource_cannot_be_created_or_deleted() {
     let server = Server::start();
     let body = json!({
         "name": "Settings", "slug": "settings", "kind": "singular_resource",
@@ -56,11 +56,11 @@ fn rule_5_7_singular() {
     assert_eq!((&blueprint["is_singular"], &blueprint["is_readonly"]), (&json!(true), &json!(false)));
     let list = server.get("/v2/resources/settings").expect(200).json();
     assert_eq!(list["meta"]["total"], 1);
-    assert!(list["data"][0]["published_at"].is_string(), "it is created published");
+    assert!(list["data"][0]["published_at"].is_string(), "the resource is created as published");
     assert_eq!(list["data"][0]["attributes"], json!({ "title": null }));
     let id = list["data"][0]["id"].as_str().unwrap().to_owned();
     let path = format!("/v2/resources/settings/{id}");
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (method, path, body, outcome) in [
         ("POST", "/v2/resources/settings", Some(json!({ "attributes": { "title": "x" } })), "409 SINGULAR_RESOURCE"),
         ("POST", "/v2/resources/settings", Some(json!({ "attributes": { "title": 1 } })), "409 SINGULAR_RESOURCE"),
@@ -68,21 +68,23 @@ fn rule_5_7_singular() {
         ("PATCH", &path, Some(json!({ "published_at": null })), "200"),
         ("PUT", &path, Some(json!({ "attributes": { "title": "x" } })), "200"),
     ] {
-        let reply = server.as_token(crate::support::ADMIN).send(method, path, body.as_ref());
-        faults.same(&format!("{method} {body:?}"), reply.outcome(), outcome.to_owned());
+        let reply = server.send(method, path, body.as_ref());
+        failures.check_eq(&format!("{method} {body:?}"), reply.outcome(), outcome.to_owned());
     }
     let view = server.token(&["view"]);
     for path in [path.as_str(), "/v2/resources/settings", "/v2/resources/settings/export"] {
         let reply = server.as_token(&view).get(path).expect(200);
-        faults.check(reply.text.contains("\"title\":\"x\""), || format!("a draft is served to every reader: {path}"));
+        failures.check(reply.text.contains("\"title\":\"x\""), || {
+            format!("a reader without preview cannot see the draft at {path}")
+        });
     }
     let filtered = server.get("/v2/resources/settings?filter[title]=y").expect(200).json();
-    faults.same("filters apply", &filtered["meta"]["total"], &json!(0));
-    faults.none();
+    failures.check_eq("filters apply to singular resources", &filtered["meta"]["total"], &json!(0));
+    failures.assert_none();
 }
 
 #[test]
-fn rule_5_8_readonly_takes_every_call() {
+fn a_read_only_blueprint_accepts_every_write_of_the_api() {
     let server = Server::start();
     let body = json!({ "name": "Messages", "slug": "messages", "kind": "readonly_resource",
         "fields": [{ "name": "Text", "slug": "text", "type": "text" }] });
@@ -96,7 +98,7 @@ fn rule_5_8_readonly_takes_every_call() {
 }
 
 #[test]
-fn rule_5_13_items_of_one_request_see_the_values_that_those_before_them_left() {
+fn bulk_items_see_the_unique_values_that_earlier_items_left() {
     let server = Server::start();
     server.blueprint("pages", json!([{ "name": "Slug", "slug": "slug", "type": "slug", "unique": true }]));
     let create = |slugs: &[&str]| {
@@ -107,7 +109,7 @@ fn rule_5_13_items_of_one_request_see_the_values_that_those_before_them_left() {
     assert_eq!(made["data"]["failed"][0]["index"], 2, "{made}");
     assert_eq!((&made["meta"]["created"], &made["meta"]["failed"]), (&json!(3), &json!(1)));
     let ids: Vec<&str> =
-        made["data"]["created"].as_array().unwrap().iter().map(|done| done["id"].as_str().unwrap()).collect();
+        made["data"]["created"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
     let update = |changes: &[(&str, &str)]| {
         let updates: Vec<Value> =
             changes.iter().map(|(id, slug)| json!({ "id": id, "attributes": { "slug": slug } })).collect();
@@ -116,18 +118,18 @@ fn rule_5_13_items_of_one_request_see_the_values_that_those_before_them_left() {
         failed.map(|failed| failed["index"].as_u64().unwrap()).collect::<Vec<u64>>()
     };
     let [a, b, c] = [ids[0], ids[1], ids[2]];
-    let mut faults = Faults::default();
+    let mut failures = Failures::default();
     for (changes, failed) in [
         (vec![(a, "b"), (b, "a")], vec![0, 1]),
         (vec![(a, "x"), (b, "a"), (a, "b")], vec![]),
         (vec![(a, "a"), (b, "y"), (a, "a")], vec![0]),
         (vec![(c, "z"), (c, "c"), (b, "z")], vec![]),
     ] {
-        faults.same(&format!("{changes:?}"), update(&changes), failed);
+        failures.check_eq(&format!("{changes:?}"), update(&changes), failed);
     }
-    // What a deleted one held is free, also for a draft.
-    server.as_token(ADMIN).send("DELETE", "/v2/resources/pages/bulk", Some(&json!({ "ids": [a] }))).expect(200);
-    faults.same("after it is deleted", create(&["a"]).status, 201);
-    faults.same("twice", create(&["a"]).status, 207);
-    faults.none();
+    // The value of a deleted resource can be used again, even by a draft.
+    server.send("DELETE", "/v2/resources/pages/bulk", Some(&json!({ "ids": [a] }))).expect(200);
+    failures.check_eq("after it is deleted", create(&["a"]).status, 201);
+    failures.check_eq("created twice", create(&["a"]).status, 207);
+    failures.assert_none();
 }

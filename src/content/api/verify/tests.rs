@@ -68,7 +68,9 @@ fn corrupt(content: &Content, id: ResourceId, change: impl FnOnce(&mut Vec<(u32,
     change(&mut values);
     let copies = vec![(variant, Some(IndexCopy { number: version.number, values }))];
     collection.index.apply(vec![IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies }]);
-    content.shared.cell.update(|state| state.refresh(blueprint.number));
+    let mut next = State::clone(&state);
+    next.refresh(blueprint.number);
+    content.shared.cell.publish(next);
     content.verify().unwrap()
 }
 

@@ -65,7 +65,7 @@ pub(super) struct Edit {
 pub(super) enum UpdatedAt {
     /// The server: each change moves it on.
     Server,
-    /// The line of an import, also if it names the date of before.
+    /// The line of an import, even if it names the old date.
     Given,
 }
 

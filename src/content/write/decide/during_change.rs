@@ -21,7 +21,7 @@ use crate::projection;
 
 impl Decider<'_, '_> {
     /// The errors that a written copy would have under the changed blueprint. Its values that become unique are claimed.
-    pub(super) fn check_change(
+    pub(super) fn hold_to_change(
         &self,
         edit: &mut Edit,
         draft: &CopyDraft,
@@ -105,8 +105,11 @@ impl Decider<'_, '_> {
         let mut failure = None;
         let mut holds = |id: ResourceId| match self.overlay.holds(self.blueprint, id, variant, position, text) {
             Ok(holds) => holds,
-            // Ends the search; the error is returned below.
-            Err(error) => failure.replace(error).is_none(),
+            Err(error) => {
+                // Accepting the resource ends the search; the error is returned below.
+                failure = Some(error);
+                true
+            }
         };
         let holder = snapshot.find_once(variant, &filter, |id| {
             let id = ResourceId::from_u128(id);

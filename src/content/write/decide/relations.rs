@@ -25,7 +25,7 @@ enum Target {
 
 impl Decider<'_, '_> {
     /// Checks the relations among the written values, and replaces keys that an import used by ids.
-    pub(super) fn check_relations(
+    pub(super) fn resolve_relations(
         &self,
         edit: &Edit,
         draft: &CopyDraft,

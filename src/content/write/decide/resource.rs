@@ -1,4 +1,7 @@
 //! Creating, changing and deleting one resource: existence, versions, merged copies, and what the write leaves.
+//!
+//! An item writes to the overlay only after all its checks passed (`apply_edit`, and the end of `delete`), so an item
+//! that fails needs no rollback, and the items beside it are not affected.
 
 use serde_json::Value;
 
@@ -88,14 +91,14 @@ impl Decider<'_, '_> {
             if requires == Requires::Values {
                 self.check_required(&values, &mut copy_errors);
             }
-            if self.check_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)? == Relations::Unresolved
+            if self.resolve_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)? == Relations::Unresolved
             {
                 relations = Relations::Unresolved;
             }
-            self.check_unique(edit, variant, current.as_deref(), &values, &mut copy_errors)?;
+            self.claim_unique_values(edit, variant, current.as_deref(), &values, &mut copy_errors)?;
             errors.extend(copy_errors);
             if relations == Relations::Resolved {
-                refused.extend(self.check_change(edit, draft, current.as_deref(), &values, requires)?);
+                refused.extend(self.hold_to_change(edit, draft, current.as_deref(), &values, requires)?);
             }
             let is_change = match &current {
                 Some(current) => *current != values,
@@ -173,7 +176,7 @@ impl Decider<'_, '_> {
             }
             let record = Copy { revision: self.blueprint.revision, attributes };
             self.overlay.put(version.key(blueprint, id), record.encode());
-            self.overlay.prepare(id, variant, columns);
+            self.overlay.note_columns(id, variant, columns);
         }
         self.overlay.put(Key::Resource { blueprint, id }, after.encode());
         let effect = if before.is_some() { Effect::Updated } else { Effect::Created };

@@ -28,7 +28,7 @@ impl ValueChange {
 
 impl Decider<'_, '_> {
     /// Claims the unique values of a copy that is written, and releases those that it held before.
-    pub(super) fn check_unique(
+    pub(super) fn claim_unique_values(
         &self,
         edit: &mut Edit,
         variant: u16,
