@@ -22,9 +22,9 @@ pub struct Idempotent<T> {
 /// How a request was answered.
 #[derive(Debug)]
 pub enum Answered<T> {
-    /// It was carried out, and the answer is not kept.
-    Now(T),
-    /// It was carried out, now or before: the kept answer as it was encoded.
+    /// It was carried out by this call, and the answer is not kept: it has no key.
+    Fresh(T),
+    /// It has a key, and was carried out by this call or by an earlier one: the kept answer as it was encoded.
     Kept(Vec<u8>),
 }
 

@@ -82,7 +82,8 @@ impl Survey {
     fn count_losses(&mut self, demands: &Demands<'_>, copies: &[VariantValues]) {
         for (position, field) in demands.current.fields.iter().enumerate() {
             let is_lost = |copy: &&VariantValues| {
-                demands.removed.contains(&position) || (demands.force && demands.removed_variants.contains(&copy.variant))
+                demands.removed.contains(&position)
+                    || (demands.force && demands.removed_variants.contains(&copy.variant))
             };
             if copies.iter().filter(is_lost).any(|copy| !copy.values[position].is_null()) {
                 *self.losses.entry(field.slug.clone()).or_default() += 1;

@@ -91,7 +91,8 @@ impl Decider<'_, '_> {
             if requires == Requires::Values {
                 self.check_required(&values, &mut copy_errors);
             }
-            if self.resolve_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)? == Relations::Unresolved
+            if self.resolve_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)?
+                == Relations::Unresolved
             {
                 relations = Relations::Unresolved;
             }
