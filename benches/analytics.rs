@@ -1,9 +1,9 @@
 //! Measures analytics with ten million pageviews over sixty days: `cargo bench --bench analytics [PAGEVIEWS]`.
 //!
 //! Pageviews are generated from a seed and submitted one at a time as in the server, with the clock set to the time of
-//! each: about 50,000 paths and 2,000 referrers, few of them frequent, and 40,000 visitors a day with one to ten pageviews
-//! per session. Reports the rate, the size on disk, the time of a start, and the latency of reports over the last 30 days
-//! (7 days if by hour), requested one at a time while 5,000 pageviews per second arrive.
+//! each: about 50,000 paths and 2,000 referrers, few of them frequent, and 40,000 visitors a day with one to ten
+//! pageviews per session. Reports the rate, the size on disk, the time of a start, and the latency of reports over the
+//! last 30 days (7 days if by hour), requested one at a time while 5,000 pageviews per second arrive.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

@@ -1,12 +1,12 @@
 //! Measures lists: imports a corpus of articles through the write path, then calls `Content` without HTTP. Run it with
-//! `cargo bench --bench content -- 100000`, where the number is that of the articles (20,000 by default), on an otherwise
-//! idle machine.
+//! `cargo bench --bench content -- 100000`, where the number is that of the articles (20,000 by default), on an
+//! otherwise idle machine.
 //!
-//! Corpus: sentences of 6 to 14 words from a vocabulary of 4,000 made-up words with a skewed distribution, bodies of 1.5 KB
-//! in rich text, 90 % published, ten statuses, prices, dates over six years. The same seed makes the same corpus.
+//! Corpus: sentences of 6 to 14 words from a vocabulary of 4,000 made-up words with a skewed distribution, bodies of
+//! 1.5 KB in rich text, 90 % published, ten statuses, prices, dates over six years. A seed always makes the same corpus.
 //!
-//! Reports the rate of the import and, for each list, the time of the first call (nothing is cached) and the median of 200
-//! more.
+//! Reports the rate of the import and, for each list, the time of the first call (nothing is cached) and the median of
+//! 200 more.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

@@ -154,8 +154,8 @@ fn requests_cut_off_by_a_kill_run_once_when_retried() {
             let key = format!("{kill}-{client}");
             let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
             let reply = server.raw("POST", &path, &headers, body.to_string().as_bytes());
-            // The first attempt was applied in full or not at all. If it were half applied, the retry would find some of its
-            // unique values in use.
+            // The first attempt was applied in full or not at all. If it were half applied, the retry would find some
+            // of its unique values in use.
             assert_eq!(reply.json()["meta"]["created"], 20, "kill {kill}, client {client}: {}", reply.text);
         }
         assert_eq!(total(&server, ""), CLIENTS as u64 * 20);

@@ -82,10 +82,10 @@ fn a_conflict_is_stored_and_other_errors_are_not() {
     assert_eq!(parts(&send(&client, "/v2/resources/home", "k", &body)), parts(&first));
     assert_eq!(send(&client, NOTES, "k", &body).expect(422).code(), "IDEMPOTENCY_KEY_REUSED");
 
-    let taken = server.create("notes", json!({ "title": "taken" }));
+    let existing = server.create("notes", json!({ "title": "taken" }));
     let body = json!({ "attributes": { "title": "taken" } });
     assert_eq!(send(&client, NOTES, "v", &body).expect(422).code(), "VALIDATION_FAILED");
-    server.delete(&format!("{NOTES}/{taken}")).expect(204);
+    server.delete(&format!("{NOTES}/{existing}")).expect(204);
     send(&client, NOTES, "v", &body).expect(201);
     send(&client, "/v2/resources/none", "n", &body).expect(404);
     server.blueprint("none", json!([{ "name": "Title", "slug": "title", "type": "text" }]));

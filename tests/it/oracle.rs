@@ -111,7 +111,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Compares the answers to one random query. A difference is reported together with the smallest query that shows it.
+    /// Compares the answers to one random query. Reports a difference together with the smallest query that shows it.
     fn ask(&self, random: &mut Random, figures: &mut Figures) -> Result<(), String> {
         let pairs = ask::pairs(random, self.table);
         let is_complete = random.chance(2);
@@ -266,8 +266,8 @@ impl View<'_> {
         ids
     }
 
-    /// Compares the complete resources of the first page. Each value must be the stored one or, if that is null, the one of
-    /// the fallback.
+    /// Compares the complete resources of the first page. Each value must be the stored one or, if that is null,
+    /// the one of the fallback.
     fn compare_first_page(&self, pairs: &Pairs) -> Result<(), String> {
         let Ok(expected) = self.answer(pairs) else { return Ok(()) };
         let variant = self.table.variant(pairs).unwrap();

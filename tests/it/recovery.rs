@@ -118,8 +118,8 @@ fn check_everything(server: &Server, known: &mut BTreeMap<String, Known>) {
         let get = server.get(&format!("/v2/resources/notes/{id}"));
         assert_eq!(get.status == 200, stored.is_some(), "get and list agree on {id}");
     }
-    // A resource that is listed but was never acknowledged was in flight at the kill. It must be complete, and counts as
-    // acknowledged from now on.
+    // A resource that is listed but was never acknowledged was in flight at the kill. It must be complete, and counts
+    // as acknowledged from now on.
     for (id, value) in listed {
         let export = server.get(&format!("/v2/resources/notes?filter[id]={id}&filter[value]={value}")).expect(200);
         assert_eq!(export.json()["meta"]["total"], 1, "the index finds {id} by its value");

@@ -206,9 +206,9 @@ fn variants_can_be_added_and_removed() {
         .patch(&format!("/v2/resources/pages/{id}?variant=de"), &json!({ "attributes": { "title": "erst" } }))
         .expect(200);
 
-    let refused = put(json!([english]), "").expect(409);
-    assert_eq!(refused.json()["errors"]["count"], 1);
-    assert_eq!(refused.json()["errors"]["ids"], json!([id]));
+    let conflict = put(json!([english]), "").expect(409);
+    assert_eq!(conflict.json()["errors"]["count"], 1);
+    assert_eq!(conflict.json()["errors"]["ids"], json!([id]));
     assert_eq!(title("?variant=de"), "erst");
     let renamed = json!([{ "name": "English", "slug": "en-GB", "default": true }, german]);
     put(renamed, "").expect(409);

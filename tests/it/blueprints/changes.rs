@@ -240,8 +240,8 @@ fn a_field_can_become_unique_and_required_fields_can_be_added() {
     server.blueprint("notes", json!([text("t")]));
     let ids: Vec<String> = ["a", "b", "a", "", ""].iter().map(|t| server.create("notes", json!({ "t": t }))).collect();
     let unique = json!([{ "name": "t", "slug": "t", "type": "text", "unique": true }]);
-    let refused = put(&server, unique.clone(), "").expect(409);
-    let named = refused.json()["errors"]["ids"].clone();
+    let conflict = put(&server, unique.clone(), "").expect(409);
+    let named = conflict.json()["errors"]["ids"].clone();
     assert!(
         named.as_array().unwrap().contains(&json!(ids[2])) || named.as_array().unwrap().contains(&json!(ids[0])),
         "{named}"

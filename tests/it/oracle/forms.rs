@@ -1,5 +1,5 @@
-//! The forms of a value that filters, search and sorting use: text, number, instant. Written from `API.md` only, without
-//! the code of the server.
+//! The forms of a value that filters, search and sorting use: text, number, instant. Written from `API.md` only,
+//! without the code of the server.
 
 use chrono::NaiveDate;
 use serde_json::Value;
