@@ -160,8 +160,8 @@ pub(crate) fn holds_any_of(store: &Store, obsolete: Obsolete) -> Result<bool> {
     Ok(false)
 }
 
-/// The next removals of an obsolete part, after a key. Copies that readers of other processes may still need stay in
-/// the store for a while after their removal is committed, so a step must not start from the beginning.
+/// The next removals of an obsolete part, after a key. `apply` defers deletes of copies, so a copy may stay in the
+/// store for a while after its removal is committed: a step must not start from the beginning.
 fn removals_of(store: &Store, obsolete: Obsolete, after: Option<&Key>) -> Result<Vec<StoreWrite>> {
     let mut removals = Vec::with_capacity(STEP_KEYS);
     for prefix in prefixes_of(obsolete) {
