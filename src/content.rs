@@ -1,4 +1,4 @@
-//! The facade: everything that the server does with content, whoever asks for it.
+//! Everything that the server does with content, for HTTP handlers and commands alike.
 //!
 //! Owns the one write path (a committer thread, fed by a queue) and the one read path (a published state). Knows no
 //! HTTP. Handlers and the command line translate, and hold no rule of their own.
@@ -110,15 +110,14 @@ impl Content {
         let indexes = bindery_index::Indexes::open(&folder::index_of(folder), options.index.clone())
             .map_err(|error| fail(&error))?;
         let blueprints = recovery::load_blueprints(&store)?;
-        let checkpoint = indexes.number().min(store.applied());
         let changes = recovery::load_changes(&store, &blueprints)?;
-        let indexed = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes)?;
+        let index_start = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes)?;
         let state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
         let clock = recovery::load_clock(&store)?;
         let sweeper = Sweeper::new(recovery::obsolete(&store, &blueprints, &changes)?);
         let base = base::newest(folder).map_err(|error| fail(&error))?;
         api::backup::clear_unfinished(folder).map_err(|error| fail(&error))?;
-        log_opening(&recovered, blueprints.len(), indexed);
+        log_opening(&recovered, blueprints.len(), index_start.resources);
 
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
@@ -128,6 +127,7 @@ impl Content {
         let runner = ChangeRunner::new(queue.clone(), store.clone(), Arc::clone(&cell), Arc::clone(&sanitizer));
         let runner = Arc::new(runner);
         let follow = log.follow();
+        let checkpoint = index_start.checkpoint;
         let checkpointer = Checkpointer::new(folder.clone(), store.clone(), checkpoint, base, Arc::clone(&pins));
         let change_begun = {
             let runner = Arc::clone(&runner);

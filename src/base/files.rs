@@ -130,7 +130,8 @@ fn write_unfinished(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<H
     for entry in store.entries(Prefix::All, None) {
         writer.entry(&entry?)?;
     }
-    let number = store.applied();
+    // The walk may have seen a part of a transaction: the records must include the whole of it.
+    let number = store.applied_in_full();
     for record in log.read(started + 1, number)? {
         let (number, payload) = record?;
         writer.record(number, &payload)?;

@@ -105,7 +105,7 @@ impl Applier {
     fn apply_one(&mut self, next: &mut Next, committed: Committed) -> Result<()> {
         let Committed { transaction, prepared } = committed;
         let number = transaction.last;
-        let writes = self.store_writes(transaction, &mut next.garbage)?;
+        let writes = self.store_writes(transaction, &next.state, &mut next.garbage)?;
         let effects = Effects::of(&writes)?;
         self.store.apply(number, &writes).map_err(Error::internal)?;
         for (blueprint, effect) in &effects.blueprints {
@@ -124,10 +124,11 @@ impl Applier {
 
     /// What the store does at once: the writes of the transaction, except that what readers may still need stays, and is
     /// listed for the sweeper and for the next start.
-    fn store_writes(&self, transaction: Transaction, garbage: &mut Garbage) -> Result<Vec<StoreWrite>> {
+    fn store_writes(&self, transaction: Transaction, state: &State, garbage: &mut Garbage) -> Result<Vec<StoreWrite>> {
         let Transaction { first, last, writes, .. } = transaction;
-        let mut store_writes = former_import_keys(&self.store, &writes, first)?;
-        let mut kept: Vec<Key> = store_writes.iter().map(|write| write.key.clone()).collect();
+        let former_keys = self.former_import_keys(state, &writes, first)?;
+        let mut kept: Vec<Key> = former_keys.iter().map(|write| write.key.clone()).collect();
+        let mut store_writes = Vec::with_capacity(writes.len() + 2);
         let (superseded, writes): (Vec<StoreWrite>, Vec<StoreWrite>) =
             writes.into_iter().partition(effects::supersedes);
         kept.extend(superseded.into_iter().map(|write| write.key));
@@ -137,8 +138,37 @@ impl Applier {
             store_writes.push(StoreWrite::put(list.clone(), encode_writes(&deletes)));
             garbage.superseded.extend(kept.into_iter().chain([list]));
         }
+        // After the list that names them, and before the meta records that replace them.
+        store_writes.extend(former_keys);
         store_writes.extend(writes);
         Ok(store_writes)
+    }
+
+    /// Keeps the import keys that the transaction changes for readers of older snapshots: an empty one for a resource that
+    /// had none. Resources that the published state does not have are new, or their keys were kept when they were deleted.
+    fn former_import_keys(&self, state: &State, writes: &[StoreWrite], number: u64) -> Result<Vec<StoreWrite>> {
+        let mut kept = Vec::new();
+        if !writes.iter().any(effects::may_change_import_keys) {
+            return Ok(kept);
+        }
+        for write in writes {
+            let Key::Resource { blueprint, id } = write.key else { continue };
+            let collection = state.numbered(blueprint);
+            if collection.is_none_or(|collection| collection.snapshot.get(id.as_u128()).is_none()) {
+                continue;
+            }
+            let Some(before) = self.store.meta(blueprint, id)? else { continue };
+            let key_after = match effects::resource_effect(&write.op)? {
+                ResourceEffect::Put(meta) => meta.key,
+                ResourceEffect::Deleted => None,
+                ResourceEffect::Reindex => continue,
+            };
+            if key_after != before.key {
+                let former = before.key.unwrap_or_default();
+                kept.push(StoreWrite::put(Key::FormerImportKey { blueprint, id, number }, former));
+            }
+        }
+        Ok(kept)
     }
 
     fn apply_blueprint(
@@ -186,6 +216,7 @@ impl Applier {
         let Prepared { copies, mut backfills } = prepared;
         let mut columns: HashMap<(ResourceId, u16), Columns> =
             copies.into_iter().map(|copy| ((copy.id, copy.variant), copy.columns)).collect();
+        let mut filled: BTreeMap<u32, Vec<bindery_index::IndexOp>> = BTreeMap::new();
         for (number, id, effect) in &effects.resources {
             // Resources of a deleted blueprint are swept from the store; no index has them any more.
             let Some(collection) = next.state.numbered(*number).cloned() else { continue };
@@ -205,17 +236,22 @@ impl Applier {
                     put_op(*id, meta, written)
                 }
                 ResourceEffect::Reindex => {
-                    self.flush(next, *number);
                     let op = match backfills.remove(id) {
                         Some(op) => op,
                         None => mapping.current(&self.store, *id)?,
                     };
-                    collection.index.backfill(vec![op]);
+                    filled.entry(*number).or_default().push(op);
                     continue;
                 }
             };
             next.pending.entry(*number).or_default().push(op);
             next.state.set_version(*number, version);
+        }
+        for (number, ops) in filled {
+            self.flush(next, number);
+            if let Some(collection) = next.state.numbered(number) {
+                collection.index.backfill(ops);
+            }
         }
         Ok(())
     }
@@ -247,28 +283,6 @@ fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&B
     released.sort_unstable();
     released.dedup();
     released.into_iter().map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims }).collect()
-}
-
-/// Keeps the import keys that the transaction changes or removes for readers of older snapshots. Such a transaction
-/// always releases the key, so most transactions need not be looked at.
-fn former_import_keys(store: &Store, writes: &[StoreWrite], number: u64) -> Result<Vec<StoreWrite>> {
-    let mut kept = Vec::new();
-    if !writes.iter().any(effects::releases_import_key) {
-        return Ok(kept);
-    }
-    for write in writes {
-        let Key::Resource { blueprint, id } = write.key else { continue };
-        let Some(former) = store.meta(blueprint, id)?.and_then(|meta| meta.key) else { continue };
-        let key_after = match effects::resource_effect(&write.op)? {
-            ResourceEffect::Put(meta) => meta.key,
-            ResourceEffect::Deleted => None,
-            ResourceEffect::Reindex => continue,
-        };
-        if key_after.as_ref() != Some(&former) {
-            kept.push(StoreWrite::put(Key::FormerImportKey { blueprint, id, number }, former));
-        }
-    }
-    Ok(kept)
 }
 
 fn apply_access(state: &mut State, effects: &Effects<'_>) -> Result<()> {

@@ -67,12 +67,21 @@ async fn an_export_shows_the_import_keys_of_the_moment_it_began() {
         Export::begin(content.view(&access, "notes").unwrap(), query, None).unwrap()
     };
     let mut exports = vec![(begin(), json!(["a", "b", "c"]))];
-    let renamed = |place: usize, key: &str| json!({ "id": ids[place].to_string(), "key": key });
+    let renamed = |position: usize, key: &str| json!({ "id": ids[position].to_string(), "key": key });
     import(&[renamed(0, "a2"), renamed(1, "b2")]).await;
     exports.push((begin(), json!(["a2", "b2", "c"])));
-    import(&[renamed(0, "a3")]).await;
+    // One resource hands its key to another in a single transaction.
+    import(&[renamed(0, "a3"), renamed(1, "a2")]).await;
+    exports.push((begin(), json!(["a3", "a2", "c"])));
     content.write(&access, Ability::Delete, "notes", "").unwrap().delete(ids[2], IfMatch::Any).await.unwrap();
-    exports.push((begin(), json!(["a3", "b2"])));
+    exports.push((begin(), json!(["a3", "a2"])));
+    // A resource without a key gets one.
+    let body = json!({ "attributes": { "title": "x" } }).to_string();
+    let writing = content.write(&access, Ability::Create, "notes", "").unwrap();
+    let Answered::Fresh(keyless) = writing.create(body.as_bytes(), None).await.unwrap() else { unreachable!() };
+    exports.push((begin(), json!(["a3", "a2", null])));
+    import(&[json!({ "id": keyless.id.to_string(), "key": "d" })]).await;
+    exports.push((begin(), json!(["a3", "a2", "d"])));
     for (export, expected) in &mut exports {
         assert_eq!(json!(keys(export)), *expected);
     }
@@ -90,4 +99,39 @@ async fn an_export_shows_the_import_keys_of_the_moment_it_began() {
 
 fn is_former_key(key: &crate::store::Key) -> bool {
     matches!(key, crate::store::Key::FormerImportKey { .. })
+}
+
+#[tokio::test]
+async fn a_resource_that_is_imported_again_with_fewer_variants_has_no_old_ones_after_a_kill() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = fixture::open(temp.path());
+    let access = fixture::access();
+    let variants = json!([
+        { "name": "English", "slug": "en", "default": true },
+        { "name": "German", "slug": "de", "default": false },
+    ]);
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let body = json!({ "name": "Notes", "slug": "notes", "variants": variants, "fields": fields }).to_string();
+    content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    let import = async |line: serde_json::Value| {
+        let mut import = content.import(&access, "notes", "").unwrap();
+        import.push(line.to_string().as_bytes()).await.unwrap();
+        import.finish().await.unwrap().remove(0).result.unwrap().id
+    };
+    let both = json!({ "variants": { "en": { "title": "one" }, "de": { "title": "eins" } } });
+    let id = import(both).await;
+    content.checkpoint().await.unwrap();
+    content.write(&access, Ability::Delete, "notes", "").unwrap().delete(id, IfMatch::Any).await.unwrap();
+    import(json!({ "id": id.to_string(), "variants": { "en": { "title": "two" } } })).await;
+    let killed = tempfile::tempdir().unwrap();
+    fixture::copy_folder(temp.path(), killed.path());
+    content.close();
+
+    let content = fixture::open(killed.path());
+    let titles = |query: &str| content.view(&access, "notes").unwrap().list(query).unwrap().resources;
+    assert!(titles("variant=de").contains("\"title\":null"), "{}", titles("variant=de"));
+    assert!(titles("variant=en").contains("two"));
+    let findings = content.verify().unwrap();
+    assert_eq!(findings.issue_count, 0, "{:?}", findings.issues);
+    content.close();
 }

@@ -86,6 +86,15 @@ pub(super) fn name(
 /// Writes and syncs a file of zeros that will become the next segment.
 pub(super) fn write_zeros(folder: &Path, bytes: u64) -> io::Result<File> {
     let path: PathBuf = folder.join(UNFINISHED);
+    let written = write_zeros_to(&path, bytes);
+    if written.is_err() {
+        // On a full disk it holds the last free space, which everybody needs.
+        let _ = fs::remove_file(&path);
+    }
+    written
+}
+
+fn write_zeros_to(path: &Path, bytes: u64) -> io::Result<File> {
     let mut file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
     let block = vec![0u8; 1 << 20];
     let mut left = bytes;

@@ -89,6 +89,13 @@ impl Store {
         self.write(number, writes, Leftovers::OfAnyValue)
     }
 
+    /// As [`Store::applied`], but waits for the transaction that is being applied, if one is: everything that a scan has
+    /// seen before the call belongs to the returned number or an earlier one.
+    pub(crate) fn applied_in_full(&self) -> u64 {
+        let _no_writer = self.0.writer.lock();
+        self.applied()
+    }
+
     /// The number of the last applied log record.
     pub fn applied(&self) -> u64 {
         self.0.applied.load(Ordering::Acquire)

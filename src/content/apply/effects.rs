@@ -150,7 +150,11 @@ pub(super) fn supersedes(write: &StoreWrite) -> bool {
     matches!(write.key, Key::Copy { .. }) && write.op == WriteOp::Delete
 }
 
-/// Whether a write makes an import key unknown.
-pub(super) fn releases_import_key(write: &StoreWrite) -> bool {
-    matches!(write.key, Key::ImportKey { .. }) && write.op == WriteOp::Delete
+/// Whether a write may change the import key of a resource. Most transactions have none and need not be looked at.
+pub(super) fn may_change_import_keys(write: &StoreWrite) -> bool {
+    match write.key {
+        Key::ImportKey { .. } => true,
+        Key::Resource { .. } => write.op == WriteOp::Delete,
+        _ => false,
+    }
 }

@@ -62,16 +62,24 @@ impl IndexMapping<'_> {
         }
     }
 
-    /// The operation that puts a resource with all its copies.
+    /// The operation that puts a resource with all its copies, and removes those that the index may still have of a time
+    /// before the resource was deleted and imported again.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
     pub(crate) fn put(&self, lookup: &dyn Lookup, id: ResourceId, meta: &Meta) -> Result<bindery_index::IndexOp> {
         let mut copies = Vec::with_capacity(meta.copies.len());
-        for version in meta.known_copies(self.blueprint) {
-            copies.push((version, self.columns(&lookup.values(self.blueprint, id, version)?)));
+        for variant in self.blueprint.variant_numbers() {
+            let copy = match meta.copy(variant) {
+                Some(version) => {
+                    let values = self.columns(&lookup.values(self.blueprint, id, version)?);
+                    Some(bindery_index::Copy { number: version.number, values })
+                }
+                None => None,
+            };
+            copies.push((variant, copy));
         }
-        Ok(put_op(id, meta, copies))
+        Ok(bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies })
     }
 }
 

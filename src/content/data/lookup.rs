@@ -65,7 +65,9 @@ pub(crate) fn import_key_at(store: &Store, blueprint: u32, id: ResourceId, versi
     for entry in store.scan(Prefix::FormerImportKeys { blueprint, id }) {
         let (key, former) = entry.map_err(Error::internal)?;
         if matches!(key, Key::FormerImportKey { number, .. } if number > version) {
-            return String::from_utf8(former).map(Some).map_err(Error::internal);
+            let former = String::from_utf8(former).map_err(Error::internal)?;
+            // An empty one stands for none.
+            return Ok((!former.is_empty()).then_some(former));
         }
     }
     Ok(current)

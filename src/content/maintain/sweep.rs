@@ -23,6 +23,9 @@ pub(crate) const STEP_PAUSE: Duration = Duration::from_millis(20);
 /// The pause between two searches for expired answers.
 const KEPT_PAUSE: Duration = Duration::from_secs(600);
 
+/// The pause after a step that could not be committed.
+const FAILED_PAUSE: Duration = Duration::from_secs(2);
+
 /// Tracks what may be removed.
 pub(crate) struct Sweeper {
     /// The replaced states that readers may still hold, in order.
@@ -122,6 +125,7 @@ impl Sweeper {
     /// Starts the current part over, because the removals of the last step were not committed.
     pub(crate) fn step_failed(&mut self) {
         self.removed_up_to = None;
+        self.next_step = Instant::now() + FAILED_PAUSE;
     }
 
     /// Reads the next idempotency answers and returns removals of expired ones. After all were read, pauses and starts

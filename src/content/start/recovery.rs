@@ -127,14 +127,22 @@ pub(crate) fn obsolete(
     Ok(obsolete)
 }
 
-/// Brings every blueprint's index to the end of the log. Returns how many resources were indexed for that.
+/// What it took to bring the indexes up.
+pub(crate) struct IndexStart {
+    /// How many resources were indexed.
+    pub(crate) resources: u64,
+    /// The number that store and index are on disk for; 0 if an index was rebuilt, which is on disk nowhere yet.
+    pub(crate) checkpoint: u64,
+}
+
+/// Brings every blueprint's index to the end of the log.
 pub(crate) fn bring_up_indexes(
     log: &dyn CommitLog,
     store: &Store,
     indexes: &bindery_index::Indexes,
     blueprints: &[Arc<Blueprint>],
     changes: &Changes,
-) -> Result<u64, StartError> {
+) -> Result<IndexStart, StartError> {
     let at = indexes.number();
     let is_usable = at <= log.last() && at + 1 >= log.first();
     for name in indexes.names() {
@@ -143,7 +151,7 @@ pub(crate) fn bring_up_indexes(
         }
     }
     let mut touched = if is_usable { touched_since(log, at)? } else { BTreeMap::new() };
-    let mut indexed = 0;
+    let mut start = IndexStart { resources: 0, checkpoint: at.min(store.applied()) };
     for blueprint in blueprints {
         let next = changes.get(&blueprint.number).map(|change| &*change.next);
         let mapping = IndexMapping { blueprint, next };
@@ -151,17 +159,18 @@ pub(crate) fn bring_up_indexes(
             Some(index) => {
                 index.set_schema(mapping.schema());
                 let ids = touched.remove(&blueprint.number).unwrap_or_default();
-                indexed += ids.len() as u64;
+                start.resources += ids.len() as u64;
                 apply_all(&index, ids.into_iter().map(|id| mapping.current(store, id)))?;
             }
             None => {
                 tracing::info!(blueprint = blueprint.slug, "rebuilding the index");
                 let index = indexes.create(blueprint.number, mapping.schema());
-                indexed += rebuild(store, &index, mapping)?;
+                start.resources += rebuild(store, &index, mapping)?;
+                start.checkpoint = 0;
             }
         }
     }
-    Ok(indexed)
+    Ok(start)
 }
 
 /// Fills an empty index from the store. Returns the number of resources.

@@ -61,7 +61,7 @@ impl Node {
     }
 }
 
-/// Has a content apply new records of the log until it is told to stop.
+/// Has a content apply new records of the log until `stop` is set.
 fn follow(content: &Content, log: &Shared, stop: &AtomicBool) {
     let runtime = runtime();
     let mut position = 0;
@@ -230,7 +230,7 @@ fn answers(content: &Content) -> Vec<String> {
     answers
 }
 
-/// Reads a content until it is told to stop. Of the resources that one bulk numbered, no answer shows some with the new
+/// Reads a content until `stop` is set. Of the resources that one bulk numbered, no answer shows some with the new
 /// number and others with an older one: numbers differ only where a resource came later, which then has none.
 fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
     let mut n_reads = 0;

@@ -17,6 +17,9 @@ use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
 /// How long an append with an unknown outcome waits before it is tried again.
 const UNKNOWN_PAUSE: Duration = Duration::from_millis(50);
 
+/// About how many bytes a group may have: bounds the memory that it takes and the space that the log reserves for it.
+const GROUP_BYTES: usize = 16 << 20;
+
 /// About how many bytes of other processes' transactions are applied at once.
 const READ_BYTES: usize = 8 << 20;
 
@@ -36,6 +39,7 @@ pub(crate) struct Appender {
 #[derive(Default)]
 pub(crate) struct Group {
     records: Vec<Vec<u8>>,
+    bytes: usize,
     transactions: Vec<Pending>,
 }
 
@@ -83,10 +87,16 @@ impl Appender {
         self.position + 1
     }
 
+    /// Whether a group is large enough to be appended before more jobs are decided.
+    pub(crate) fn is_full(&self, group: &Group) -> bool {
+        group.bytes > GROUP_BYTES
+    }
+
     /// Adds a transaction to a group of which `jobs_decided` jobs are decided by now. Returns how many records it takes.
     pub(crate) fn add(&self, group: &mut Group, decided: Decided, jobs_decided: usize) -> u64 {
         let records = encode_transaction(self.writer, &decided.writes);
         let n_records = records.len();
+        group.bytes += records.iter().map(Vec::len).sum::<usize>();
         group.records.extend(records);
         group.transactions.push(Pending { decided, n_records, jobs_decided });
         n_records as u64
@@ -97,6 +107,7 @@ impl Appender {
         if group.records.is_empty() {
             return Ok(Appended { transactions: Vec::new(), jobs_answerable: None });
         }
+        let mut may_be_appended = false;
         loop {
             match self.log.commit(self.position, &group.records) {
                 Ok(_) => return Ok(self.take_appended(group, usize::MAX)),
@@ -106,6 +117,12 @@ impl Appender {
                 }
                 Err(AppendError::Unknown(cause)) => {
                     tracing::warn!(%cause, "it is not known whether a group was appended; it is appended again");
+                    may_be_appended = true;
+                    std::thread::sleep(UNKNOWN_PAUSE);
+                }
+                // Callers may only be told that nothing was applied if no earlier try can have succeeded.
+                Err(AppendError::Refused(cause)) if may_be_appended => {
+                    tracing::warn!(%cause, "the log has no room for a group that may be appended already");
                     std::thread::sleep(UNKNOWN_PAUSE);
                 }
                 Err(AppendError::Refused(cause)) => {
@@ -147,8 +164,6 @@ impl Appender {
             let transaction = Transaction { first, last: self.position, writer: self.writer, writes };
             appended.transactions.push(Committed { transaction, prepared });
         }
-        // Records of this process do not pass through the assembler. What it holds was never completed.
-        self.assembler = Assembler::default();
         appended
     }
 

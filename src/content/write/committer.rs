@@ -56,6 +56,7 @@ pub(crate) struct Committer {
 impl Committer {
     /// Runs until the queue is closed and empty, then writes a last checkpoint.
     pub(crate) fn run(mut self, queue: &Receiver<Job>) {
+        let _guard = PanicGuard(Arc::clone(&self.broken));
         loop {
             let tick = if self.applier.sweeper.is_busy() { STEP_PAUSE } else { IDLE_TICK };
             match queue.recv_timeout(tick) {
@@ -120,8 +121,8 @@ impl Committer {
         }
     }
 
-    /// Decides jobs and commits what they write. Returns the results of all jobs or, if another process appended first, of
-    /// the jobs before the first one whose transaction is not in the log.
+    /// Decides jobs and commits what they write. Returns the results of the first jobs: of all, of as many as make a full
+    /// group, or, if another process appended first, of those before the first one whose transaction is not in the log.
     fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome>>> {
         self.check_writable()?;
         self.catch_up()?;
@@ -138,8 +139,13 @@ impl Committer {
             if let Some(decided) = overlay.finish() {
                 overlay.number += self.appender.add(&mut group, decided, results.len());
             }
+            if self.appender.is_full(&group) {
+                break;
+            }
         }
         self.last_id = overlay.last_id();
+        // What they hold of the group is in the records now.
+        drop(overlay);
         drop(state);
         let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
         let result = self.applier.apply(committed.transactions);
@@ -179,6 +185,10 @@ impl Committer {
             tracing::warn!(%error, "superseded versions could not be removed; the next start removes them");
             return;
         }
+        if let Err(error) = self.catch_up() {
+            tracing::error!(%error, "the log cannot be followed");
+            return;
+        }
         let now = self.now();
         let step = self.applier.sweeper.next_step(&self.applier.store, now).and_then(|writes| self.commit_own(writes));
         if let Err(error) = step {
@@ -187,12 +197,12 @@ impl Committer {
         }
     }
 
-    /// Commits a transaction that no caller asked for. If another process gets ahead of it, it is left for later.
+    /// Commits a transaction that no caller asked for, decided against everything that is applied. If another process gets
+    /// ahead of it, it is left for later.
     fn commit_own(&mut self, writes: Vec<StoreWrite>) -> Result<()> {
         if writes.is_empty() {
             return Ok(());
         }
-        self.catch_up()?;
         let mut group = Group::default();
         self.appender.add(&mut group, writes.into(), 0);
         let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
@@ -250,6 +260,17 @@ impl Committer {
         let clock = &mut self.applier.clock;
         clock.last_time = clock.last_time.max(now_millis());
         clock.last_time
+    }
+}
+
+/// Marks writing as ended if the committer panics, so that `/readyz` reports it.
+struct PanicGuard(Arc<AtomicBool>);
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::SeqCst);
+        }
     }
 }
 
