@@ -84,10 +84,9 @@ pub(crate) fn variant_leaving(blueprint: &Blueprint, variant: u16) -> Error {
 
 /// `CONFLICT` for a blueprint change that stored resources do not allow.
 pub(crate) fn change_conflict(conflict: Conflict) -> Error {
-    let count = conflict.count;
     let text = format!(
-        "{count} stored resources hold values that this change would make invalid or drop; change those first \
-         (`?dry_run=true` shows the plan)"
+        "this change would invalidate or drop values of {}; change those first (`?dry_run=true` shows the plan)",
+        counted(conflict.count, "stored resource")
     );
     Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) }
 }
@@ -100,9 +99,14 @@ pub(crate) fn still_has_resources(slug: &str, snapshot: &bindery_index::Snapshot
     let count = snapshot.total();
     let query = bindery_index::Query { variant: 0, filter: bindery_index::Filter::All, sort: Vec::new() };
     let first = snapshot.search(&query, 0, CONFLICT_IDS).map_err(Error::internal)?;
-    let text = format!("`{slug}` still has {count} resources; delete them first, or add `?force=true`");
+    let text = format!("`{slug}` still has {}; delete them first, or add `?force=true`", counted(count, "resource"));
     let conflict = conflict_of(count, first.hits.iter().map(|hit| ResourceId::from_u128(hit.id)));
     Ok(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) })
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 /// A conflict with so many resources, of which it names the first.
