@@ -69,7 +69,7 @@ pub fn write_next(data_folder: &Path, store: &Store, log: &dyn FollowLog) -> Res
     Ok(header)
 }
 
-/// Copies a verified base into a data folder and syncs it. If the folder is otherwise empty, the next [`recover`]
+/// Copies a verified base into a data folder and syncs it. If the folder is otherwise empty, the next `recover`
 /// starts from that base.
 pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseError> {
     let folder = data_folder.join(FOLDER);

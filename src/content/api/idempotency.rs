@@ -13,10 +13,13 @@ use crate::content::handle::Content;
 use crate::model::error::Result;
 use crate::model::time::now_millis;
 
+/// Encodes an answer that is to be kept; nothing for one that is not.
+type Encode<T> = dyn Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync;
+
 /// An idempotent request, with how the answer to it is encoded.
 pub struct Idempotent<T> {
     request: IdempotentRequest,
-    encode: Arc<dyn Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync>,
+    encode: Arc<Encode<T>>,
 }
 
 /// How a request was answered.

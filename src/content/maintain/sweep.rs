@@ -91,9 +91,8 @@ impl Sweeper {
     /// the log they are already deleted.
     pub(crate) fn unseen(&mut self) -> Vec<Key> {
         let mut keys = Vec::new();
-        while let Some(Replaced { garbage, .. }) =
-            self.replaced.pop_front_if(|replaced| replaced.state.strong_count() == 0)
-        {
+        while self.replaced.front().is_some_and(|replaced| replaced.state.strong_count() == 0) {
+            let Some(Replaced { garbage, .. }) = self.replaced.pop_front() else { break };
             keys.extend(garbage.superseded);
             self.obsolete.extend(garbage.obsolete);
         }

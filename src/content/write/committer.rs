@@ -86,8 +86,8 @@ impl Committer {
             // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
             // command is decided against.
             if is_write(&group[0]) {
-                while let Some(job) = jobs.pop_front_if(|job| is_write(job)) {
-                    group.push(job);
+                while jobs.front().is_some_and(is_write) {
+                    group.extend(jobs.pop_front());
                 }
             }
             self.run_group(group);
