@@ -204,7 +204,7 @@ fn log_opening(recovered: &Recovered, blueprints: usize, resources_indexed: u64)
         let folder = folder.display();
         tracing::warn!(why, %folder, base, "the store was rebuilt; the unusable one was moved aside");
     }
-    tracing::info!(number, records_replayed = replayed, blueprints, resources_indexed, "content is open");
+    tracing::info!(last_record = number, records_replayed = replayed, blueprints, resources_indexed, "content is open");
 }
 
 #[cfg(test)]
