@@ -40,7 +40,13 @@ fn list_body(list: &ListPage, url: &str, query: &str) -> String {
         "per_page": page.per_page,
         "total": total,
     });
-    format!("{{\"data\":{resources},\"links\":{links},\"meta\":{meta}}}")
+    let end = format!(",\"links\":{links},\"meta\":{meta}}}");
+    // Reserved at once: `format!` would copy the resources again whenever its buffer grows.
+    let mut body = String::with_capacity(8 + resources.len() + end.len());
+    body.push_str("{\"data\":");
+    body.push_str(resources);
+    body.push_str(&end);
+    body
 }
 
 pub(super) async fn find(call: Call<Resource>, headers: HeaderMap) -> Answer {

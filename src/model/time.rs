@@ -68,14 +68,36 @@ pub fn parse_date(text: &str) -> Option<i64> {
 pub fn format_millis(millis: Millis) -> String {
     let rest = millis.rem_euclid(DAY_MILLIS);
     let (seconds, fraction) = (rest / 1000, rest % 1000);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{}T{hour:02}:{minute:02}:{second:02}.{fraction:03}+00:00", format_date(day_number(millis)))
+    let mut text = format_date(day_number(millis));
+    for (separator, value, width) in
+        [('T', seconds / 3600, 2), (':', seconds / 60 % 60, 2), (':', seconds % 60, 2), ('.', fraction, 3)]
+    {
+        text.push(separator);
+        push_digits(&mut text, value.unsigned_abs(), width);
+    }
+    text.push_str("+00:00");
+    text
 }
 
 /// Writes days since 1970-01-01 as `YYYY-MM-DD`.
 pub fn format_date(days: i64) -> String {
     let date = i32::try_from(days).ok().and_then(NaiveDate::from_epoch_days).unwrap_or_default();
-    format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day())
+    let mut text = format!("{:04}", date.year());
+    text.reserve("-01-01T00:00:00.000+00:00".len());
+    for value in [date.month(), date.day()] {
+        text.push('-');
+        push_digits(&mut text, value.into(), 2);
+    }
+    text
+}
+
+/// Appends the last `width` decimal digits of a number. A list of 100 resources has 300 dates; `format!` made them an
+/// eighth of the time that its answer took.
+fn push_digits(text: &mut String, value: u64, width: u32) {
+    for position in (0..width).rev() {
+        let digit = value / 10_u64.pow(position) % 10;
+        text.extend(char::from_digit(u32::try_from(digit).unwrap_or_default(), 10));
+    }
 }
 
 /// The first millisecond of the UTC day.

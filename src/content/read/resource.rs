@@ -101,9 +101,12 @@ impl Renderer<'_> {
                     out.push('"');
                 }
                 Selected::Type => out.push_str("\"resource\""),
-                Selected::PublishedAt => out.push_str(&stamps.published.map_or_else(|| "null".to_owned(), date)),
-                Selected::CreatedAt => out.push_str(&date(stamps.created)),
-                Selected::UpdatedAt => out.push_str(&date(stamps.updated)),
+                Selected::PublishedAt => match stamps.published {
+                    Some(date) => push_date(out, date),
+                    None => out.push_str("null"),
+                },
+                Selected::CreatedAt => push_date(out, stamps.created),
+                Selected::UpdatedAt => push_date(out, stamps.updated),
                 Selected::Attributes => out.push_str(&attributes),
                 Selected::Relationships => {
                     out.push_str("{\"blueprint\":{\"data\":{\"id\":\"");
@@ -155,6 +158,8 @@ impl Renderer<'_> {
     }
 }
 
-fn date(date: Millis) -> String {
-    format!("\"{}\"", format_millis(date))
+fn push_date(out: &mut String, date: Millis) {
+    out.push('"');
+    out.push_str(&format_millis(date));
+    out.push('"');
 }
