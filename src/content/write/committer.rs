@@ -1,9 +1,9 @@
 //! The one thread that changes anything.
 //!
 //! It takes what is queued (there is no timer: commands that arrive during a sync form the next group), decides each
-//! command against what the commands before it leave, appends the transactions of the group to the log with one sync, has them applied, and only
-//! then answers. Another process may append to the same log: then its transactions are applied first, and what was
-//! decided in vain is decided again.
+//! command against what the commands before it leave, appends the transactions of the group to the log with one sync,
+//! has them applied, and only then answers. Another process may append to the same log: then its transactions are
+//! applied first, and what was decided in vain is decided again.
 //!
 //! A failure of the disk ends all writing until a restart: the outcome of the group is unknown to its callers, and later
 //! groups must not build on it.
@@ -61,12 +61,14 @@ impl Committer {
             let tick = if self.applier.sweeper.is_busy() { STEP_PAUSE } else { IDLE_TICK };
             match queue.recv_timeout(tick) {
                 Ok(first) => self.run_queued(first, queue),
-                Err(RecvTimeoutError::Timeout) => self.follow(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            self.follow();
             self.sweep();
             self.checkpoint_if_due();
         }
+        self.follow();
         self.sweep();
         if !self.is_broken() {
             let applied = self.applier.store.applied();
@@ -164,6 +166,7 @@ impl Committer {
         Ok(())
     }
 
+    /// Applies what other processes appended, also while nobody writes here.
     fn follow(&mut self) {
         if !self.is_broken()
             && let Err(error) = self.catch_up()
@@ -172,7 +175,8 @@ impl Committer {
         }
     }
 
-    /// Removes what nobody needs any more, as much of it as one step may.
+    /// Removes what nobody needs any more, as much of it as one step may. Decided against everything that is applied, so
+    /// [`Committer::follow`] goes before it.
     fn sweep(&mut self) {
         if self.is_broken() {
             return;
@@ -183,10 +187,6 @@ impl Committer {
             && let Err(error) = store.apply(store.applied(), &removals)
         {
             tracing::warn!(%error, "superseded versions could not be removed; the next start removes them");
-            return;
-        }
-        if let Err(error) = self.catch_up() {
-            tracing::error!(%error, "the log cannot be followed");
             return;
         }
         let now = self.now();
