@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::access::{Member, Token, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::{Columns, IndexMapping, put_op};
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion};
@@ -272,17 +273,9 @@ fn mapping<'a>(blueprint: &'a Blueprint, change: Option<&'a BlueprintChange>) ->
 
 /// The claims of fields that nothing claims under any more.
 fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&BlueprintChange>) -> Vec<Obsolete> {
-    let next = change.map(|change| &*change.next);
-    let is_made = |claims: u32| {
-        let fields = blueprint.fields.iter().chain(next.into_iter().flat_map(|next| &next.fields));
-        fields.filter_map(|field| field.claims).any(|other| other == claims)
-    };
-    let before_next = before.change.as_ref().map(|change| &change.next);
-    let fields = before.blueprint.fields.iter().chain(before_next.into_iter().flat_map(|next| &next.fields));
-    let mut released: Vec<u32> = fields.filter_map(|field| field.claims).filter(|claims| !is_made(*claims)).collect();
-    released.sort_unstable();
-    released.dedup();
-    released.into_iter().map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims }).collect()
+    let held = numbers_in_use(&before.blueprint, before.change.as_ref().map(|change| &*change.next));
+    let in_use = numbers_in_use(blueprint, change.map(|change| &*change.next));
+    held.difference(&in_use).map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims: *claims }).collect()
 }
 
 fn apply_access(state: &mut State, effects: &Effects<'_>) -> Result<()> {

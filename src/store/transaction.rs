@@ -40,7 +40,7 @@ pub struct Transaction {
 /// Encodes a transaction as records for the log, in order.
 pub fn encode_transaction(writer: u64, writes: &[StoreWrite]) -> Vec<Vec<u8>> {
     let list = encode_writes(writes);
-    let n_pieces = list.len().div_ceil(PIECE_BYTES).max(1);
+    let n_pieces = list.len().div_ceil(PIECE_BYTES);
     let piece = |position: usize, bytes: &[u8]| {
         let first = if position == 0 { FIRST } else { 0 };
         let last = if position + 1 == n_pieces { LAST } else { 0 };

@@ -3,6 +3,8 @@
 //! A claim is made per variant and under a number of the field. A field that becomes unique again gets another number,
 //! so claims of an earlier time mean nothing.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::model::blueprint::Blueprint;
@@ -40,4 +42,10 @@ impl ClaimedField {
     pub(crate) fn key(&self, blueprint: u32, variant: u16, text: String) -> Key {
         Key::Unique { blueprint, claims: self.claims, variant, value: text.into() }
     }
+}
+
+/// The numbers that a blueprint claims values under, and those of the blueprint that its change leads to.
+pub(crate) fn numbers_in_use(blueprint: &Blueprint, next: Option<&Blueprint>) -> BTreeSet<u32> {
+    let blueprints = [Some(blueprint), next].into_iter().flatten();
+    blueprints.flat_map(|blueprint| &blueprint.fields).filter_map(|field| field.claims).collect()
 }

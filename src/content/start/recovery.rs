@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::access::{Member, Token, Tokens};
 use crate::content::apply::Clock;
 use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::lookup::resources;
 use crate::content::data::records::decode_id;
@@ -112,10 +113,8 @@ pub(crate) fn obsolete(
     let is_gone = |number: &u32| blueprints.iter().all(|known| known.number != *number);
     let mut suspects: Vec<Obsolete> = (1..=highest).filter(is_gone).map(Obsolete::Blueprint).collect();
     for blueprint in blueprints {
-        let next = changes.get(&blueprint.number).map(|change| &change.next);
-        let fields = || blueprint.fields.iter().chain(next.iter().flat_map(|next| &next.fields));
-        let is_made = |claims: u32| fields().any(|field| field.claims == Some(claims));
-        let unmade = (1..blueprint.next_field).filter(|claims| !is_made(*claims));
+        let in_use = numbers_in_use(blueprint, changes.get(&blueprint.number).map(|change| &*change.next));
+        let unmade = (1..blueprint.next_field).filter(|claims| !in_use.contains(claims));
         suspects.extend(unmade.map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims }));
     }
     let mut obsolete = Vec::new();
