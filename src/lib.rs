@@ -16,6 +16,7 @@ pub mod cli;
 pub mod config;
 pub mod content;
 pub mod demo;
+pub mod failure;
 pub mod http;
 pub mod log;
 pub mod model;

@@ -27,6 +27,7 @@ pub use error::LogError;
 pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;
 
+use crate::failure;
 use error::at;
 use segment::{HEADER_BYTES, SegmentFile};
 use spare::Spare;
@@ -138,9 +139,10 @@ impl Log {
         }
         let number = self.last + 1;
         let record = segment::encode(self.active.epoch, number, payload);
-        let written = self
-            .injected_failure(Step::Write)
-            .and_then(|()| self.active.file.write_all_at(&record, self.active.offset));
+        let injected = self.injected_failure(Step::Write);
+        let (file, offset) = (&self.active.file, self.active.offset);
+        let written =
+            injected.and_then(|()| failure::write("log::append", &record, |bytes| file.write_all_at(bytes, offset)));
         self.stop_on(written, "write")?;
         self.active.offset += needed;
         self.active.dirty = true;

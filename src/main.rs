@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    // Tests name points of failure in a variable; other builds have no such points.
+    let _scenario = fail::has_failpoints().then(fail::FailScenario::setup);
     match bindery::cli::run(bindery::config::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

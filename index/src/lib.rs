@@ -78,6 +78,7 @@
 mod bitmap;
 mod collate;
 mod error;
+pub mod failure;
 mod files;
 mod index;
 mod indexes;

@@ -23,11 +23,7 @@ struct Known {
 #[test]
 fn every_acknowledged_write_survives_kills_at_random_moments() {
     let mut server = Server::start();
-    server.blueprint(
-        "notes",
-        json!([{ "name": "Value", "slug": "value", "type": "number" },
-        { "name": "Text", "slug": "text", "type": "text" }]),
-    );
+    define_notes(&server);
     let known: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
     let counter = AtomicU64::new(0);
     for kill in 0..KILLS {
@@ -46,6 +42,14 @@ fn every_acknowledged_write_survives_kills_at_random_moments() {
         check_everything(&server, &mut known.lock().unwrap());
     }
     assert!(known.lock().unwrap().len() > 50, "the writers wrote something");
+}
+
+fn define_notes(server: &Server) {
+    server.blueprint(
+        "notes",
+        json!([{ "name": "Value", "slug": "value", "type": "number" },
+        { "name": "Text", "slug": "text", "type": "text" }]),
+    );
 }
 
 /// Creates, changes and deletes resources until the server is gone. Records what was acknowledged in `known`.
@@ -153,4 +157,16 @@ fn a_terminated_server_exits_with_success_and_keeps_its_data() {
     assert_eq!(listed, ids);
     listed.reverse();
     assert_eq!(server.ids("notes?per_page=100"), listed, "newest first by default");
+}
+
+#[test]
+fn a_point_of_failure_ends_the_process_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start_failing(folder.path(), &[], "log::append=40*off->return(kill)");
+    define_notes(&server);
+    let known: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
+    write_until(server.address(), &AtomicBool::new(false), &known, &AtomicU64::new(0));
+    assert!(known.lock().unwrap().len() > 10, "the point was reached by the writer, not before");
+    server.kill_and_restart();
+    check_everything(&server, &mut known.lock().unwrap());
 }

@@ -154,12 +154,18 @@ impl Server {
 
     /// A server on this folder.
     pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Server {
+        Server::start_failing(folder, arguments, "")
+    }
+
+    /// A server on this folder that fails at the named points (the form is in `bindery_index::failure`).
+    pub(crate) fn start_failing(folder: &Path, arguments: &[&str], points: &str) -> Server {
         let mut child = Command::new(binary())
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--log", "warn", "--data"])
             .arg(folder)
             .args(arguments)
             .env("BINDERY_ADMIN_TOKEN", ADMIN)
+            .env("FAILPOINTS", points)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -14,7 +14,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("reqwest", &["cli"]),
     ("clap", &["config", "main"]),
     ("sled", &["store"]),
-    ("bindery_index", &["content", "projection", "query"]),
+    ("bindery_index", &["content", "failure", "projection", "query"]),
     ("ammonia", &["sanitize"]),
     ("cssparser", &["sanitize"]),
     ("html5ever", &["sanitize"]),
