@@ -21,6 +21,7 @@ mod messages;
 mod model;
 mod oracle;
 mod order;
+mod power;
 mod reading;
 mod recipes;
 mod recovery;

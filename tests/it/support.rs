@@ -159,13 +159,18 @@ impl Server {
 
     /// A server on this folder that fails at the named points (the form is in `bindery_index::failure`).
     pub(crate) fn start_failing(folder: &Path, arguments: &[&str], points: &str) -> Server {
+        Server::start_in_environment(folder, arguments, &[("FAILPOINTS", points)])
+    }
+
+    /// A server on this folder with these variables.
+    pub(crate) fn start_in_environment(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         let mut child = Command::new(binary())
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--log", "warn", "--data"])
             .arg(folder)
             .args(arguments)
             .env("BINDERY_ADMIN_TOKEN", ADMIN)
-            .env("FAILPOINTS", points)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

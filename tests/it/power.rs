@@ -1,0 +1,215 @@
+//! No acknowledged write is lost when the power is cut: images of a disk that forgets what was not flushed, taken at random
+//! moments under load, must start with everything that was acknowledged before.
+//!
+//! Runs where root, FUSE and loop devices exist, and says so where it is skipped. `power::two_hundred_cuts` is the long run:
+//! `cargo test --test it -- --ignored power`.
+
+mod disk;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::Server;
+use disk::{Disk, Mounted, Programs};
+
+const WRITERS: u64 = 3;
+const POLICIES: [&str; 5] = ["none", "prefix", "blocks", "sectors", "all"];
+
+/// What is known of a resource. Its writes set `value` to 1, 2, 3 …; the last one may delete it.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    acknowledged: u64,
+    sent: u64,
+    deletion_acknowledged: bool,
+    deletion_sent: bool,
+}
+
+type Ledger = BTreeMap<String, Known>;
+
+/// An image, with what was known just before and just after it was taken.
+struct Cut {
+    image: std::path::PathBuf,
+    policy: &'static str,
+    before: Ledger,
+    after: Ledger,
+}
+
+#[test]
+fn acknowledged_writes_survive_power_cuts() {
+    let Some(programs) = programs("acknowledged_writes_survive_power_cuts") else { return };
+    cut_and_check(&programs, "ext4", 1, 10);
+}
+
+#[test]
+#[ignore = "long: 200 cuts, some ten minutes"]
+fn two_hundred_cuts() {
+    let Some(programs) = programs("two_hundred_cuts") else { return };
+    for round in 0..10 {
+        cut_and_check(&programs, if round % 2 == 0 { "ext4" } else { "xfs" }, round, 20);
+    }
+}
+
+/// Without syncs, acknowledged writes are lost. If this does not fail, the cuts prove nothing.
+#[test]
+fn without_syncs_acknowledged_writes_are_lost() {
+    let Some(programs) = programs("without_syncs_acknowledged_writes_are_lost") else { return };
+    let preload = programs.no_sync();
+    let environment = [("LD_PRELOAD", preload.to_str().unwrap())];
+    let images = tempfile::tempdir().unwrap();
+    let cuts = take_cuts(&programs, "ext4", images.path(), &environment, 3, 3);
+    let lost = cuts.iter().filter(|cut| catch_unwind(AssertUnwindSafe(|| check(cut, "ext4"))).is_err()).count();
+    assert!(lost > 0, "a server that never syncs lost nothing in {} cuts", cuts.len());
+}
+
+/// The programs, or a line that says why the test is skipped. One test at a time: the devices are shared.
+fn programs(test: &str) -> Option<Held> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    match Programs::build() {
+        Ok(programs) => Some(Held { programs, _guard: guard }),
+        Err(reason) => {
+            let _ = writeln!(std::io::stderr(), "power::{test} is skipped: {reason}");
+            None
+        }
+    }
+}
+
+struct Held {
+    programs: Programs,
+    _guard: MutexGuard<'static, ()>,
+}
+
+impl std::ops::Deref for Held {
+    type Target = Programs;
+
+    fn deref(&self) -> &Programs {
+        &self.programs
+    }
+}
+
+fn cut_and_check(programs: &Programs, system: &str, seed: u64, cuts: usize) {
+    let images = tempfile::tempdir().unwrap();
+    for cut in take_cuts(programs, system, images.path(), &[], seed, cuts) {
+        check(&cut, system);
+    }
+}
+
+/// Runs a server under load on a new disk, and cuts its power `cuts` times.
+fn take_cuts(
+    programs: &Programs,
+    system: &str,
+    images: &std::path::Path,
+    environment: &[(&str, &str)],
+    seed: u64,
+    cuts: usize,
+) -> Vec<Cut> {
+    let disk = Disk::new(programs, system).unwrap();
+    let server = Server::start_in_environment(&disk.path().join("data"), &[], environment);
+    server.blueprint(
+        "notes",
+        json!([{ "name": "Value", "slug": "value", "type": "number" },
+        { "name": "Text", "slug": "text", "type": "text" }]),
+    );
+    let ledger = Mutex::new(Ledger::new());
+    let stop = AtomicBool::new(false);
+    let taken = std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (server, stop, ledger) = (&server, &stop, &ledger);
+            scope.spawn(move || write_until(server, stop, ledger, seed * 100 + writer));
+        }
+        let taken = (0..cuts).map(|number| {
+            let pause = (seed * 37 + number as u64 * 61) % 250;
+            std::thread::sleep(Duration::from_millis(50 + pause));
+            let policy = POLICIES[(number + seed as usize) % POLICIES.len()];
+            let image = images.join(format!("cut-{number}"));
+            let before = ledger.lock().unwrap().clone();
+            disk.cut(&image, policy, seed * 1000 + number as u64);
+            let after = ledger.lock().unwrap().clone();
+            Cut { image, policy, before, after }
+        });
+        let taken: Vec<Cut> = taken.collect();
+        stop.store(true, Ordering::SeqCst);
+        taken
+    });
+    assert!(taken.last().is_some_and(|cut| cut.before.len() > 5), "the writers wrote something");
+    taken
+}
+
+/// Creates, changes and deletes resources until it is told to stop. The texts are long and do not compress, so that
+/// checkpoints and merges happen, too.
+fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed: u64) {
+    let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut mine: Vec<String> = Vec::new();
+    while !stop.load(Ordering::SeqCst) {
+        let length = if next() % 4 == 0 { 3000 } else { 3 };
+        let text: String = (0..length).map(|_| format!("{:016x}", next())).collect();
+        if mine.is_empty() || next() % 3 == 0 {
+            let id = server.create("notes", json!({ "value": 1, "text": text }));
+            ledger.lock().unwrap().insert(id.clone(), Known { acknowledged: 1, sent: 1, ..Known::default() });
+            mine.push(id);
+            continue;
+        }
+        let index = (next() % mine.len() as u64) as usize;
+        let id = mine[index].clone();
+        let path = format!("/v2/resources/notes/{id}");
+        let known = |change: &dyn Fn(&mut Known)| change(ledger.lock().unwrap().get_mut(&id).unwrap());
+        if next() % 8 == 0 {
+            mine.swap_remove(index);
+            known(&|known| known.deletion_sent = true);
+            server.send("DELETE", &path, None).expect(204);
+            known(&|known| known.deletion_acknowledged = true);
+        } else {
+            let value = ledger.lock().unwrap()[&id].sent + 1;
+            known(&|known| known.sent = value);
+            server.send("PATCH", &path, Some(&json!({ "attributes": { "value": value, "text": text } }))).expect(200);
+            known(&|known| known.acknowledged = value);
+        }
+    }
+}
+
+/// Starts a server on the image and compares.
+fn check(cut: &Cut, system: &str) {
+    let mounted = Mounted::image(&cut.image, system).unwrap();
+    let server = Server::start_in(&mounted.path.join("data"), &[]);
+    let listed = values(&server);
+    for (id, before) in &cut.before {
+        let after = &cut.after[id];
+        let value = listed.get(id).copied();
+        let is_explained = match value {
+            None => after.deletion_sent,
+            Some(value) => !before.deletion_acknowledged && (before.acknowledged..=after.sent).contains(&value),
+        };
+        assert!(is_explained, "{} ({system}): {id} has {value:?}: {before:?}, {after:?}", cut.policy);
+        let path = format!("/v2/resources/notes/{id}");
+        assert_eq!(server.get(&path).status == 200, value.is_some(), "get and list agree on {id}");
+    }
+    server.create("notes", json!({ "value": 1, "text": "written behind the cut" }));
+}
+
+/// The value of each resource, from the index.
+fn values(server: &Server) -> BTreeMap<String, u64> {
+    let mut values = BTreeMap::new();
+    for page in 1.. {
+        let reply = server.get(&format!("/v2/resources/notes?per_page=100&sort=id&page={page}")).expect(200).json();
+        for resource in reply["data"].as_array().unwrap() {
+            let value = &resource["attributes"]["value"];
+            values.insert(resource["id"].as_str().unwrap().to_owned(), value.as_u64().unwrap());
+        }
+        if reply["links"]["next"] == Value::Null {
+            return values;
+        }
+    }
+    unreachable!("there is a last page")
+}
