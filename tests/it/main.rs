@@ -25,6 +25,7 @@ mod power;
 mod reading;
 mod recipes;
 mod recovery;
+mod soak;
 mod support;
 mod tidy;
 mod variants;
