@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::append::{Appender, Failure, Group};
+use super::append::{Appender, Failure, Group, stopped_writing};
 use super::decide::{Context, decide};
 use super::overlay::Overlay;
 use crate::content::apply::Applier;
@@ -25,7 +25,7 @@ use crate::content::data::lookup::Lookup;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::STEP_PAUSE;
 use crate::content::queue::{Job, Reply};
-use crate::model::error::{Code, Error, Result};
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, now_millis};
 use crate::sanitize::Sanitizer;
@@ -234,11 +234,7 @@ impl Committer {
     }
 
     fn check_writable(&self) -> Result<()> {
-        if !self.is_broken() {
-            return Ok(());
-        }
-        let text = "the server has stopped writing after a failure of its disk; nothing was applied; reads go on";
-        Err(Error::new(Code::Overloaded, text))
+        if self.is_broken() { Err(stopped_writing()) } else { Ok(()) }
     }
 
     /// Ends all writing if an append failed for good.
