@@ -35,6 +35,7 @@ use crate::failure;
 use error::at;
 use segment::{HEADER_BYTES, MARK_BYTES, SegmentFile};
 use spare::Spare;
+use walk::Walked;
 use watermark::Watermark;
 
 /// Segments double in size from the first to the largest, so that a small site does not store many unused zeros.
@@ -73,6 +74,9 @@ pub struct Log {
     last: u64,
     /// The number of the newest durable record.
     durable: Arc<Watermark>,
+    /// What was found in the last segment, until [`Log::settle`].
+    unsettled: Option<Walked>,
+    /// Set before the log is settled, and after a failure.
     stopped: bool,
     /// Holds the lock on the folder.
     _lock: File,
@@ -102,7 +106,26 @@ impl Log {
     /// that is [`LogError::Corrupt`], and nothing is changed. Only the last segment is read. A bad record in an older one
     /// is reported by [`Log::read_from`], [`Log::verify`] and [`inspect`].
     pub fn open(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
-        open::open(folder, options)
+        let mut log = Log::examine(folder, options)?;
+        log.settle()?;
+        Ok(log)
+    }
+
+    /// As [`Log::open`], but changes no record yet: for a caller that can tell whether the log ends too early. The log can
+    /// be read, but its last records may be in the system's cache only, and it accepts none before [`Log::settle`].
+    pub fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
+        open::examine(folder, options)
+    }
+
+    /// Cuts what was not completely written, and makes all records durable. Does nothing if that is done already.
+    pub fn settle(&mut self) -> Result<(), LogError> {
+        open::settle(self)
+    }
+
+    /// The error for a log that ends before a record that must have been synced.
+    pub fn ends_before(&self, synced: u64) -> LogError {
+        let what = format!("the log ends at record {}, but record {synced} was synced", self.last);
+        LogError::Corrupt { file: self.active.path.clone(), offset: self.active.offset, what }
     }
 
     /// Writes a record and returns its number. The record is durable after the next [`Log::sync`].
@@ -147,7 +170,8 @@ impl Log {
     /// power too. Without it, a last record that is damaged would look like one that was never completely written.
     fn write_mark(&self) {
         let mark = segment::encode_mark(self.active.epoch, self.last);
-        let written = failure::write("log::mark", &mark, |bytes| self.active.file.write_all_at(bytes, self.active.offset));
+        let written =
+            failure::write("log::mark", &mark, |bytes| self.active.file.write_all_at(bytes, self.active.offset));
         if let Err(error) = written {
             tracing::warn!(%error, "the log is synced, but the note of it could not be written");
         }

@@ -55,8 +55,7 @@ pub fn inspect(
 ) -> Result<Inspection, LogError> {
     let segments = if folder.exists() { folder::list(folder)? } else { Vec::new() };
     let first = segments.first().map_or(0, |segment| segment.first);
-    let mut inspection =
-        Inspection { first, last: 0, records: 0, synced_through, damage: Vec::new(), torn_bytes: 0 };
+    let mut inspection = Inspection { first, last: 0, records: 0, synced_through, damage: Vec::new(), torn_bytes: 0 };
     if segments.is_empty() && synced_through > 0 {
         let error = LogError::Missing { folder: folder.to_owned(), synced: synced_through };
         inspection.add_damage(folder, 0, 1..=synced_through, error.to_string());

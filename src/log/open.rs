@@ -22,8 +22,8 @@ use super::{Active, Log, LogOptions};
 /// How many cut tails are kept.
 const TORN_FILES: usize = 3;
 
-/// Opens the log in `folder`, see [`Log::open`].
-pub(super) fn open(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
+/// Finds the end of the log in `folder`, see [`Log::examine`].
+pub(super) fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
     let lock = folder::create_and_lock(folder)?;
     folder::remove_unfinished(folder)?;
     let entries = File::open(folder).map_err(at("open", folder))?;
@@ -40,20 +40,9 @@ pub(super) fn open(folder: &Path, options: LogOptions) -> Result<Log, LogError> 
     let newest = segments.last().expect("a segment was just created if there was none").clone();
     let walked = walk(Scan::open(&newest.path, newest.first)?, options.synced_through, u64::MAX, |_, _| ())?;
     refuse_damage(&newest, &walked)?;
-    let is_trusted = walked.gaps.is_empty() && walked.synced == walked.last && walked.kind.format == FORMAT;
-    let active = if is_trusted {
-        let file = File::options().write(true).read(true).open(&newest.path).map_err(at("open", &newest.path))?;
-        Active { offset: walked.end, ..Active::empty(&newest, file, walked.kind.epoch) }
-    } else {
-        keep_torn(folder, &entries, &newest, &walked)?;
-        let (segment, active) = carry_over(folder, &entries, &newest, &walked, &options)?;
-        if segment.first == newest.first {
-            segments.pop();
-        }
-        segments.push(segment);
-        active
-    };
-    let log = Log {
+    let file = File::options().write(true).read(true).open(&newest.path).map_err(at("open", &newest.path))?;
+    let active = Active { offset: walked.end, ..Active::empty(&newest, file, walked.kind.epoch) };
+    Ok(Log {
         folder: folder.to_owned(),
         entries,
         options,
@@ -62,13 +51,31 @@ pub(super) fn open(folder: &Path, options: LogOptions) -> Result<Log, LogError> 
         spare: Spare::none(),
         last: walked.last,
         durable: Arc::new(Watermark::new(walked.last)),
-        stopped: false,
+        unsettled: Some(walked),
+        stopped: true,
         _lock: lock,
         #[cfg(test)]
         fail_next: None,
-    };
+    })
+}
+
+/// Makes the log that [`examine`] found durable and ready for new records, see [`Log::settle`].
+pub(super) fn settle(log: &mut Log) -> Result<(), LogError> {
+    let Some(walked) = &log.unsettled else { return Ok(()) };
+    let newest = log.segments.last().expect("a log has a segment").clone();
+    let is_trusted = walked.gaps.is_empty() && walked.synced == walked.last && walked.kind.format == FORMAT;
+    if !is_trusted {
+        keep_torn(&log.folder, &log.entries, &newest, walked)?;
+        let (segment, active) = carry_over(&log.folder, &log.entries, &newest, walked, &log.options)?;
+        if segment.first == newest.first {
+            log.segments.pop();
+        }
+        log.segments.push(segment);
+        log.active = active;
+    }
+    (log.unsettled, log.stopped) = (None, false);
     log.write_mark();
-    Ok(log)
+    Ok(())
 }
 
 fn refuse_damage(segment: &SegmentFile, walked: &Walked) -> Result<(), LogError> {

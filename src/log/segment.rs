@@ -226,7 +226,8 @@ impl Scan {
                 }
                 let offset = start + at_byte as u64;
                 let mut input = ReadAt { file, offset };
-                let entry = self.kind.read(&mut input, self.bytes - offset, is_wanted).map_err(at("read", &self.path))?;
+                let entry =
+                    self.kind.read(&mut input, self.bytes - offset, is_wanted).map_err(at("read", &self.path))?;
                 if let Some(entry) = entry {
                     return Ok(Some((offset, entry)));
                 }

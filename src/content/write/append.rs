@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::overlay::Decided;
 use crate::content::apply::{Committed, Prepared};
+use crate::content::queue::stopped_writing;
 use crate::log::{AppendError, CommitLog, FollowLog, LogError};
 use crate::model::error::{Code, Error, Result};
 use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
@@ -63,8 +64,10 @@ pub(crate) struct Appended {
 pub(crate) enum Failure {
     /// Nothing was applied, and later groups may succeed.
     Refused(Error),
-    /// The log takes no more records, and the outcome of this group is unknown.
+    /// The log takes no more records. The error says whether the outcome of this group is known.
     Stopped(Error),
+    /// As `Stopped`, because of a failed sync: the disk may have lost more than these records.
+    Unsynced(Error),
 }
 
 impl Appender {
@@ -143,6 +146,9 @@ impl Appender {
                     tracing::error!(%cause, "the log accepts no more records; nothing was applied");
                     return Err(Failure::Stopped(stopped_writing()));
                 }
+                Err(AppendError::Stopped(cause @ LogError::Io { action: "sync", .. })) => {
+                    return Err(Failure::Unsynced(Error::internal(cause)));
+                }
                 Err(AppendError::Stopped(cause)) => return Err(Failure::Stopped(Error::internal(cause))),
             }
         }
@@ -202,12 +208,6 @@ impl Appender {
         }
         Ok(Some(transactions))
     }
-}
-
-/// `OVERLOADED` for what comes after a failure that ended all writing.
-pub(crate) fn stopped_writing() -> Error {
-    let text = "the server has stopped writing after a failure of its disk; nothing was applied; reads go on";
-    Error::new(Code::Overloaded, text)
 }
 
 fn is_disk_full(error: &std::io::Error) -> bool {

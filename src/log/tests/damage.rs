@@ -246,7 +246,8 @@ fn a_look_at_a_damaged_log_shows_every_valid_record_and_every_damage_and_changes
     let inspection = inspect(folder.path(), 0, |number, payload| seen.push((number, payload))).unwrap();
     let whole: Vec<_> = expected(1..=60).into_iter().filter(|(number, _)| !lost.contains(number)).collect();
     assert_eq!(seen, whole);
-    let damaged: Vec<_> = inspection.damage.iter().map(|damage| (damage.file.clone(), damage.records.clone())).collect();
+    let damaged: Vec<_> =
+        inspection.damage.iter().map(|damage| (damage.file.clone(), damage.records.clone())).collect();
     let single = |number| number..=number;
     let header = segments[3].path.clone();
     let mut wanted = vec![(second.path, single(second.first + 1)), (header, 1..=0)];
