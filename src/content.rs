@@ -95,8 +95,10 @@ impl Content {
     /// [`StartError`] if the folder is in use or cannot be read.
     pub fn open(options: &ContentOptions) -> Result<Content, StartError> {
         let lock = folder::lock(&options.folder)?;
-        let (log, store, recovered) = base::recover(&options.folder, &options.recover_options())
-            .map_err(|error| StartError::folder(&options.folder, &error))?;
+        let mut recover = options.recover_options();
+        recover.log.synced_through = bindery_index::checkpointed(&folder::index_of(&options.folder));
+        let (log, store, recovered) =
+            base::recover(&options.folder, &recover).map_err(|error| StartError::folder(&options.folder, &error))?;
         let position = log.last();
         Content::assemble(options, lock, Parts { log: Box::new(log), position, store, recovered })
     }

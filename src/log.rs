@@ -10,12 +10,15 @@
 
 mod error;
 mod folder;
+mod inspect;
 mod interface;
+mod open;
 mod read;
 mod segment;
 mod spare;
 #[cfg(test)]
 mod tests;
+mod walk;
 mod watermark;
 
 use std::fs::File;
@@ -24,13 +27,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::LogError;
+pub use inspect::{Damage, Inspection, inspect};
 pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;
 
 use crate::failure;
 use error::at;
-use segment::{HEADER_BYTES, SegmentFile};
+use segment::{HEADER_BYTES, MARK_BYTES, SegmentFile};
 use spare::Spare;
+use walk::Walked;
 use watermark::Watermark;
 
 /// Segments double in size from the first to the largest, so that a small site does not store many unused zeros.
@@ -59,6 +64,8 @@ impl Default for LogOptions {
 #[derive(Debug)]
 pub struct Log {
     folder: PathBuf,
+    /// The open folder.
+    entries: File,
     options: LogOptions,
     /// Oldest first, never empty. Records are appended to the last one.
     segments: Vec<SegmentFile>,
@@ -67,6 +74,9 @@ pub struct Log {
     last: u64,
     /// The number of the newest durable record.
     durable: Arc<Watermark>,
+    /// What was found in the last segment, until [`Log::settle`].
+    unsettled: Option<Walked>,
+    /// Set before the log is settled, and after a failure.
     stopped: bool,
     /// Holds the lock on the folder.
     _lock: File,
@@ -88,43 +98,34 @@ struct Active {
 }
 
 impl Log {
-    /// Opens the log in `folder` and finds its end, which is the last complete record. Creates the folder if it is
-    /// missing.
+    /// Opens the log in `folder` and finds its end. Creates the folder if it is missing. Afterwards all its records are
+    /// durable.
     ///
-    /// A torn tail is overwritten with zeros; otherwise records in it could become valid again behind a later record.
-    /// Only the last segment is read. A bad record in an older one is reported by [`Log::read_from`] and
-    /// [`Log::verify`].
+    /// Records that were not completely written before the power failed are cut; they are kept in a file `torn-<number>`
+    /// of the folder, of which there are three at most. A record that was synced is never cut: if one cannot be read,
+    /// that is [`LogError::Corrupt`], and nothing is changed. Only the last segment is read. A bad record in an older one
+    /// is reported by [`Log::read_from`], [`Log::verify`] and [`inspect`].
     pub fn open(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
-        let lock = folder::create_and_lock(folder)?;
-        folder::remove_unfinished(folder)?;
-        let mut segments = folder::list(folder)?;
-        if segments.is_empty() {
-            if options.synced_through > 0 {
-                return Err(LogError::Missing { folder: folder.to_owned(), synced: options.synced_through });
-            }
-            let epoch = folder::new_epoch()?;
-            segments.push(folder::create(folder, 1, epoch, options.first_segment_bytes)?.0);
-        }
-        let newest = segments.last().expect("a segment was just created if there was none");
-        let (active, last) = Active::open(newest)?;
-        if last < options.synced_through {
-            let what = format!("the log ends at record {last}, but record {} was synced", options.synced_through);
-            return Err(LogError::Corrupt { file: active.path, offset: active.offset, what });
-        }
-        active.clear_tail()?;
-        Ok(Log {
-            folder: folder.to_owned(),
-            options,
-            segments,
-            active,
-            spare: Spare::none(),
-            last,
-            durable: Arc::new(Watermark::new(last)),
-            stopped: false,
-            _lock: lock,
-            #[cfg(test)]
-            fail_next: None,
-        })
+        let mut log = Log::examine(folder, options)?;
+        log.settle()?;
+        Ok(log)
+    }
+
+    /// As [`Log::open`], but changes no record yet: for a caller that can tell whether the log ends too early. The log can
+    /// be read, but its last records may be in the system's cache only, and it accepts none before [`Log::settle`].
+    pub fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
+        open::examine(folder, options)
+    }
+
+    /// Cuts what was not completely written, and makes all records durable. Does nothing if that is done already.
+    pub fn settle(&mut self) -> Result<(), LogError> {
+        open::settle(self)
+    }
+
+    /// The error for a log that ends before a record that must have been synced.
+    pub fn ends_before(&self, synced: u64) -> LogError {
+        let what = format!("the log ends at record {}, but record {synced} was synced", self.last);
+        LogError::Corrupt { file: self.active.path.clone(), offset: self.active.offset, what }
     }
 
     /// Writes a record and returns its number. The record is durable after the next [`Log::sync`].
@@ -134,11 +135,9 @@ impl Log {
     pub fn append(&mut self, payload: &[u8]) -> Result<u64, LogError> {
         self.refuse_if_stopped()?;
         let needed = segment::record_bytes(payload)?;
-        if self.active.offset + needed > self.active.bytes {
-            self.rotate(self.next_segment_bytes().max(HEADER_BYTES + needed))?;
-        }
+        self.make_room(needed)?;
         let number = self.last + 1;
-        let record = segment::encode(self.active.epoch, number, payload);
+        let record = segment::encode(self.active.epoch, number, self.durable.get(), payload);
         let injected = self.injected_failure(Step::Write);
         let (file, offset) = (&self.active.file, self.active.offset);
         let written =
@@ -157,12 +156,25 @@ impl Log {
     pub fn sync(&mut self) -> Result<(), LogError> {
         self.refuse_if_stopped()?;
         if self.active.dirty {
-            let synced = self.injected_failure(Step::Sync).and_then(|()| self.active.file.sync_data());
+            let point = self.injected_failure(Step::Sync).and_then(|()| failure::point("log::sync"));
+            let synced = point.and_then(|()| self.active.file.sync_data());
             self.stop_on(synced, "sync")?;
             self.active.dirty = false;
+            self.durable.set(self.last);
+            self.write_mark();
         }
-        self.durable.set(self.last);
         Ok(())
+    }
+
+    /// Notes behind the last record that all records are synced. The note itself is not: it outlives a kill, and soon the
+    /// power too. Without it, a last record that is damaged would look like one that was never completely written.
+    fn write_mark(&self) {
+        let mark = segment::encode_mark(self.active.epoch, self.last);
+        let written =
+            failure::write("log::mark", &mark, |bytes| self.active.file.write_all_at(bytes, self.active.offset));
+        if let Err(error) = written {
+            tracing::warn!(%error, "the log is synced, but the note of it could not be written");
+        }
     }
 
     /// The number of the newest record, durable or not. One less than [`Log::first`] if the log is empty.
@@ -221,11 +233,12 @@ impl Log {
         let mut freed = 0;
         while self.segments.len() > 1 && self.segments[1].first <= number {
             let path = self.segments[0].path.clone();
-            std::fs::remove_file(&path).map_err(at("remove", &path))?;
+            let removed = failure::point("log::remove").and_then(|()| std::fs::remove_file(&path));
+            removed.map_err(at("remove", &path))?;
             freed += self.segments.remove(0).bytes;
         }
         if freed > 0 {
-            folder::sync(&self.folder)?;
+            folder::sync(&self.entries, &self.folder)?;
         }
         Ok(freed)
     }
@@ -240,9 +253,9 @@ impl Log {
             let removed = std::fs::remove_file(&segment.path);
             self.stop_on(removed, "remove")?;
         }
-        folder::sync(&self.folder)?;
-        let epoch = folder::new_epoch()?;
-        let (segment, file) = folder::create(&self.folder, first, epoch, self.options.first_segment_bytes)?;
+        folder::sync(&self.entries, &self.folder)?;
+        let (segment, file, epoch) =
+            folder::create(&self.folder, &self.entries, first, self.options.first_segment_bytes)?;
         self.active = Active::empty(&segment, file, epoch);
         self.segments.push(segment);
         self.last = first - 1;
@@ -256,8 +269,13 @@ impl Log {
         for record in records {
             needed += segment::record_bytes(record)?;
         }
-        match self.active.offset + needed > self.active.bytes {
-            true => self.rotate(self.next_segment_bytes().max(HEADER_BYTES + needed)),
+        self.make_room(needed)
+    }
+
+    /// Begins a new segment unless `needed` bytes and a mark have room in the active one.
+    fn make_room(&mut self, needed: u64) -> Result<(), LogError> {
+        match self.active.offset + needed + MARK_BYTES > self.active.bytes {
+            true => self.rotate(self.next_segment_bytes().max(HEADER_BYTES + needed + MARK_BYTES)),
             false => Ok(()),
         }
     }
@@ -266,13 +284,18 @@ impl Log {
     fn rotate(&mut self, bytes: u64) -> Result<(), LogError> {
         // Everything before a named segment is durable. This is how damage is distinguished from a torn tail.
         self.sync()?;
-        let file = self.spare.take(&self.folder, bytes)?;
         let epoch = folder::new_epoch()?;
-        let named = folder::name(&self.folder, file, self.last + 1, epoch, bytes);
-        if named.is_err() {
-            self.stopped = true;
+        let file = self.spare.take(&self.folder, bytes)?;
+        let first = self.last + 1;
+        let finished = folder::finish(&self.folder, &file, first, epoch);
+        let named = finished.and_then(|()| folder::name(&self.folder, &self.entries, first, bytes));
+        match &named {
+            Ok(_) => {}
+            Err(LogError::NoSpace { .. }) => folder::remove_unfinished(&self.folder)?,
+            // A segment that may be there at the next start must be the one that the next record is in.
+            Err(_) => self.stopped = true,
         }
-        let (segment, file) = named?;
+        let segment = named?;
         if self.active.offset == HEADER_BYTES {
             // It is empty because its first record was too large. The new segment has replaced it under the same name.
             self.segments.pop();
@@ -308,12 +331,12 @@ impl Log {
 
 impl CommitLog for Log {
     fn commit(&mut self, expected_last: u64, records: &[Vec<u8>]) -> Result<u64, AppendError> {
-        self.refuse_if_stopped().map_err(AppendError::Stopped)?;
+        self.refuse_if_stopped().map_err(AppendError::Closed)?;
         if expected_last != self.last {
             return Err(AppendError::Conflict { last: self.last });
         }
         self.reserve(records).map_err(|error| match self.stopped {
-            true => AppendError::Stopped(error),
+            true => AppendError::Closed(error),
             false => AppendError::Refused(error),
         })?;
         let written = records.iter().try_for_each(|record| self.append(record).map(|_| ())).and_then(|()| self.sync());
@@ -352,35 +375,5 @@ enum Step {
 impl Active {
     fn empty(segment: &SegmentFile, file: File, epoch: u64) -> Active {
         Active { file, path: segment.path.clone(), epoch, offset: HEADER_BYTES, bytes: segment.bytes, dirty: false }
-    }
-
-    /// Opens the newest segment at the end of its last complete record. Also returns the number of that record.
-    fn open(segment: &SegmentFile) -> Result<(Active, u64), LogError> {
-        let mut scan = segment::Scan::open(&segment.path, segment.first)?;
-        while scan.next()?.is_some() {}
-        let file = File::options().write(true).read(true).open(&segment.path).map_err(at("open", &segment.path))?;
-        let mut active = Active::empty(segment, file, scan.epoch());
-        active.offset = scan.offset();
-        Ok((active, scan.next_number() - 1))
-    }
-
-    /// Overwrites everything behind the end with zeros. Suppose that record 4 is torn, and 5 and 6 behind it are
-    /// complete: once a new record 4 of the same length fills the gap, the old 5 and 6 would be valid again.
-    fn clear_tail(&self) -> Result<(), LogError> {
-        const BLOCK: usize = 1 << 20;
-        let zeros = vec![0u8; BLOCK];
-        let mut block = vec![0u8; BLOCK];
-        let mut offset = self.offset;
-        while offset < self.bytes {
-            let length = (self.bytes - offset).min(BLOCK as u64) as usize;
-            self.file.read_exact_at(&mut block[..length], offset).map_err(at("read", &self.path))?;
-            if block[..length] != zeros[..length] {
-                self.file.write_all_at(&zeros[..length], offset).map_err(at("clear the tail of", &self.path))?;
-            }
-            offset += length as u64;
-        }
-        // Sync even if nothing was torn. If the last process was killed before its sync, the records read here may be
-        // only in the page cache, and records that are replayed must not be lost afterwards.
-        self.file.sync_data().map_err(at("sync", &self.path))
     }
 }

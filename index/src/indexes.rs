@@ -34,6 +34,11 @@ pub struct Indexes {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// The log number up to which everything is durable in `dir`, as its manifest says; 0 if there is none, or it is damaged.
+pub fn checkpointed(dir: &Path) -> u64 {
+    manifest::Manifest::read(dir).map_or(0, |manifest| manifest.number)
+}
+
 impl Indexes {
     /// Opens the indexes in `dir`, which is created if missing, and removes every file that the manifest does not name.
     ///

@@ -99,7 +99,7 @@ mod version;
 
 pub use error::Error;
 pub use index::Index;
-pub use indexes::{Checkpoint, Indexes};
+pub use indexes::{Checkpoint, Indexes, checkpointed};
 pub use options::Options;
 pub use query::*;
 pub use schema::*;

@@ -60,11 +60,21 @@ pub enum BaseError {
         why: String,
     },
     /// An error of the log.
-    #[error(transparent)]
+    #[error("{}{}", .0, what_to_do(.0))]
     Log(#[from] LogError),
     /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// The end of the message about a damaged log.
+fn what_to_do(error: &LogError) -> &'static str {
+    match error {
+        LogError::Corrupt { .. } | LogError::Missing { .. } => {
+            "; nothing was changed. Restore a backup, or save what is whole with `bindery salvage` (see the README)"
+        }
+        _ => "",
+    }
 }
 
 /// Adds the operation and the file to an error of the system.

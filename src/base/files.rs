@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{BaseError, at};
 use super::format::{Header, Item, Reader, Writer};
+use crate::failure;
 use crate::log::FollowLog;
 use crate::store::{Assembler, Prefix, Store};
 
@@ -57,9 +58,10 @@ pub fn write_next(data_folder: &Path, store: &Store, log: &dyn FollowLog) -> Res
     sync_folder_of(&folder)?;
     let written = folder.join("next");
     let header = write(store, log, &written)?;
+    failure::point("base::verify").map_err(at("verify", &written))?;
     verify(&written)?;
     let path = folder.join(format!("{:020}{SUFFIX}", header.number));
-    fs::rename(&written, &path).map_err(at("rename", &written))?;
+    failure::point("base::name").and_then(|()| fs::rename(&written, &path)).map_err(at("rename", &written))?;
     sync_folder_of(&path)?;
     for (number, older) in list(data_folder)? {
         if number < header.number {

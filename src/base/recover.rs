@@ -1,7 +1,7 @@
 //! Recovers log and store at a start, whether or not the last process was shut down properly.
 //!
 //! The store is used if it opens, is not condemned, is at its last checkpoint or later, and the log continues from that
-//! checkpoint. Every record after the checkpoint is replayed in order, since after a kill sled may hold any part of
+//! checkpoint. A store that is ahead of the log proves that the log is damaged, and ends the start. Every record after the checkpoint is replayed in order, since after a kill sled may hold any part of
 //! them. Otherwise the store is moved aside and rebuilt from the newest intact base and the log.
 
 use std::fs::{self, File};
@@ -22,7 +22,8 @@ const BUILDING: &str = "BUILDING";
 /// The options that log and store are opened with.
 #[derive(Debug, Clone, Default)]
 pub struct RecoverOptions {
-    /// The log's options. [`recover`] sets `synced_through`.
+    /// The log's options. `synced_through` is what others than the store know, for example the index; it counts only for
+    /// a folder whose store has a checkpoint.
     pub log: LogOptions,
     /// The store's options.
     pub store: StoreOptions,
@@ -51,13 +52,15 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
     fs::create_dir_all(data_folder).map_err(at("create", data_folder))?;
     let store_folder = data_folder.join(STORE);
     let checkpoint = checkpointed(&store_folder);
-    let log_options = LogOptions { synced_through: checkpoint.unwrap_or(0), ..options.log.clone() };
-    let mut log = Log::open(&data_folder.join(LOG), log_options)?;
+    let synced_through = checkpoint.map_or(0, |checkpoint| checkpoint.max(options.log.synced_through));
+    let log_options = LogOptions { synced_through, ..options.log.clone() };
+    let mut log = Log::examine(&data_folder.join(LOG), log_options)?;
     let mut recovered = Recovered::default();
     let usable = match checkpoint {
         None => Err(condemned(&store_folder).unwrap_or_else(no_checkpoint)),
         Some(checkpoint) => open_usable(&store_folder, checkpoint, &log, options)?.map(|store| (store, checkpoint)),
     };
+    log.settle()?;
     let (store, through) = match usable {
         Ok(usable) => usable,
         Err(why) => {
@@ -135,7 +138,8 @@ fn open_usable(
         return Ok(Err(format!("it is at record {applied}, before its checkpoint at record {checkpoint}")));
     }
     if applied > log.last() {
-        return Ok(Err(format!("it is at record {applied}, but the log ends at record {}", log.last())));
+        // A record is synced before it is applied. So the log is damaged, and the store may be all that is left.
+        return Err(log.ends_before(applied).into());
     }
     Ok(Ok(store))
 }

@@ -22,6 +22,7 @@ use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion};
 use crate::content::data::state::{Collection, State, StateCell};
 use crate::content::maintain::sweep::{Garbage, Obsolete, Sweeper};
+use crate::failure;
 use crate::model::blueprint::{Blueprint, render};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
@@ -109,6 +110,7 @@ impl Applier {
         let writes = self.store_writes(transaction, &next.state, &mut next.garbage)?;
         let effects = Effects::of(&writes)?;
         self.store.apply(number, &writes).map_err(Error::internal)?;
+        failure::point("apply::stored").map_err(Error::internal)?;
         for (blueprint, effect) in &effects.blueprints {
             self.flush(next, *blueprint);
             self.apply_blueprint(next, *blueprint, effect, number)?;

@@ -65,7 +65,7 @@ impl Queue {
             Ok(()) => outcome.await.map_err(|_| committer_gone())?,
             Err(Rejected::Full(_)) => Err(overloaded("too many writes are waiting")),
             Err(Rejected::Closed) => Err(shutting_down()),
-            Err(Rejected::CommitterGone) => Err(committer_gone()),
+            Err(Rejected::CommitterGone) => Err(stopped_writing()),
         }
     }
 
@@ -102,10 +102,17 @@ pub(crate) fn shutting_down() -> Error {
     overloaded("the server is shutting down")
 }
 
+/// `OVERLOADED` for what comes after a failure that ended all writing.
+pub(crate) fn stopped_writing() -> Error {
+    let text = "the server has stopped writing after a failure of its disk; nothing was applied; reads go on";
+    Error::new(Code::Overloaded, text)
+}
+
 fn overloaded(why: &str) -> Error {
     Error::new(Code::Overloaded, format!("{why}; nothing was applied; try again in a moment"))
 }
 
+/// For a command that the committer had taken, or might have.
 fn committer_gone() -> Error {
     Error::internal("the committer's thread has ended")
 }

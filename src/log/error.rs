@@ -16,7 +16,7 @@ pub enum LogError {
         /// The system's error.
         source: io::Error,
     },
-    /// There is no room for the next segment. No record was written.
+    /// The next segment cannot be made: no room, no file descriptor. No record was written.
     #[error("no room for {bytes} more bytes of log in {}: {source}", folder.display())]
     NoSpace {
         /// The log's folder.
@@ -35,6 +35,14 @@ pub enum LogError {
         offset: u64,
         /// What is wrong.
         what: String,
+    },
+    /// A segment of a later version of the server.
+    #[error("{} has format {version} of the log, which this version of the server does not know", file.display())]
+    Version {
+        /// The segment.
+        file: PathBuf,
+        /// Its format.
+        version: u8,
     },
     /// The folder has no segment, although records were synced.
     #[error("the log in {} is missing, but its record {synced} was synced", folder.display())]

@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::error::{LogError, at};
-use super::segment::{self, SegmentFile};
+use super::segment::{self, HEADER_BYTES, SegmentFile};
+use crate::failure;
 
 const SUFFIX: &str = ".log";
 /// A killed process holds its lock until the operating system has cleaned it up.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The temporary name of a file that will become a segment.
-pub(super) const UNFINISHED: &str = "next.zeros";
+const UNFINISHED: &str = "next.zeros";
+/// What the names of cut tails begin with.
+const TORN: &str = "torn-";
 
 /// Creates the folder if it is missing and locks it. The lock is held until the returned file is closed.
 pub(super) fn create_and_lock(folder: &Path) -> Result<File, LogError> {
@@ -59,34 +62,76 @@ pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>, LogError> {
     Ok(segments)
 }
 
-/// Creates an empty segment of `bytes` bytes for the records from `first` on.
-pub(super) fn create(folder: &Path, first: u64, epoch: u64, bytes: u64) -> Result<(SegmentFile, File), LogError> {
-    let zeros =
-        write_zeros(folder, bytes).map_err(|source| LogError::NoSpace { folder: folder.to_owned(), bytes, source })?;
-    name(folder, zeros, first, epoch, bytes)
+/// The file for a cut tail that begins with this record.
+pub(super) fn torn_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{TORN}{number:020}"))
 }
 
-/// Turns the unfinished file of zeros into a segment: writes its header, syncs and renames it, syncs the folder.
-pub(super) fn name(
+/// Removes all but the newest cut tails.
+pub(super) fn remove_oldest_torn(folder: &Path, keep: usize) -> Result<(), LogError> {
+    let mut torn = Vec::new();
+    for entry in fs::read_dir(folder).map_err(at("read", folder))? {
+        let path = entry.map_err(at("read", folder))?.path();
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(TORN)) {
+            torn.push(path);
+        }
+    }
+    torn.sort();
+    for path in &torn[..torn.len().saturating_sub(keep)] {
+        fs::remove_file(path).map_err(at("remove", path))?;
+    }
+    Ok(())
+}
+
+/// Creates an empty segment of `bytes` bytes for the records from `first` on. Also returns its file and its epoch.
+pub(super) fn create(
     folder: &Path,
-    zeros: File,
+    entries: &File,
     first: u64,
-    epoch: u64,
     bytes: u64,
-) -> Result<(SegmentFile, File), LogError> {
+) -> Result<(SegmentFile, File, u64), LogError> {
+    let (epoch, file) = (new_epoch()?, make_zeros(folder, bytes)?);
+    finish(folder, &file, first, epoch)?;
+    Ok((name(folder, entries, first, bytes)?, file, epoch))
+}
+
+/// Writes and syncs the header of an unfinished file that will become the segment of the records from `first` on.
+/// After an error, nothing has changed but that file.
+pub(super) fn finish(folder: &Path, zeros: &File, first: u64, epoch: u64) -> Result<(), LogError> {
+    let header = segment::encode_header(segment::FORMAT, epoch, first);
+    let written = failure::write("log::segment_header", &header, |bytes| zeros.write_all_at(bytes, 0));
+    let finished = written.and_then(|()| zeros.sync_all());
+    finished.map_err(no_segment(folder, HEADER_BYTES))
+}
+
+/// Turns the finished file into a segment: renames it, and syncs the folder. After [`LogError::NoSpace`], nothing has
+/// changed. After any other error, the segment may be there at the next start.
+pub(super) fn name(folder: &Path, entries: &File, first: u64, bytes: u64) -> Result<SegmentFile, LogError> {
     let unfinished = folder.join(UNFINISHED);
     let path = folder.join(format!("{first:020}{SUFFIX}"));
-    zeros.write_all_at(&segment::encode_header(epoch, first), 0).map_err(at("write", &unfinished))?;
-    zeros.sync_all().map_err(at("sync", &unfinished))?;
-    fs::rename(&unfinished, &path).map_err(at("rename", &unfinished))?;
-    sync(folder)?;
-    Ok((SegmentFile { first, path, bytes }, zeros))
+    let renamed = failure::point("log::segment_name").and_then(|()| fs::rename(&unfinished, &path));
+    renamed.map_err(|error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => no_segment(folder, bytes)(error),
+        _ => at("rename", &unfinished)(error),
+    })?;
+    sync(entries, folder)?;
+    Ok(SegmentFile { first, path, bytes })
+}
+
+/// As [`write_zeros`].
+pub(super) fn make_zeros(folder: &Path, bytes: u64) -> Result<File, LogError> {
+    write_zeros(folder, bytes).map_err(no_segment(folder, bytes))
+}
+
+fn no_segment(folder: &Path, bytes: u64) -> impl FnOnce(io::Error) -> LogError {
+    let folder = folder.to_owned();
+    move |source| LogError::NoSpace { folder, bytes, source }
 }
 
 /// Writes and syncs a file of zeros that will become the next segment.
 pub(super) fn write_zeros(folder: &Path, bytes: u64) -> io::Result<File> {
     let path: PathBuf = folder.join(UNFINISHED);
-    let written = write_zeros_to(&path, bytes);
+    let written = failure::point("log::segment").and_then(|()| write_zeros_to(&path, bytes));
     if written.is_err() {
         // On a full disk it holds the last free space, which everybody needs.
         let _ = fs::remove_file(&path);
@@ -107,9 +152,9 @@ fn write_zeros_to(path: &Path, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes created, renamed and removed files durable.
-pub(super) fn sync(folder: &Path) -> Result<(), LogError> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
+/// Makes created, renamed and removed files durable. `entries` is the open folder: no descriptor may be left for another.
+pub(super) fn sync(entries: &File, folder: &Path) -> Result<(), LogError> {
+    failure::point("log::folder").and_then(|()| entries.sync_all()).map_err(at("sync", folder))
 }
 
 /// A random number that no other file of the log has had. It is part of every checksum, so that stale bytes of another

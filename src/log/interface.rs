@@ -79,6 +79,9 @@ pub enum AppendError {
     /// Nothing was appended, and a later append may succeed.
     #[error(transparent)]
     Refused(LogError),
+    /// The log accepts no more records, and appended none of these.
+    #[error(transparent)]
+    Closed(LogError),
     /// The log accepts no more records. The next start shows whether these were appended.
     #[error(transparent)]
     Stopped(LogError),

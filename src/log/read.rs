@@ -105,7 +105,7 @@ impl FileRecords {
             return Ok(None);
         }
         match scan.next()? {
-            Some(payload) => Ok(Some((number, payload))),
+            Some((_, payload)) => Ok(Some((number, payload))),
             None => Err(scan.damaged()),
         }
     }

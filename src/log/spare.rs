@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use super::error::LogError;
 use super::folder;
+use crate::failure;
 
 /// At most one file, in preparation or ready.
 #[derive(Debug)]
@@ -25,7 +26,10 @@ impl Spare {
             let folder = folder.to_owned();
             let thread = std::thread::Builder::new().name("log-next".to_owned());
             // If the thread cannot be started, the segment is created when it is needed.
-            if let Ok(handle) = thread.spawn(move || folder::write_zeros(&folder, bytes)) {
+            if let Ok(handle) = thread.spawn(move || {
+                failure::point("log::spare")?;
+                folder::write_zeros(&folder, bytes)
+            }) {
                 self.preparing = Some((bytes, handle));
             }
         }
@@ -39,11 +43,7 @@ impl Spare {
         {
             return Ok(file);
         }
-        folder::write_zeros(folder, bytes).map_err(|source| LogError::NoSpace {
-            folder: folder.to_owned(),
-            bytes,
-            source,
-        })
+        folder::make_zeros(folder, bytes)
     }
 }
 

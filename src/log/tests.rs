@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod damage;
+
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -87,137 +89,6 @@ fn a_record_larger_than_a_segment_gets_a_segment_of_its_own_size() {
     let log = open(&folder);
     let read: Vec<_> = records(&log).into_iter().map(|(_, payload)| payload).collect();
     assert_eq!(read, payloads);
-}
-
-#[test]
-fn a_log_torn_at_any_byte_keeps_the_records_before_it_and_accepts_new_ones() {
-    const COUNT: u64 = 6;
-    let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
-    let whole = filled(COUNT, options.clone());
-    let path = segment_paths(whole.path()).remove(0);
-    let bytes = std::fs::read(&path).unwrap();
-    let ends: Vec<usize> = (1..=COUNT)
-        .scan(HEADER_BYTES as usize, |end, number| {
-            *end += segment::RECORD_HEADER_BYTES as usize + payload(number).len();
-            Some(*end)
-        })
-        .collect();
-    for torn_at in HEADER_BYTES as usize..*ends.last().unwrap() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut torn = bytes.clone();
-        torn[torn_at..].fill(0);
-        std::fs::write(folder.path().join(path.file_name().unwrap()), &torn).unwrap();
-        let mut log = Log::open(folder.path(), options.clone()).unwrap();
-        let last = ends.iter().filter(|end| **end <= torn_at).count() as u64;
-        // The count is exact because no payload ends with zeros, which would survive the cut.
-        assert_eq!(log.last(), last, "torn at {torn_at}");
-        for number in last + 1..=COUNT {
-            log.append(&payload(number)).unwrap();
-        }
-        log.sync().unwrap();
-        drop(log);
-        let log = Log::open(folder.path(), options.clone()).unwrap();
-        assert_eq!(records(&log), expected(1..=COUNT), "torn at {torn_at}");
-    }
-}
-
-#[test]
-fn complete_records_behind_a_torn_one_never_become_valid_again() {
-    let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
-    let folder = filled(6, options.clone());
-    let path = segment_paths(folder.path()).remove(0);
-    let mut bytes = std::fs::read(&path).unwrap();
-    // Record 4's page never reached the disk, those of 5 and 6 did.
-    let at = find(&bytes, b"payload of 4");
-    bytes[at] ^= 1;
-    std::fs::write(&path, &bytes).unwrap();
-    let mut log = Log::open(folder.path(), options.clone()).unwrap();
-    assert_eq!(log.last(), 3);
-    // The gap is filled by a record of the same length.
-    log.append(&payload(4)).unwrap();
-    log.sync().unwrap();
-    drop(log);
-    let log = Log::open(folder.path(), options).unwrap();
-    assert_eq!(records(&log), expected(1..=4));
-}
-
-#[test]
-fn every_flipped_bit_is_detected() {
-    let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
-    let folder = filled(5, options.clone());
-    let path = segment_paths(folder.path()).remove(0);
-    let bytes = std::fs::read(&path).unwrap();
-    let end = find(&bytes, b"payload of 5 ") + payload(5).len();
-    for at in 0..end {
-        let mut flipped = bytes.clone();
-        flipped[at] ^= 1 << (at % 8);
-        std::fs::write(&path, &flipped).unwrap();
-        match Log::open(folder.path(), options.clone()) {
-            Err(LogError::Corrupt { .. }) => assert!(at < HEADER_BYTES as usize, "byte {at}"),
-            Ok(log) if at < HEADER_BYTES as usize => assert!((28..32).contains(&at), "byte {at}: {}", log.last()),
-            Ok(log) => {
-                let last = log.last();
-                assert!(last < 5, "byte {at}");
-                assert_eq!(records(&log), expected(1..=last), "byte {at}");
-            }
-            Err(error) => panic!("byte {at}: {error}"),
-        }
-    }
-}
-
-#[test]
-fn damage_to_a_synced_record_is_an_error_and_not_a_torn_tail() {
-    let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
-    let folder = filled(5, options.clone());
-    let path = segment_paths(folder.path()).remove(0);
-    let whole = std::fs::read(&path).unwrap();
-    let mut bytes = whole.clone();
-    let at = find(&bytes, b"payload of 4");
-    bytes[at] ^= 1;
-    std::fs::write(&path, &bytes).unwrap();
-    let synced = LogOptions { synced_through: 5, ..options.clone() };
-    let error = Log::open(folder.path(), synced.clone()).unwrap_err();
-    let LogError::Corrupt { file, offset, .. } = &error else { panic!("{error}") };
-    assert_eq!((file, *offset), (&path, at as u64 - segment::RECORD_HEADER_BYTES));
-    // Nothing was cut: with the bit restored, all records can be read.
-    std::fs::write(&path, &whole).unwrap();
-    assert_eq!(Log::open(folder.path(), synced.clone()).unwrap().last(), 5);
-    std::fs::remove_file(&path).unwrap();
-    assert!(matches!(Log::open(folder.path(), synced), Err(LogError::Missing { synced: 5, .. })));
-}
-
-#[test]
-fn damage_in_an_older_segment_is_reported_with_file_and_offset() {
-    let folder = filled(60, SMALL);
-    let path = segment_paths(folder.path()).remove(2);
-    let mut bytes = std::fs::read(&path).unwrap();
-    let at = HEADER_BYTES as usize + segment::RECORD_HEADER_BYTES as usize;
-    bytes[at] ^= 0x10;
-    std::fs::write(&path, &bytes).unwrap();
-    let log = open(&folder);
-    assert_eq!(log.last(), 60);
-    let read: Vec<_> = log.read_from(1).unwrap().collect();
-    let LogError::Corrupt { file, offset, .. } = read.last().unwrap().as_ref().unwrap_err() else { panic!() };
-    assert_eq!((file, *offset), (&path, HEADER_BYTES));
-    assert!(log.verify().is_err());
-    // Later segments can still be read.
-    assert_eq!(log.read_from(50).unwrap().count(), 11);
-}
-
-#[test]
-fn records_of_another_file_are_not_accepted() {
-    let options = LogOptions { first_segment_bytes: 1024, ..SMALL };
-    let old = filled(6, options.clone());
-    let new = filled(3, options.clone());
-    let old_bytes = std::fs::read(segment_paths(old.path()).remove(0)).unwrap();
-    let path = segment_paths(new.path()).remove(0);
-    let mut bytes = std::fs::read(&path).unwrap();
-    // Copy records 4 to 6 of the old file to the positions that they would have in the new one.
-    let from = find(&old_bytes, b"payload of 4") - segment::RECORD_HEADER_BYTES as usize;
-    bytes[from..].copy_from_slice(&old_bytes[from..]);
-    std::fs::write(&path, &bytes).unwrap();
-    let log = Log::open(new.path(), options).unwrap();
-    assert_eq!(records(&log), expected(1..=3));
 }
 
 #[test]

@@ -56,6 +56,13 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Whether a sync failed: the disk has lost something, and what a later sync says proves nothing.
+    pub(crate) fn is_failed_sync(&self) -> bool {
+        matches!(self, StoreError::Io { action: "sync", .. })
+    }
+}
+
 /// Adds the operation and the file to an error of the system.
 pub(super) fn at(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let file = file.to_owned();

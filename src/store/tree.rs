@@ -14,6 +14,7 @@ use super::options::StoreOptions;
 use super::record::{self, Form};
 use super::write::{StoreWrite, WriteOp};
 use super::{boot, checkpoint};
+use crate::failure;
 
 /// The maximum size of an unsplit body; longer ones are split into chunks. A page of 24 entries of this size, keys
 /// included, is smaller than a quarter of a segment (see `options.rs`).
@@ -109,7 +110,12 @@ impl Store {
         self.guarded("flush", || self.0.db.flush())?;
         let path = boot::data_path(&self.0.folder);
         // sled's own flush is a `sync_file_range`, which syncs neither the disk's cache nor the file's size.
-        self.0.data.sync_all().map_err(at("sync", &path))?;
+        let synced = failure::point("store::sync").and_then(|()| self.0.data.sync_all());
+        synced.map_err(|error| {
+            // The system may have dropped what it could not write: the next sync would succeed and prove nothing.
+            self.condemn(&format!("its data could not be synced: {error}"));
+            at("sync", &path)(error)
+        })?;
         checkpoint::write(&self.0.folder, number)?;
         Ok(number)
     }

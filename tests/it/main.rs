@@ -11,6 +11,7 @@ mod blueprints;
 mod bulk;
 mod concurrency;
 mod export;
+mod failures;
 mod fields;
 mod filters;
 mod frame;

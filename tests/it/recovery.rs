@@ -15,7 +15,7 @@ const KILLS: usize = 10;
 /// What the test knows about a resource: the last acknowledged value (`None` if it was deleted), and the result of a
 /// write that was in flight at the kill.
 #[derive(Debug, Clone)]
-struct Known {
+pub(crate) struct Known {
     value: Option<u64>,
     pending: Option<Option<u64>>,
 }
@@ -31,7 +31,10 @@ fn every_acknowledged_write_survives_kills_at_random_moments() {
         let address = server.address().to_owned();
         std::thread::scope(|scope| {
             for _ in 0..WRITERS {
-                scope.spawn(|| write_until(&address, &stop, &known, &counter));
+                scope.spawn(|| {
+                    let refused = write_until(&address, &stop, &known, &counter);
+                    assert_eq!(refused, None, "no write is refused");
+                });
             }
             // The kills are spread over the first half second, when starts, syncs and checkpoints happen.
             std::thread::sleep(Duration::from_millis(40 + (kill as u64 * 61) % 500));
@@ -44,7 +47,7 @@ fn every_acknowledged_write_survives_kills_at_random_moments() {
     assert!(known.lock().unwrap().len() > 50, "the writers wrote something");
 }
 
-fn define_notes(server: &Server) {
+pub(crate) fn define_notes(server: &Server) {
     server.blueprint(
         "notes",
         json!([{ "name": "Value", "slug": "value", "type": "number" },
@@ -52,8 +55,14 @@ fn define_notes(server: &Server) {
     );
 }
 
-/// Creates, changes and deletes resources until the server is gone. Records what was acknowledged in `known`.
-fn write_until(address: &str, stop: &AtomicBool, known: &Mutex<BTreeMap<String, Known>>, counter: &AtomicU64) {
+/// Creates, changes and deletes resources until the server is gone or refuses a write. Records what was acknowledged in
+/// `known`. Returns the status and the value of the write that was refused.
+pub(crate) fn write_until(
+    address: &str,
+    stop: &AtomicBool,
+    known: &Mutex<BTreeMap<String, Known>>,
+    counter: &AtomicU64,
+) -> Option<(u16, u64)> {
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
     let bearer = format!("Bearer {ADMIN}");
     let mut mine: Vec<String> = Vec::new();
@@ -78,9 +87,19 @@ fn write_until(address: &str, stop: &AtomicBool, known: &Mutex<BTreeMap<String, 
             "DELETE" => agent.run(request.body(()).unwrap()),
             _ => agent.run(request.body(body.to_string()).unwrap()),
         };
-        let Ok(mut response) = sent else { return };
+        let Ok(mut response) = sent else { return None };
         let status = response.status().as_u16();
-        let Ok(text) = response.body_mut().read_to_string() else { return };
+        let Ok(text) = response.body_mut().read_to_string() else { return None };
+        if status >= 500 {
+            // After a 503 nothing was applied; after a 500 nobody knows.
+            if status == 503
+                && let Some(id) = id
+                && let Some(known) = known.lock().unwrap().get_mut(&id)
+            {
+                known.pending = None;
+            }
+            return Some((status, value));
+        }
         assert!(status < 300, "{method} {path}: {status} {text}");
         let id = id.unwrap_or_else(|| {
             let body: Value = serde_json::from_str(&text).unwrap();
@@ -95,11 +114,12 @@ fn write_until(address: &str, stop: &AtomicBool, known: &Mutex<BTreeMap<String, 
             _ => {}
         }
     }
+    None
 }
 
 /// Checks that every resource has its acknowledged value or the value of the write that was in flight, and that list
 /// and get agree.
-fn check_everything(server: &Server, known: &mut BTreeMap<String, Known>) {
+pub(crate) fn check_everything(server: &Server, known: &mut BTreeMap<String, Known>) {
     let mut listed: BTreeMap<String, u64> = BTreeMap::new();
     let mut page = 1;
     let total = loop {

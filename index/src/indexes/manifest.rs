@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::failure;
 use crate::files::sync_folder;
 use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
 
@@ -87,7 +88,8 @@ impl Manifest {
             file.sync_all()
         };
         write().map_err(Error::io(&temporary))?;
-        fs::rename(&temporary, folder.join(FILE)).map_err(Error::io(&temporary))?;
+        let renamed = failure::point("index::manifest").and_then(|()| fs::rename(&temporary, folder.join(FILE)));
+        renamed.map_err(Error::io(&temporary))?;
         sync_folder(folder)
     }
 

@@ -4,7 +4,7 @@
 //! numbers: the store's checkpoint, the index's manifest, and the newest verified base.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use crate::base;
+use crate::failure;
 use crate::log::{CommitLog, FollowLog};
 use crate::model::error::{Error, Result};
 use crate::store::Store;
@@ -72,6 +73,8 @@ pub(crate) struct Checkpointer {
 /// The progress that the thread reports.
 struct Progress {
     is_running: AtomicBool,
+    /// Set when the store could not be synced. It is condemned then.
+    has_lost_data: AtomicBool,
     /// The log number up to which store and index are on disk.
     checkpoint: AtomicU64,
     /// The log number of the newest verified base.
@@ -103,6 +106,7 @@ impl Checkpointer {
         let (base, base_bytes) = base.unwrap_or((0, 0));
         let progress = Arc::new(Progress {
             is_running: AtomicBool::new(false),
+            has_lost_data: AtomicBool::new(false),
             checkpoint: AtomicU64::new(checkpoint),
             base: AtomicU64::new(base),
             base_bytes: AtomicU64::new(base_bytes),
@@ -116,6 +120,11 @@ impl Checkpointer {
         self.is_wanted = true;
     }
 
+    /// Whether a sync of the store failed, so that there may be no more writes in this process.
+    pub(crate) fn has_lost_data(&self) -> bool {
+        self.progress.has_lost_data.load(Ordering::SeqCst)
+    }
+
     /// Starts a checkpoint if one is due. Cuts the log if the last one is finished.
     pub(crate) fn run_if_due(&mut self, log: &mut dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) {
         if self.progress.is_running.load(Ordering::SeqCst) {
@@ -123,6 +132,7 @@ impl Checkpointer {
         }
         self.cut_log(log);
         let is_changed = applied > self.started_at;
+        self.is_wanted |= failure::is_asked_for("checkpoint::is_due");
         let is_long = log.bytes_since(self.started_at) > CHECKPOINT_LOG_BYTES;
         if is_changed && (is_long || self.is_wanted || self.last_start.elapsed() > CHECKPOINT_INTERVAL) {
             let work = self.begin(log, indexes, applied);
@@ -179,7 +189,8 @@ impl Checkpointer {
             log: log.follow(),
             number: self.started_at,
             index: indexes.freeze(self.started_at),
-            is_base_due: since_base > BASE_LOG_BYTES.max(self.progress.base_bytes.load(Ordering::SeqCst)),
+            is_base_due: since_base > BASE_LOG_BYTES.max(self.progress.base_bytes.load(Ordering::SeqCst))
+                || failure::is_asked_for("checkpoint::base_is_due"),
             progress: Arc::clone(&self.progress),
         }
     }
@@ -205,20 +216,17 @@ impl Checkpointer {
 
 impl Work {
     fn run(self) {
-        let Work { folder, store, log, number, index, is_base_due, progress } = self;
-        let _running = Running(Arc::clone(&progress));
+        let _running = Running(Arc::clone(&self.progress));
         let started = Instant::now();
-        let result = store.checkpoint().map_err(|error| error.to_string()).and_then(|_| {
-            index.write().map_err(|error| error.to_string())?;
-            progress.checkpoint.store(number, Ordering::SeqCst);
-            Ok(())
-        });
-        match result {
+        let (number, is_base_due) = (self.number, self.is_base_due);
+        let Work { folder, store, log, progress, .. } = &self;
+        let (folder, store, log, progress) = (folder.clone(), store.clone(), Arc::clone(log), Arc::clone(progress));
+        match self.write() {
             Ok(()) => tracing::debug!(number, elapsed = ?started.elapsed(), "checkpoint written"),
             Err(error) => tracing::error!(%error, "a checkpoint failed; the log is kept"),
         }
-        if is_base_due {
-            match base::write_next(&folder, &store, &*log) {
+        if is_base_due && !progress.has_lost_data.load(Ordering::SeqCst) {
+            match write_base(&folder, &store, &*log) {
                 Ok(header) => {
                     progress.base.store(header.number, Ordering::SeqCst);
                     progress.base_bytes.store(header.bytes, Ordering::SeqCst);
@@ -228,6 +236,26 @@ impl Work {
             }
         }
     }
+
+    /// Writes store and index. After a failed sync, a system may take for written what it has dropped, so that only new
+    /// files can be trusted: those of the index are, at each try, and so are the manifest and a base. sled's file is the
+    /// same for ever. If its sync fails, the store is condemned, and this process writes nothing more.
+    fn write(self) -> std::result::Result<(), String> {
+        failure::point("checkpoint::store").map_err(|error| error.to_string())?;
+        self.store.checkpoint().map_err(|error| {
+            self.progress.has_lost_data.fetch_or(error.is_failed_sync(), Ordering::SeqCst);
+            error.to_string()
+        })?;
+        failure::point("checkpoint::index").map_err(|error| error.to_string())?;
+        self.index.write().map_err(|error| error.to_string())?;
+        self.progress.checkpoint.store(self.number, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+fn write_base(folder: &Path, store: &Store, log: &dyn FollowLog) -> std::result::Result<base::Header, String> {
+    failure::point("checkpoint::base").map_err(|error| error.to_string())?;
+    base::write_next(folder, store, log).map_err(|error| error.to_string())
 }
 
 /// Marks the checkpoint as finished when it is dropped, even by a panic, so that the next one can run.

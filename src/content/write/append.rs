@@ -5,12 +5,14 @@
 //! what became of an append, the same records are appended again with the same expectation: they end up in the log once
 //! or not at all, and what stands there tells which.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::overlay::Decided;
 use crate::content::apply::{Committed, Prepared};
-use crate::log::{AppendError, CommitLog, FollowLog};
+use crate::content::queue::stopped_writing;
+use crate::log::{AppendError, CommitLog, FollowLog, LogError};
 use crate::model::error::{Code, Error, Result};
 use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
@@ -62,8 +64,10 @@ pub(crate) struct Appended {
 pub(crate) enum Failure {
     /// Nothing was applied, and later groups may succeed.
     Refused(Error),
-    /// The log takes no more records, and the outcome of this group is unknown.
+    /// The log takes no more records. The error says whether the outcome of this group is known.
     Stopped(Error),
+    /// As `Stopped`, because of a failed sync: the disk may have lost more than these records.
+    Unsynced(Error),
 }
 
 impl Appender {
@@ -127,8 +131,23 @@ impl Appender {
                 }
                 Err(AppendError::Refused(cause)) => {
                     tracing::error!(%cause, "the log has no room; nothing was applied");
-                    let text = "the disk is full; nothing was applied; try again when there is room";
+                    let is_full = matches!(&cause, LogError::NoSpace { source, .. } if is_disk_full(source));
+                    let text = match is_full {
+                        true => "the disk is full; nothing was applied; try again when there is room",
+                        false => "the log cannot grow at the moment; nothing was applied; try again",
+                    };
                     return Err(Failure::Refused(Error::new(Code::Overloaded, text)));
+                }
+                // Whether an earlier try of this group succeeded shows at the next start.
+                Err(AppendError::Closed(cause)) if may_be_appended => {
+                    return Err(Failure::Stopped(Error::internal(cause)));
+                }
+                Err(AppendError::Closed(cause)) => {
+                    tracing::error!(%cause, "the log accepts no more records; nothing was applied");
+                    return Err(Failure::Stopped(stopped_writing()));
+                }
+                Err(AppendError::Stopped(cause @ LogError::Io { action: "sync", .. })) => {
+                    return Err(Failure::Unsynced(Error::internal(cause)));
                 }
                 Err(AppendError::Stopped(cause)) => return Err(Failure::Stopped(Error::internal(cause))),
             }
@@ -189,6 +208,10 @@ impl Appender {
         }
         Ok(Some(transactions))
     }
+}
+
+fn is_disk_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 impl From<Vec<StoreWrite>> for Decided {

@@ -24,8 +24,9 @@ use crate::content::data::kept_answer::KeptAnswer;
 use crate::content::data::lookup::Lookup;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::STEP_PAUSE;
-use crate::content::queue::{Job, Reply};
-use crate::model::error::{Code, Error, Result};
+use crate::content::queue::{Job, Reply, stopped_writing};
+use crate::failure;
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, now_millis};
 use crate::sanitize::Sanitizer;
@@ -149,9 +150,12 @@ impl Committer {
         // What they hold of the group is in the records now.
         drop(overlay);
         drop(state);
+        failure::point("committer::decided").map_err(Error::internal)?;
         let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
+        failure::point("committer::committed").map_err(|error| self.stop(Error::internal(error)))?;
         let result = self.applier.apply(committed.transactions);
         result.map_err(|error| self.stop(error))?;
+        failure::point("committer::applied").map_err(|error| self.stop(Error::internal(error)))?;
         if let Some(jobs_answerable) = committed.jobs_answerable {
             results.truncate(jobs_answerable);
         }
@@ -216,6 +220,10 @@ impl Committer {
         if self.is_broken() {
             return;
         }
+        if self.checkpointer.has_lost_data() {
+            self.stop(stopped_writing());
+            return;
+        }
         if std::mem::take(&mut self.applier.wants_checkpoint) {
             self.checkpointer.want();
         }
@@ -226,7 +234,11 @@ impl Committer {
     fn checkpoint_now(&mut self) -> Result<()> {
         self.check_writable()?;
         let applied = self.applier.store.applied();
-        self.checkpointer.run_now(self.appender.log(), &self.applier.indexes, applied)
+        let result = self.checkpointer.run_now(self.appender.log(), &self.applier.indexes, applied);
+        if self.checkpointer.has_lost_data() {
+            self.stop(stopped_writing());
+        }
+        result
     }
 
     fn is_broken(&self) -> bool {
@@ -234,11 +246,7 @@ impl Committer {
     }
 
     fn check_writable(&self) -> Result<()> {
-        if !self.is_broken() {
-            return Ok(());
-        }
-        let text = "the server has stopped writing after a failure of its disk; nothing was applied; reads go on";
-        Err(Error::new(Code::Overloaded, text))
+        if self.is_broken() { Err(stopped_writing()) } else { Ok(()) }
     }
 
     /// Ends all writing if an append failed for good.
@@ -246,6 +254,11 @@ impl Committer {
         match failure {
             Failure::Refused(error) => error,
             Failure::Stopped(error) => self.stop(error),
+            Failure::Unsynced(error) => {
+                // One sync of a disk covers all its files, so with it the disk may have dropped what sled wrote.
+                self.applier.store.condemn("a sync of the log failed, and what was not on disk by then may be lost");
+                self.stop(error)
+            }
         }
     }
 

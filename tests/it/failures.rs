@@ -1,0 +1,470 @@
+//! What the disk may do to the log and to checkpoints, and that no acknowledged write is lost by it: damaged bytes, errors
+//! of the system, and the end of the process at every step of a write and of a checkpoint.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::recovery::{Known, check_everything, define_notes, write_until};
+use crate::support::{ADMIN, Failures, Server, binary};
+
+const HEADER_BYTES: usize = 32;
+const RECORD_HEADER_BYTES: usize = 28;
+
+/// The newest segment of the content's log.
+fn newest_segment(folder: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(folder.join("log")).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max().unwrap()
+}
+
+/// Where each record of a segment begins, and where the last one ends.
+fn positions(bytes: &[u8]) -> Vec<usize> {
+    let mut positions = vec![HEADER_BYTES];
+    loop {
+        let at = *positions.last().unwrap();
+        let number = u64::from_le_bytes(bytes[at + 12..at + 20].try_into().unwrap());
+        if number == 0 {
+            return positions;
+        }
+        let length = u32::from_le_bytes(bytes[at + 4..at + 8].try_into().unwrap());
+        positions.push(at + 20 + length as usize);
+    }
+}
+
+/// Starts a server that must refuse this folder. Returns what it says.
+fn refused(folder: &Path) -> String {
+    let child = Command::new(binary())
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
+        .arg(folder)
+        .env("BINDERY_ADMIN_TOKEN", ADMIN)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // If it starts after all, it must not run for ever.
+    let id = child.id();
+    let done = AtomicBool::new(false);
+    let output = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let started = Instant::now();
+            while !done.load(Ordering::SeqCst) && started.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            if !done.load(Ordering::SeqCst) {
+                crate::support::kill_process(id);
+            }
+        });
+        let output = child.wait_with_output().unwrap();
+        done.store(true, Ordering::SeqCst);
+        output
+    });
+    assert!(!output.status.success(), "the server started");
+    String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout)
+}
+
+#[test]
+fn a_flipped_bit_in_an_acknowledged_record_is_refused_and_with_the_bit_back_everything_is_there() {
+    let mut server = Server::start();
+    define_notes(&server);
+    let count = 150;
+    (0..count).for_each(|value| drop(server.create("notes", json!({ "value": value, "text": "a note" }))));
+    let folder = server.folder().to_owned();
+    crate::support::kill_process(server.process());
+    let path = newest_segment(&folder);
+    let bytes = std::fs::read(&path).unwrap();
+    let positions = positions(&bytes);
+    let last = positions.len() - 2;
+    let mut failures = Failures::default();
+    // A record in the middle, and the last one, behind which there is only the note that it was synced.
+    for record in [123, last] {
+        let at = positions[record];
+        let end = positions[record + 1];
+        for (region, byte) in [
+            ("checksum", at + 1),
+            ("length", at + 4),
+            ("length, far", at + 6),
+            ("number", at + 12),
+            ("synced", at + 20),
+            ("payload", at + RECORD_HEADER_BYTES + 20),
+            ("last byte", end - 1),
+        ] {
+            let mut flipped = bytes.clone();
+            flipped[byte] ^= 4;
+            std::fs::write(&path, &flipped).unwrap();
+            let text = refused(&folder);
+            let name = path.file_name().unwrap().to_str().unwrap();
+            for part in [name, &format!("at byte {at}:"), &format!("record {}", record + 1), "bindery salvage"] {
+                failures.check(text.contains(part), || format!("{record} {region}: {part:?} is not in {text}"));
+            }
+            failures.check(std::fs::read(&path).unwrap() == flipped, || format!("{record} {region}: changed"));
+        }
+    }
+    failures.assert_none();
+    std::fs::write(&path, &bytes).unwrap();
+    server.kill_and_restart();
+    assert_eq!(server.get("/v2/resources/notes").expect(200).json()["meta"]["total"], count);
+}
+
+#[test]
+fn a_store_or_an_index_ahead_of_the_log_is_proof_of_damage() {
+    let mut server = Server::start();
+    define_notes(&server);
+    (0..40).for_each(|value| drop(server.create("notes", json!({ "value": value }))));
+    let folder = server.folder().to_owned();
+    assert!(server.terminate().success());
+    let path = newest_segment(&folder);
+    let whole = std::fs::read(&path).unwrap();
+    let mut cut = whole.clone();
+    cut[positions(&whole)[20]..].fill(0);
+    // What knows better than the log, from first to last: the checkpoint, the index, the store.
+    let checkpoint = folder.join("store/CHECKPOINT");
+    let number = std::fs::read(&checkpoint).unwrap();
+    for step in 0..3 {
+        if step == 1 {
+            let zero = 0u64.to_le_bytes();
+            std::fs::write(&checkpoint, [&zero[..], &crc32fast::hash(&zero).to_le_bytes()].concat()).unwrap();
+        }
+        if step == 2 {
+            std::fs::remove_dir_all(folder.join("index")).unwrap();
+        }
+        std::fs::write(&path, &cut).unwrap();
+        let text = refused(&folder);
+        assert!(text.contains("the log ends at record 20, but record"), "{step}: {text}");
+        assert_eq!(std::fs::read(&path).unwrap(), cut, "{step}");
+    }
+    std::fs::write(&checkpoint, number).unwrap();
+    std::fs::write(&path, whole).unwrap();
+    server.restart();
+    assert_eq!(server.ids("notes?per_page=100").len(), 40);
+}
+
+/// A data folder whose log is nearly at the end of its first segment, so that a few writes need the next one.
+fn nearly_full_segment() -> tempfile::TempDir {
+    let temp = tempfile::tempdir().unwrap();
+    let mut server = Server::start_in(&temp.path().join("data"), &[]);
+    define_notes(&server);
+    // Each takes the log 400 KiB; the texts of one resource may not be longer.
+    let fields: Vec<_> =
+        (0..7).map(|n| json!({ "name": format!("F{n}"), "slug": format!("f{n}"), "type": "text" })).collect();
+    server.blueprint("long", json!(fields));
+    let text = "y".repeat(60_000);
+    let attributes = serde_json::Map::from_iter((0..7).map(|n| (format!("f{n}"), json!(text))));
+    (0..9).for_each(|_| drop(server.create("long", json!(attributes))));
+    let folder = server.folder().to_owned();
+    let used = || *positions(&std::fs::read(newest_segment(&folder)).unwrap()).last().unwrap();
+    while used() < (4 << 20) - (150 << 10) {
+        server.create("long", json!({ "f0": text }));
+    }
+    assert!(server.terminate().success());
+    let _ = std::fs::remove_file(folder.join("log/next.zeros"));
+    temp
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-r").args([from, to]).status().unwrap().success());
+}
+
+/// Creates a resource of 60 KiB in the log.
+fn create_large(server: &Server) -> crate::support::Reply {
+    let body = json!({ "attributes": { "value": 1, "text": "z".repeat(60_000) } });
+    server.post("/v2/resources/notes", &body)
+}
+
+fn total(server: &Server) -> u64 {
+    server.get("/v2/resources/notes").expect(200).json()["meta"]["total"].as_u64().unwrap()
+}
+
+#[test]
+fn without_a_new_segment_writes_are_refused_with_nothing_applied_and_go_on_by_themselves() {
+    let template = nearly_full_segment();
+    let mut failures = Failures::default();
+    for points in [
+        "log::segment=5*return(EMFILE)",
+        "log::segment=5*return(ENOSPC)",
+        "log::segment_header=2*return(ENOSPC)",
+        "log::segment_header=2*return(EIO)",
+        "log::segment_name=2*return(ENOSPC)",
+        "log::spare=return(EMFILE);log::segment=2*return(EMFILE)",
+    ] {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("data");
+        copy_folder(&template.path().join("data"), &folder);
+        let mut server = Server::start_failing(&folder, &[], points);
+        let (mut created, mut refused, mut created_after) = (0, 0, 0);
+        while created_after < 3 && created + refused < 60 {
+            let reply = create_large(&server);
+            match reply.status {
+                201 => {
+                    created += 1;
+                    created_after += u64::from(refused > 0);
+                }
+                _ => {
+                    refused += 1;
+                    failures.check_eq(points, reply.outcome(), "503 OVERLOADED".to_owned());
+                    failures.check(reply.message().contains("nothing was applied"), || reply.message());
+                }
+            }
+            failures.check_eq(points, server.get("/readyz").status, 200);
+            failures.check_eq(points, total(&server), created);
+        }
+        failures.check(refused > 0 && created_after == 3, || format!("{points}: {created} created, {refused} refused"));
+        server.kill_and_restart();
+        failures.check_eq(points, total(&server), created);
+    }
+    failures.assert_none();
+}
+
+/// A small file system for the log. Unmounted when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None` if this process may not mount.
+    fn mount(folder: &Path, megabytes: u32) -> Option<SmallDisk> {
+        std::fs::create_dir_all(folder).unwrap();
+        let size = format!("size={megabytes}m");
+        let output = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output().ok()?;
+        output.status.success().then(|| SmallDisk(folder.to_owned()))
+    }
+
+    fn resize(&self, megabytes: u32) {
+        let size = format!("remount,size={megabytes}m");
+        assert!(Command::new("mount").args(["-o", &size]).arg(&self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_of_the_log_refuses_writes_until_there_is_room() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    let Some(disk) = SmallDisk::mount(&folder.join("log"), 7) else {
+        eprintln!("skipped: this process may not mount a file system");
+        return;
+    };
+    let template = nearly_full_segment();
+    copy_folder(&template.path().join("data/."), &folder);
+    let mut server = Server::start_in(&folder, &[]);
+    let mut created = 0;
+    let reply = loop {
+        let reply = create_large(&server);
+        if reply.status != 201 {
+            break reply;
+        }
+        created += 1;
+        assert!(created < 60, "the disk was never full");
+    };
+    assert_eq!(reply.outcome(), "503 OVERLOADED");
+    assert!(reply.message().contains("the disk is full; nothing was applied"), "{}", reply.message());
+    assert_eq!((server.get("/readyz").status, total(&server)), (200, created));
+    disk.resize(64);
+    create_large(&server).expect(201);
+    server.kill_and_restart();
+    assert_eq!(total(&server), created + 1);
+    drop(server);
+}
+
+#[test]
+fn a_committer_that_panics_ends_writing_and_readiness_alike() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    let mut server = Server::start_failing(&folder, &[], "committer::decided=1*off->1*panic(in a test)");
+    define_notes(&server);
+    let body = json!({ "attributes": { "value": 1 } });
+    assert_eq!(server.post("/v2/resources/notes", &body).outcome(), "500 INTERNAL");
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while server.get("/readyz").status == 200 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(server.get("/readyz").status, 503);
+    assert_eq!(server.post("/v2/resources/notes", &body).outcome(), "503 OVERLOADED");
+    server.get("/v2/resources/notes").expect(200);
+    server.kill_and_restart();
+    server.post("/v2/resources/notes", &body).expect(201);
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_believed_that_a_later_sync_says() {
+    for points in ["checkpoint::is_due=return;store::sync=1*return(EIO)", "log::sync=3*off->1*return(EIO)"] {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("data");
+        let mut server = Server::start_in(&folder, &[]);
+        define_notes(&server);
+        (0..5).for_each(|value| drop(server.create("notes", json!({ "value": value }))));
+        assert!(server.terminate().success());
+        let before = std::fs::read(folder.join("store/CHECKPOINT")).unwrap();
+        let mut server = Server::start_failing(&folder, &[], points);
+        let mut created = 5;
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let ended = loop {
+            let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "value": created } }));
+            if reply.status != 201 {
+                break reply;
+            }
+            created += 1;
+            assert!(Instant::now() < deadline, "{points}: writing goes on");
+        };
+        assert!([500, 503].contains(&ended.status), "{points}: {}", ended.text);
+        assert_eq!(server.get("/readyz").status, 503, "{points}");
+        assert!(folder.join("store/CONDEMNED").exists(), "{points}");
+        let _ = server.terminate();
+        assert_eq!(std::fs::read(folder.join("store/CHECKPOINT")).unwrap(), before, "{points}: no later checkpoint");
+        server.restart();
+        let found = total(&server);
+        assert!(
+            found == created || found == created + u64::from(ended.status == 500),
+            "{points}: {found} of {created}"
+        );
+        server.create("notes", json!({ "value": 99 }));
+        drop(server);
+    }
+}
+
+/// A point, and what has to happen so that it is reached.
+struct Point {
+    name: &'static str,
+    reach: Reach,
+    is_write: bool,
+}
+
+#[derive(PartialEq)]
+enum Reach {
+    /// Every write comes by.
+    Write,
+    /// The log needs a new segment.
+    Segment,
+    /// A checkpoint comes by.
+    Checkpoint,
+}
+
+const fn point(name: &'static str, reach: Reach) -> Point {
+    Point { name, reach, is_write: false }
+}
+
+const fn writing(name: &'static str, reach: Reach) -> Point {
+    Point { name, reach, is_write: true }
+}
+
+const POINTS: [Point; 20] = [
+    writing("log::append", Reach::Write),
+    point("log::sync", Reach::Write),
+    writing("log::mark", Reach::Write),
+    point("committer::decided", Reach::Write),
+    point("committer::committed", Reach::Write),
+    point("apply::stored", Reach::Write),
+    point("committer::applied", Reach::Write),
+    point("log::spare", Reach::Segment),
+    point("log::segment", Reach::Segment),
+    writing("log::segment_header", Reach::Segment),
+    point("log::segment_name", Reach::Segment),
+    point("log::folder", Reach::Segment),
+    point("checkpoint::store", Reach::Checkpoint),
+    point("store::sync", Reach::Checkpoint),
+    point("checkpoint::index", Reach::Checkpoint),
+    point("index::manifest", Reach::Checkpoint),
+    point("checkpoint::base", Reach::Checkpoint),
+    point("base::verify", Reach::Checkpoint),
+    point("base::name", Reach::Checkpoint),
+    point("log::remove", Reach::Checkpoint),
+];
+
+const ACTIONS: [&str; 5] = ["kill", "EIO", "ENOSPC", "EMFILE", "short"];
+
+#[test]
+fn no_step_of_a_write_or_a_checkpoint_can_fail_so_that_an_acknowledged_write_is_lost() {
+    run_matrix(|point, action| action == 0 || (point + action) % 7 == 0);
+}
+
+/// `cargo test --test it -- --ignored failures`
+#[test]
+#[ignore = "long: every step with every failure, about two minutes"]
+fn every_step_of_a_write_or_a_checkpoint_fails_in_every_way() {
+    run_matrix(|_, _| true);
+}
+
+fn run_matrix(is_wanted: impl Fn(usize, usize) -> bool) {
+    let template = nearly_full_segment();
+    let mut cases = Vec::new();
+    for (number, point) in POINTS.iter().enumerate() {
+        for (action_number, action) in ACTIONS.iter().enumerate() {
+            if (*action != "short" || point.is_write) && is_wanted(number, action_number) {
+                cases.push((point, *action));
+            }
+        }
+    }
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some((point, action)) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    run_case(&template.path().join("data"), point, action);
+                }
+            });
+        }
+    });
+}
+
+fn run_case(template: &Path, point: &Point, action: &str) {
+    let case = format!("{} {action}", point.name);
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    copy_folder(template, &folder);
+    // A start comes by some of the points, too: it syncs the folders of both logs.
+    let passes = if point.name == "log::folder" || point.name == "log::mark" { 3 } else { 1 };
+    let checkpoints =
+        if point.reach == Reach::Checkpoint { "checkpoint::is_due=return;checkpoint::base_is_due=return;" } else { "" };
+    let points = format!("{checkpoints}{}={passes}*off->return({action})", point.name);
+    let mut server = Server::start_failing(&folder, &[], &points);
+    let known: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
+    let mut refused = BTreeSet::new();
+    let counter = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write_until(server.address(), &stop, &known, &counter));
+        let started = Instant::now();
+        // Long enough to fill the segment, and for checkpoints to follow.
+        let is_long = point.reach == Reach::Segment || point.name == "log::remove";
+        let is_enough = |count| count > if is_long { 250 } else { 30 };
+        while !writer.is_finished() && started.elapsed() < Duration::from_secs(20) {
+            if is_enough(counter.load(Ordering::SeqCst)) {
+                stop.store(true, Ordering::SeqCst);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        stop.store(true, Ordering::SeqCst);
+        if let Some((503, value)) = writer.join().unwrap() {
+            refused.insert(value);
+        }
+    });
+    if action == "kill" {
+        // The end of the process is what ended the writer, or comes with the checkpoint of the shutdown.
+        let _ = server.terminate();
+    } else {
+        let is_ready = server.get("/readyz").status == 200;
+        let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "value": 1_000_000 } }));
+        let agrees = match reply.status {
+            201 => is_ready,
+            503 => true,
+            // This very write came by the point.
+            _ => is_ready,
+        };
+        assert!(agrees, "{case}: ready {is_ready}, and a write {}", reply.outcome());
+    }
+    server.kill_and_restart();
+    check_everything(&server, &mut known.lock().unwrap());
+    for value in refused {
+        let found = server.get(&format!("/v2/resources/notes?filter[value]={value}")).expect(200).json();
+        assert_eq!(found["meta"]["total"], 0, "{case}: a write that was refused was applied");
+    }
+    assert_eq!(server.get("/readyz").status, 200, "{case}");
+    server.create("notes", json!({ "value": 2_000_000 }));
+}
