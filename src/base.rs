@@ -17,14 +17,17 @@
 //! resource as of *m*. So the file alone gives the exact state at *m*. It can serve as a backup, and the log up to *m*
 //! may be removed.
 
+mod aside;
 mod error;
 mod files;
 mod format;
 mod recover;
+pub mod restoring;
 #[cfg(test)]
 mod tests;
 
+pub use aside::number_of_aside;
 pub use error::BaseError;
 pub use files::{all, newest, place, restore, verify, write, write_next};
 pub use format::Header;
-pub use recover::{RecoverOptions, Recovered, recover, salvage};
+pub use recover::{LOG, RecoverOptions, Recovered, STORE, recover};

@@ -39,7 +39,7 @@ use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::Sweeper;
 use crate::content::queue::Queue;
-use crate::content::start::{folder, recovery};
+use crate::content::start::{epoch, folder, recovery};
 use crate::content::write::append::Appender;
 use crate::content::write::committer::Committer;
 use crate::log::CommitLog;
@@ -95,8 +95,9 @@ impl Content {
     /// [`StartError`] if the folder is in use or cannot be read.
     pub fn open(options: &ContentOptions) -> Result<Content, StartError> {
         let lock = folder::lock(&options.folder)?;
-        let (log, store, recovered) = base::recover(&options.folder, &options.recover_options())
+        let (mut log, store, recovered) = base::recover(&options.folder, &options.recover_options())
             .map_err(|error| StartError::folder(&options.folder, &error))?;
+        epoch::begin_if_due(&options.folder, &mut log, &store)?;
         let position = log.last();
         Content::assemble(options, lock, Parts { log: Box::new(log), position, store, recovered })
     }
@@ -106,6 +107,8 @@ impl Content {
         let folder = &options.folder;
         let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
         let Parts { log, position, store, recovered } = parts;
+        // A new folder holds no more than the record of its epoch.
+        let was_empty = position == 0 || position == 1 && recovery::load_epoch(&store)?.is_some();
         recovery::remove_superseded(&store, store.applied())?;
         let indexes = bindery_index::Indexes::open(&folder::index_of(folder), options.index.clone())
             .map_err(|error| fail(&error))?;
@@ -155,7 +158,7 @@ impl Content {
             .spawn(move || committer.run(&jobs))
             .map_err(|error| fail(&error))?;
         let shared = Shared {
-            was_empty: position == 0,
+            was_empty,
             cell,
             store,
             queue,

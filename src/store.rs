@@ -13,6 +13,7 @@
 
 mod boot;
 mod checkpoint;
+mod environment;
 mod error;
 mod key;
 mod options;

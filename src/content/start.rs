@@ -2,6 +2,7 @@
 //!
 //! `base::recover` brings up the store first. The index is then a pure function of it.
 
+pub(crate) mod epoch;
 pub(crate) mod error;
 pub(crate) mod folder;
 pub(crate) mod recovery;

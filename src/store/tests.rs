@@ -194,7 +194,7 @@ fn a_damaged_value_is_an_error_and_condemns_the_store() {
     store.0.db.insert(&key, store.0.db.get(resource(2).encode()).unwrap().unwrap()).unwrap();
     assert!(store.get(&resource(1)).is_err());
     assert!(store.scan(Prefix::All).any(|entry| entry.is_err()));
-    assert!(checkpoint::condemned(folder.path()).unwrap().contains("Resource"));
+    assert!(checkpoint::condemned(folder.path()).unwrap().unwrap().contains("Resource"));
 }
 
 #[test]
@@ -210,17 +210,17 @@ fn a_missing_chunk_is_reported_as_damage() {
 fn a_checkpoint_returns_and_records_the_last_applied_number() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    assert_eq!(checkpointed(folder.path()), None);
+    assert_eq!(checkpointed(folder.path()).unwrap(), None);
     for number in [3, 9] {
         store.apply(number, &[]).unwrap();
         assert_eq!(store.checkpoint().unwrap(), number);
-        assert_eq!(checkpointed(folder.path()), Some(number));
+        assert_eq!(checkpointed(folder.path()).unwrap(), Some(number));
     }
     let path = folder.path().join("CHECKPOINT");
     let mut bytes = fs::read(&path).unwrap();
     bytes[0] ^= 1;
     fs::write(&path, bytes).unwrap();
-    assert_eq!(checkpointed(folder.path()), None);
+    assert_eq!(checkpointed(folder.path()).unwrap(), None);
 }
 
 /// The folder of a closed store that has a snapshot file and values written after it.

@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::base::{self, Header};
+use crate::base::{self, BaseError, Header, restoring};
+use crate::content::start::epoch;
 use crate::content::start::error::StartError;
 
 /// Names within the data folder.
@@ -54,13 +55,15 @@ pub(crate) fn restore_backup(file: &Path, folder: &Path, options: &base::Recover
         let text = format!("it is not empty (it holds {}); a backup is restored into a new folder", found.display());
         return Err(StartError::folder(folder, &text));
     }
-    base::place(file, folder, header.number).map_err(|error| StartError::folder(folder, &error))?;
-    let recovered = base::recover(folder, options);
-    let (_, _, recovered) = recovered.map_err(|error| StartError::folder(folder, &error))?;
+    let fail = |error: BaseError| StartError::folder(folder, &error);
+    restoring::begin(folder).and_then(|()| base::place(file, folder, header.number)).map_err(fail)?;
+    let (mut log, store, recovered) = base::recover(folder, options).map_err(fail)?;
     if recovered.number != header.number {
         let text = format!("it is at number {} after the restore, not at {}", recovered.number, header.number);
         return Err(StartError::folder(folder, &text));
     }
+    epoch::begin_if_due(folder, &mut log, &store)?;
+    store.checkpoint().map_err(|error| StartError::folder(folder, &error))?;
     Ok(header)
 }
 
