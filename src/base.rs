@@ -21,6 +21,7 @@ mod aside;
 mod error;
 mod files;
 mod format;
+mod gather;
 mod recover;
 pub mod restoring;
 #[cfg(test)]
@@ -30,4 +31,5 @@ pub use aside::number_of_aside;
 pub use error::BaseError;
 pub use files::{all, newest, place, restore, verify, write, write_next};
 pub use format::Header;
+pub use gather::{Gathered, gather};
 pub use recover::{LOG, RecoverOptions, Recovered, STORE, recover};

@@ -52,7 +52,6 @@ pub use api::idempotency::{Answered, Idempotent};
 pub use api::import::{Import, ImportLine, ImportedResource};
 pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
-pub use api::verify::Findings;
 pub use bindery_index::Options as IndexOptions;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
 pub use data::version::{IfMatch, ResourceVersion};
@@ -62,7 +61,11 @@ pub use read::export::Export;
 pub use read::resource::ResourceAnswer;
 pub use read::view::{ListPage, View};
 pub use start::error::StartError;
+pub use start::findings::Findings;
 pub use start::folder::verify_backup;
+pub use start::repair::SalvagedBlueprint;
+pub use start::salvage::Salvaged;
+pub use start::verify::is_data_folder;
 
 /// How a content is opened.
 #[derive(Debug, Clone)]
@@ -183,6 +186,24 @@ impl Content {
 /// [`StartError`].
 pub fn restore_backup(file: &Path, options: &ContentOptions) -> Result<Header, StartError> {
     folder::restore_backup(file, &options.folder, &options.recover_options())
+}
+
+/// Checks the content of a data folder and changes nothing in it. Copies of store and index are made in a folder within
+/// `temporary`, and removed again.
+///
+/// # Errors
+/// [`StartError`] if the folder does not exist, is in use, or cannot be read or copied. Damage is an issue among the
+/// findings.
+pub fn verify(options: &ContentOptions, temporary: &Path) -> Result<Findings, StartError> {
+    start::verify::verify_folder(&options.folder, temporary, &options.index)
+}
+
+/// Makes a new data folder of what is left of a damaged one, which is only read.
+///
+/// # Errors
+/// [`StartError`] if the old folder is in use or no data folder, the new one is not empty, or the disk fails.
+pub fn salvage(options: &ContentOptions, new: &Path) -> Result<Salvaged, StartError> {
+    start::salvage::salvage(&options.folder, new, &options.recover_options())
 }
 
 /// Removes the index and rebuilds it from the store.

@@ -17,7 +17,9 @@ mod environment;
 mod error;
 mod key;
 mod options;
+mod read_all;
 mod record;
+mod room;
 mod scan;
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,7 @@ impl StoreError {
             StoreError::Io { .. }
             | StoreError::InUse { .. }
             | StoreError::Unavailable { .. }
+            | StoreError::NoRoom { .. }
             | StoreError::Version { .. } => false,
             StoreError::Sled { source, .. } => environment_error(&format!("{source:?}")).is_none(),
             StoreError::Panicked { what, .. } | StoreError::DoesNotOpen { what, .. } => {

@@ -48,6 +48,14 @@ pub enum StoreError {
         /// The system's error.
         source: io::Error,
     },
+    /// The disk has less free space than the store may need. Nothing was written.
+    #[error("the disk of {} is nearly full: {needed} bytes must stay free for the store", folder.display())]
+    NoRoom {
+        /// The store's folder.
+        folder: PathBuf,
+        /// How many bytes must be free.
+        needed: u64,
+    },
     /// A file or a value was written by a newer server.
     #[error("{what} has format {version}, which this version of the server does not know")]
     Version {

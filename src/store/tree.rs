@@ -98,9 +98,18 @@ impl Store {
         Ok(store)
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
     /// Reads a value and verifies its checksum.
     pub fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.read(&key.encode())?.map(|(_, value)| value))
+    }
+
+    /// The number of the log record that wrote a value, by its encoded key.
+    pub(crate) fn written_at(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
+        Ok(self.read(key)?.map(|(number, _)| number))
     }
 
     /// Applies the writes of the transaction that ends at log record `number`. One thread calls this, in log order.
