@@ -10,6 +10,7 @@
 
 mod access_log;
 mod agent;
+mod check;
 mod codec;
 mod country;
 mod data;
@@ -56,6 +57,7 @@ use salts::Salts;
 use traffic::Traffic;
 use worker::Worker;
 
+pub use check::{Checked, check};
 pub use event::{Event, Hit, PageUrl, page_path};
 pub use figures::{Breakdown, Comparison, Figures, Metric, PageCount, ReferrerTrend, Totals, VisitorCount};
 pub use import::{BadLine, Import, ImportOutcome};

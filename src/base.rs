@@ -17,14 +17,19 @@
 //! resource as of *m*. So the file alone gives the exact state at *m*. It can serve as a backup, and the log up to *m*
 //! may be removed.
 
+mod aside;
 mod error;
 mod files;
 mod format;
+mod gather;
 mod recover;
+pub mod restoring;
 #[cfg(test)]
 mod tests;
 
+pub use aside::number_of_aside;
 pub use error::BaseError;
 pub use files::{all, newest, place, restore, verify, write, write_next};
 pub use format::Header;
-pub use recover::{RecoverOptions, Recovered, recover, salvage};
+pub use gather::{Gathered, gather};
+pub use recover::{LOG, RecoverOptions, Recovered, STORE, recover};

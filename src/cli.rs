@@ -10,6 +10,7 @@ mod import;
 mod input;
 mod output;
 mod remote;
+mod salvage;
 mod serve;
 mod tally;
 mod token;
@@ -38,6 +39,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Backup(args) => backup::backup(args).await,
             Command::Restore(args) => backup::restore(args).await,
             Command::Verify(args) => verify::verify(args).await,
+            Command::Salvage(args) => salvage::salvage(args).await,
             Command::Reindex(args) => verify::reindex(args).await,
             Command::Analytics(args) => analytics::analytics(args.command).await,
         }

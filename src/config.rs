@@ -21,7 +21,7 @@ use crate::sanitize::DEFAULT_VIDEO_HOSTS;
 pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
     AnalyticsArgs, AnalyticsCommand, BackupArgs, Cli, Command, ExportArgs, FolderArgs, ImportArgs, RestoreArgs,
-    ServeArgs, ServerArgs, TokenArgs, TokenCommand,
+    SalvageArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand, VerifyArgs,
 };
 pub use error::ConfigError;
 pub use settings::{AnalyticsSettings, Settings};

@@ -39,7 +39,7 @@ use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::Sweeper;
 use crate::content::queue::Queue;
-use crate::content::start::{folder, recovery};
+use crate::content::start::{epoch, folder, recovery};
 use crate::content::write::append::Appender;
 use crate::content::write::committer::Committer;
 use crate::log::CommitLog;
@@ -52,7 +52,6 @@ pub use api::idempotency::{Answered, Idempotent};
 pub use api::import::{Import, ImportLine, ImportedResource};
 pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
-pub use api::verify::Findings;
 pub use bindery_index::Options as IndexOptions;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
 pub use data::version::{IfMatch, ResourceVersion};
@@ -62,7 +61,11 @@ pub use read::export::Export;
 pub use read::resource::ResourceAnswer;
 pub use read::view::{ListPage, View};
 pub use start::error::StartError;
+pub use start::findings::Findings;
 pub use start::folder::verify_backup;
+pub use start::repair::SalvagedBlueprint;
+pub use start::salvage::Salvaged;
+pub use start::verify::is_data_folder;
 
 /// How a content is opened.
 #[derive(Debug, Clone)]
@@ -97,8 +100,9 @@ impl Content {
         let lock = folder::lock(&options.folder)?;
         let mut recover = options.recover_options();
         recover.log.synced_through = bindery_index::checkpointed(&folder::index_of(&options.folder));
-        let (log, store, recovered) =
+        let (mut log, store, recovered) =
             base::recover(&options.folder, &recover).map_err(|error| StartError::folder(&options.folder, &error))?;
+        epoch::begin_if_due(&options.folder, &mut log, &store)?;
         let position = log.last();
         Content::assemble(options, lock, Parts { log: Box::new(log), position, store, recovered })
     }
@@ -108,6 +112,8 @@ impl Content {
         let folder = &options.folder;
         let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
         let Parts { log, position, store, recovered } = parts;
+        // A new folder holds no more than the record of its epoch.
+        let was_empty = position == 0 || position == 1 && recovery::load_epoch(&store)?.is_some();
         recovery::remove_superseded(&store, store.applied())?;
         let indexes = bindery_index::Indexes::open(&folder::index_of(folder), options.index.clone())
             .map_err(|error| fail(&error))?;
@@ -157,7 +163,7 @@ impl Content {
             .spawn(move || committer.run(&jobs))
             .map_err(|error| fail(&error))?;
         let shared = Shared {
-            was_empty: position == 0,
+            was_empty,
             cell,
             store,
             queue,
@@ -182,6 +188,24 @@ impl Content {
 /// [`StartError`].
 pub fn restore_backup(file: &Path, options: &ContentOptions) -> Result<Header, StartError> {
     folder::restore_backup(file, &options.folder, &options.recover_options())
+}
+
+/// Checks the content of a data folder and changes nothing in it. Copies of store and index are made in a folder within
+/// `temporary`, and removed again.
+///
+/// # Errors
+/// [`StartError`] if the folder does not exist, is in use, or cannot be read or copied. Damage is an issue among the
+/// findings.
+pub fn verify(options: &ContentOptions, temporary: &Path) -> Result<Findings, StartError> {
+    start::verify::verify_folder(&options.folder, temporary, &options.index)
+}
+
+/// Makes a new data folder of what is left of a damaged one, which is only read.
+///
+/// # Errors
+/// [`StartError`] if the old folder is in use or no data folder, the new one is not empty, or the disk fails.
+pub fn salvage(options: &ContentOptions, new: &Path) -> Result<Salvaged, StartError> {
+    start::salvage::salvage(&options.folder, new, &options.recover_options())
 }
 
 /// Removes the index and rebuilds it from the store.

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use bindery::cli::CliError;
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -11,7 +12,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bindery: {error}");
-            ExitCode::FAILURE
+            match error {
+                CliError::Lost(_) => ExitCode::from(2),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

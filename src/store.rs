@@ -13,10 +13,13 @@
 
 mod boot;
 mod checkpoint;
+mod environment;
 mod error;
 mod key;
 mod options;
+mod read_all;
 mod record;
+mod room;
 mod scan;
 #[cfg(test)]
 mod tests;

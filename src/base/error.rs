@@ -53,12 +53,9 @@ pub enum BaseError {
         /// The number of the oldest record in the log.
         first: u64,
     },
-    /// The store cannot be used without the log.
-    #[error("the server cannot continue without the log: the store is incomplete or damaged ({why})")]
-    NothingToSalvage {
-        /// Why the store cannot be used.
-        why: String,
-    },
+    /// A restore into the folder ended before its base was in place.
+    #[error("a restore into this folder was interrupted; remove the folder and restore the backup again")]
+    NotRestored,
     /// An error of the log.
     #[error("{}{}", .0, what_to_do(.0))]
     Log(#[from] LogError),

@@ -23,8 +23,7 @@ pub fn write(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<Header, 
         let _ = fs::remove_file(&unfinished);
     }
     let header = written?;
-    fs::rename(&unfinished, path).map_err(at("rename", &unfinished))?;
-    sync_folder_of(path)?;
+    rename("base::rename", &unfinished, path)?;
     Ok(header)
 }
 
@@ -40,6 +39,7 @@ pub fn restore(path: &Path, store: &Store) -> Result<Header, BaseError> {
     let mut reader = Reader::open(path)?;
     let mut assembler = Assembler::default();
     while let Some(item) = reader.next()? {
+        failure::point("base::restore").map_err(at("restore", path))?;
         match item {
             Item::Entry(entry) => store.restore_entry(&entry)?,
             Item::Record { number, payload } => replay(store, &mut assembler, number, &payload)?,
@@ -61,8 +61,7 @@ pub fn write_next(data_folder: &Path, store: &Store, log: &dyn FollowLog) -> Res
     failure::point("base::verify").map_err(at("verify", &written))?;
     verify(&written)?;
     let path = folder.join(format!("{:020}{SUFFIX}", header.number));
-    failure::point("base::name").and_then(|()| fs::rename(&written, &path)).map_err(at("rename", &written))?;
-    sync_folder_of(&path)?;
+    rename("base::rename_next", &written, &path)?;
     for (number, older) in list(data_folder)? {
         if number < header.number {
             fs::remove_file(&older).map_err(at("remove", &older))?;
@@ -78,11 +77,16 @@ pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseErr
     fs::create_dir_all(&folder).map_err(at("create", &folder))?;
     sync_folder_of(&folder)?;
     let unfinished = folder.join("next");
-    fs::copy(file, &unfinished).map_err(at("copy", file))?;
+    failure::point("base::place").and_then(|()| fs::copy(file, &unfinished)).map_err(at("copy", file))?;
     File::open(&unfinished).and_then(|copy| copy.sync_all()).map_err(at("sync", &unfinished))?;
     let path = folder.join(format!("{number:020}{SUFFIX}"));
-    fs::rename(&unfinished, &path).map_err(at("rename", &unfinished))?;
-    sync_folder_of(&path)
+    rename("base::rename_placed", &unfinished, &path)
+}
+
+/// Renames a file; durable on return.
+fn rename(step: &'static str, from: &Path, to: &Path) -> Result<(), BaseError> {
+    failure::point(step).and_then(|()| fs::rename(from, to)).map_err(at("rename", from))?;
+    sync_folder_of(to)
 }
 
 /// Replays the transaction that a log record completes, if it completes one.
@@ -130,6 +134,7 @@ fn write_unfinished(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<H
     let started = store.applied();
     let mut writer = Writer::create(path)?;
     for entry in store.entries(Prefix::All, None) {
+        failure::point("base::write").map_err(at("write", path))?;
         writer.entry(&entry?)?;
     }
     // The walk may have seen a part of a transaction: the records must include the whole of it.

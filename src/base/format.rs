@@ -126,7 +126,10 @@ impl Reader {
         let hashed_bytes = bytes.checked_sub(HASH_BYTES).ok_or_else(|| damaged("it is too short"))?;
         let mut hashed = Hashed::new(file.take(hashed_bytes));
         let mut begin = [0; 12];
-        hashed.read_exact(&mut begin).map_err(|_| damaged("it is too short"))?;
+        hashed.read_exact(&mut begin).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => damaged("it is too short"),
+            _ => at("read", path)(error),
+        })?;
         if begin[..8] != *MAGIC {
             return Err(damaged("it does not begin with the signature of a base"));
         }
@@ -146,6 +149,8 @@ impl Reader {
         }
         match self.read_item() {
             Ok(item) => Ok(item),
+            // An error of the system says nothing about what the file holds.
+            Err(error) if error.raw_os_error().is_some() => Err(at("read", &self.path)(error)),
             Err(error) => Err(BaseError::Damaged { file: self.path.clone(), what: error.to_string() }),
         }
     }

@@ -3,19 +3,27 @@
 //! The store is used if it opens, is not condemned, is at its last checkpoint or later, and the log continues from that
 //! checkpoint. A store that is ahead of the log proves that the log is damaged, and ends the start. Every record after the checkpoint is replayed in order, since after a kill sled may hold any part of
 //! them. Otherwise the store is moved aside and rebuilt from the newest intact base and the log.
+//!
+//! An error of the environment (a full disk, a limit, missing rights, a failing disk) is not damage: it ends the start,
+//! and nothing is moved.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::aside::{move_aside, remove_older};
 use super::error::{BaseError, at};
-use super::files::{list, replay, restore, verify, write_next};
+use super::files::{list, replay, restore, verify};
 use super::format::Header;
-use crate::log::{Log, LogOptions, LogReader};
-use crate::store::{Assembler, Store, StoreError, StoreOptions, checkpointed, condemned};
+use super::restoring;
+use crate::failure;
+use crate::log::{Log, LogOptions};
+use crate::store::{Assembler, Store, StoreOptions, checkpointed, condemned};
 
-const LOG: &str = "log";
-const STORE: &str = "store";
+/// The log's folder, within the data folder.
+pub const LOG: &str = "log";
+/// The store's folder, within the data folder.
+pub const STORE: &str = "store";
 /// A file that exists in a store's folder until the store is completely built.
 const BUILDING: &str = "BUILDING";
 
@@ -50,14 +58,16 @@ pub struct Recovered {
 /// If the folder contains only a base, log and store are created from it. This is how a backup is restored.
 pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Store, Recovered), BaseError> {
     fs::create_dir_all(data_folder).map_err(at("create", data_folder))?;
+    restoring::check(data_folder)?;
     let store_folder = data_folder.join(STORE);
-    let checkpoint = checkpointed(&store_folder);
+    let checkpoint = checkpointed(&store_folder)?;
     let synced_through = checkpoint.map_or(0, |checkpoint| checkpoint.max(options.log.synced_through));
     let log_options = LogOptions { synced_through, ..options.log.clone() };
+    step("recover::log", data_folder)?;
     let mut log = Log::examine(&data_folder.join(LOG), log_options)?;
     let mut recovered = Recovered::default();
     let usable = match checkpoint {
-        None => Err(condemned(&store_folder).unwrap_or_else(no_checkpoint)),
+        None => Err(condemned(&store_folder)?.unwrap_or_else(no_checkpoint)),
         Some(checkpoint) => open_usable(&store_folder, checkpoint, &log, options)?.map(|store| (store, checkpoint)),
     };
     log.settle()?;
@@ -65,44 +75,36 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
         Ok(usable) => usable,
         Err(why) => {
             let base = newest_intact(data_folder, &log, &why)?;
+            step("recover::move_store", data_folder)?;
             recovered.moved_to = clear_away(data_folder, &store_folder)?;
             recovered.rebuilt = recovered.moved_to.is_some().then_some(why);
             recovered.base = base.as_ref().map(|(_, header)| header.number);
+            step("recover::build", data_folder)?;
             build(&store_folder, base, &mut log, options)?
         }
     };
     let mut assembler = Assembler::default();
     for record in log.read_from(through + 1)? {
         let (number, record) = record?;
+        step("recover::replay", data_folder)?;
         replay(&store, &mut assembler, number, &record)?;
         recovered.replayed += 1;
     }
     recovered.number = store.applied();
+    step("recover::checkpoint", data_folder)?;
     if recovered.replayed > 0 || checkpoint != Some(recovered.number) {
         store.checkpoint()?;
     }
+    step("recover::built", data_folder)?;
     remove_if_exists(&store_folder.join(BUILDING))?;
+    remove_older(data_folder, STORE)?;
     File::open(data_folder).and_then(|folder| folder.sync_all()).map_err(at("sync", data_folder))?;
     Ok((log, store, recovered))
 }
 
-/// Gives up a damaged or missing log: writes a base of what the store holds, and moves log and store aside. The next
-/// [`recover`] continues from that base. Returns its header.
-///
-/// Only an operator may decide this. Records that the store had not written to disk when it was last killed are lost.
-pub fn salvage(data_folder: &Path, options: &RecoverOptions) -> Result<Header, BaseError> {
-    let store_folder = data_folder.join(STORE);
-    let log_folder = data_folder.join(LOG);
-    if let Some(why) = condemned(&store_folder).or_else(|| checkpointed(&store_folder).is_none().then(no_checkpoint)) {
-        return Err(BaseError::NothingToSalvage { why });
-    }
-    let store = Store::open(&store_folder, &options.store)?;
-    fs::create_dir_all(&log_folder).map_err(at("create", &log_folder))?;
-    let header = write_next(data_folder, &store, &LogReader::of_closed(&log_folder))?;
-    drop(store);
-    move_aside(data_folder, LOG)?;
-    move_aside(data_folder, STORE)?;
-    Ok(header)
+/// A step of a recovery, at which tests end the process or make it fail.
+fn step(name: &'static str, data_folder: &Path) -> Result<(), BaseError> {
+    failure::point(name).map_err(at("recover", data_folder))
 }
 
 /// Why a store without a checkpoint is unusable. The first checkpoint is written when the store is completely built, so
@@ -119,7 +121,7 @@ fn open_usable(
     log: &Log,
     options: &RecoverOptions,
 ) -> Result<Result<Store, String>, BaseError> {
-    if let Some(reason) = condemned(store_folder) {
+    if let Some(reason) = condemned(store_folder)? {
         return Ok(Err(reason));
     }
     if checkpoint + 1 < log.first() {
@@ -130,8 +132,8 @@ fn open_usable(
     }
     let store = match Store::open(store_folder, &options.store) {
         Ok(store) => store,
-        Err(error @ (StoreError::InUse { .. } | StoreError::Io { .. })) => return Err(error.into()),
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) if error.is_damage() => return Ok(Err(error.to_string())),
+        Err(error) => return Err(error.into()),
     };
     let applied = store.applied();
     if applied < checkpoint {
@@ -168,21 +170,11 @@ fn clear_away(data_folder: &Path, store_folder: &Path) -> Result<Option<PathBuf>
     if !store_folder.exists() {
         return Ok(None);
     }
-    if checkpointed(store_folder).is_none() && store_folder.join(BUILDING).exists() {
+    if checkpointed(store_folder)?.is_none() && store_folder.join(BUILDING).exists() {
         fs::remove_dir_all(store_folder).map_err(at("remove", store_folder))?;
         return Ok(None);
     }
     move_aside(data_folder, STORE).map(Some)
-}
-
-/// Renames a folder of the data folder to the first unused name. Returns the new path.
-fn move_aside(data_folder: &Path, name: &str) -> Result<PathBuf, BaseError> {
-    let folder = data_folder.join(name);
-    let mut names = (1u32..).map(|at| data_folder.join(format!("{name}.broken-{at}")));
-    let aside = names.find(|name| !name.exists()).ok_or_else(|| io::Error::other("all names are in use"));
-    let aside = aside.map_err(at("move", &folder))?;
-    fs::rename(&folder, &aside).map_err(at("move", &folder))?;
-    Ok(aside)
 }
 
 /// Creates a store, from the base if there is one. Returns the store and the number that it is at.
@@ -198,6 +190,7 @@ fn build(
     let store = Store::open(store_folder, &options.store)?;
     let Some((path, _)) = base else { return Ok((store, 0)) };
     let number = restore(&path, &store)?.number;
+    step("recover::restored", store_folder)?;
     if log.last() < number {
         log.reset_to(number + 1)?;
     }

@@ -339,20 +339,3 @@ fn recovery_fails_if_acknowledged_records_are_lost() {
     let error = recover(folder.path(), &options()).unwrap_err();
     assert!(matches!(error, BaseError::Log(LogError::Missing { synced: 60, .. })), "{error}");
 }
-
-#[test]
-fn salvage_continues_a_store_without_its_log_unless_it_is_condemned() {
-    let folder = filled(60);
-    fs::remove_dir_all(folder.path().join("log")).unwrap();
-    assert!(recover(folder.path(), &options()).is_err());
-    assert_eq!(salvage(folder.path(), &options()).unwrap().number, 60);
-    let (mut log, store, recovered) = start(folder.path());
-    assert_eq!(recovered, Recovered { number: 60, base: Some(60), ..Recovered::default() });
-    write_through(&mut log, &store, 70);
-    drop((log, store));
-    let (_log, store, _) = start(folder.path());
-    assert!(all(&store) == state_at(70));
-    store.condemn("for a test");
-    drop(store);
-    assert!(matches!(salvage(folder.path(), &options()), Err(BaseError::NothingToSalvage { .. })));
-}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use url::form_urlencoded;
 
 use super::error::{CliError, failed};
-use super::folder::{configure, with_analytics};
+use super::folder::{configure_existing, with_analytics};
 use super::input::{Cut, Pieces, progress, read_pieces};
 use super::output::print;
 use super::remote::Remote;
@@ -72,7 +72,7 @@ async fn delete(request: DeleteRequest, server: &ServerArgs) -> Result<(), CliEr
             remote.delete_with_response(&path).await?["deleted"].as_u64().unwrap_or_default()
         }
         None => {
-            let config = configure(&server.folder)?;
+            let config = configure_existing(&server.folder)?;
             let (host, period) = (host.clone(), *period);
             with_analytics(&config, move |analytics| Ok(analytics.delete(&host, period)?)).await?
         }
@@ -99,7 +99,7 @@ async fn import(file: &Path, site: &str, server: &ServerArgs) -> Result<(), CliE
 }
 
 async fn import_to_folder(server: &ServerArgs, host: String, mut pieces: Pieces) -> Result<ImportBody, CliError> {
-    let config = configure(&server.folder)?;
+    let config = configure_existing(&server.folder)?;
     let import = move |analytics: Analytics| {
         let mut import = analytics.import(&host);
         while let Some(piece) = pieces.blocking_recv() {

@@ -38,6 +38,9 @@ pub enum CliError {
         /// The message of the error.
         message: String,
     },
+    /// A folder was salvaged, and something is lost. The exit code is 2.
+    #[error("{0}")]
+    Lost(String),
     /// An argument is invalid, or the command ended before everything was done.
     #[error("{0}")]
     Incomplete(String),

@@ -5,7 +5,7 @@ use super::error::{CliError, failed};
 use super::output::start_log;
 use crate::analytics::{Analytics, AnalyticsOptions};
 use crate::config::{Config, FolderArgs};
-use crate::content::{Content, ContentOptions, IndexOptions};
+use crate::content::{Content, ContentOptions, IndexOptions, is_data_folder};
 
 /// The configuration for a command that works on a data folder. Logs warnings from here on.
 pub(super) fn configure(folder: &FolderArgs) -> Result<Config, CliError> {
@@ -17,8 +17,13 @@ pub(super) fn configure(folder: &FolderArgs) -> Result<Config, CliError> {
 /// The same for a command that needs a folder that exists.
 pub(super) fn configure_existing(folder: &FolderArgs) -> Result<Config, CliError> {
     let config = configure(folder)?;
+    let data = config.data.display();
     if !config.data.is_dir() {
-        return Err(CliError::Incomplete(format!("the data folder {} does not exist", config.data.display())));
+        return Err(CliError::Incomplete(format!("the data folder {data} does not exist")));
+    }
+    if !is_data_folder(&config.data) {
+        let text = format!("{data} is no data folder: `bindery serve` or `bindery restore` creates one");
+        return Err(CliError::Incomplete(text));
     }
     Ok(config)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::folder::{configure, with_content};
+use super::folder::{configure_existing, with_content};
 use super::output::print;
 use super::remote::Remote;
 use crate::access::Access;
@@ -26,7 +26,7 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
                     let create = async |content: Content| {
                         Ok(http::issued_token(&content.create_token(&access, body.as_bytes()).await?))
                     };
-                    with_content(&configure(&server.folder)?, create).await?
+                    with_content(&configure_existing(&server.folder)?, create).await?
                 }
             };
             print(token["secret"].as_str().unwrap_or_default());
@@ -37,7 +37,7 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
                 None => {
                     let list =
                         async |content: Content| Ok(content.list_tokens(&access)?.iter().map(http::token).collect());
-                    with_content(&configure(&server.folder)?, list).await?
+                    with_content(&configure_existing(&server.folder)?, list).await?
                 }
             };
             print_table(&tokens);
@@ -46,7 +46,7 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
             Some(remote) => remote.delete(&format!("/v2/tokens/{id}")).await?,
             None => {
                 let revoke = async |content: Content| Ok(content.revoke_token(&access, &id).await?);
-                with_content(&configure(&server.folder)?, revoke).await?;
+                with_content(&configure_existing(&server.folder)?, revoke).await?;
             }
         },
     }

@@ -1,33 +1,53 @@
 //! `bindery verify` and `bindery reindex`. Must not know what is checked.
 
-use super::error::CliError;
-use super::folder::{blocking, close_content, configure, configure_existing, content_options, with_content};
-use super::output::print;
-use crate::config::FolderArgs;
-use crate::content::{self, Content, Findings};
+use std::path::{Path, PathBuf};
 
-pub(super) async fn verify(args: FolderArgs) -> Result<(), CliError> {
-    let config = configure_existing(&args)?;
-    let verify = async |content: Content| blocking("verifying", move || content.verify()).await;
-    report(&with_content(&config, verify).await?)
+use super::error::CliError;
+use super::folder::{blocking, close_content, configure_existing, content_options};
+use super::output::print;
+use crate::analytics;
+use crate::config::FolderArgs;
+use crate::config::VerifyArgs;
+use crate::content::{self, Findings};
+
+pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
+    let config = configure_existing(&args.folder)?;
+    let temporary = args.temporary.unwrap_or_else(|| folder_of(&config.data));
+    let options = content_options(&config);
+    let findings = blocking("verifying", move || content::verify(&options, &temporary)).await?;
+    let analytics = blocking("verifying the analytics", move || {
+        Ok::<_, CliError>(analytics::check(&config.data.join("analytics")))
+    });
+    report(findings, analytics.await?)
 }
 
-fn report(findings: &Findings) -> Result<(), CliError> {
-    let Findings { log_records, bases, values, resources, unnamed_copies, issue_count, issues } = findings;
+/// The folder that a folder is in.
+fn folder_of(data: &Path) -> PathBuf {
+    let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    absolute.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+fn report(mut findings: Findings, analytics: analytics::Checked) -> Result<(), CliError> {
+    for issue in analytics.issues {
+        findings.report(issue);
+    }
+    let Findings { log_records, bases, values, resources, unnamed_copies, notes, issue_count, issues } = findings;
     print(&format!("checked {log_records} log records, {bases} bases and {values} values of the store"));
     print(&format!("compared {resources} resources with the index; {unnamed_copies} copies are unreferenced"));
-    for issue in issues {
-        print(issue);
+    print(&format!("checked {} files of the analytics", analytics.files));
+    notes.iter().chain(&issues).for_each(|line| print(line));
+    match issue_count {
+        0 => {
+            print("no problems found");
+            Ok(())
+        }
+        1 => Err(CliError::Incomplete("1 problem found".to_owned())),
+        _ => Err(CliError::Incomplete(format!("{issue_count} problems found"))),
     }
-    if *issue_count == 0 {
-        print("no problems found");
-        return Ok(());
-    }
-    Err(CliError::Incomplete(format!("{issue_count} issues found")))
 }
 
 pub(super) async fn reindex(args: FolderArgs) -> Result<(), CliError> {
-    let options = content_options(&configure(&args)?);
+    let options = content_options(&configure_existing(&args)?);
     let content = blocking("rebuilding the index", move || content::reindex(&options)).await?;
     close_content(content).await?;
     print("the index is rebuilt");

@@ -32,8 +32,10 @@ pub enum Command {
     Backup(BackupArgs),
     /// Create a data folder from a backup
     Restore(RestoreArgs),
-    /// Check a data folder: every checksum, and the index against the store
-    Verify(FolderArgs),
+    /// Check a data folder: every checksum, and the index against the store; nothing in it is changed
+    Verify(VerifyArgs),
+    /// Make a new data folder of what is left of a damaged one, which is not changed
+    Salvage(SalvageArgs),
     /// Rebuild the index from the store
     Reindex(FolderArgs),
     /// Import access logs into the analytics, or delete pageviews
@@ -146,6 +148,34 @@ pub struct RestoreArgs {
     /// A file that `bindery backup` wrote
     pub file: PathBuf,
     /// The new data folder.
+    #[command(flatten)]
+    pub folder: FolderArgs,
+}
+
+/// `bindery verify`
+#[derive(Debug, Clone, PartialEq, Default, Args)]
+#[command(
+    after_help = "Store and index cannot be read without writing to them, so they are copied first: this needs as much space as they take. The copies are removed again. Exit code: 0 if there are no problems, 1 otherwise."
+)]
+pub struct VerifyArgs {
+    /// The data folder.
+    #[command(flatten)]
+    pub folder: FolderArgs,
+    /// The folder for temporary copies [default: the one that the data folder is in]
+    #[arg(long, value_name = "DIR")]
+    pub temporary: Option<PathBuf>,
+}
+
+/// `bindery salvage`
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(
+    after_help = "Exit code: 0 if nothing is lost, 2 if the new folder was made and something is lost, 1 if it was not made."
+)]
+pub struct SalvageArgs {
+    /// The new data folder: it must be empty, or not exist
+    #[arg(long, value_name = "NEWDIR")]
+    pub to: PathBuf,
+    /// The damaged data folder.
     #[command(flatten)]
     pub folder: FolderArgs,
 }

@@ -1,5 +1,4 @@
-//! What callers ask for, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members, backups,
-//! verification.
+//! What callers ask for, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members, backups.
 //!
 //! Each file adds methods to `Content`. They prepare commands and wait for their outcomes; none of them decides what
 //! depends on the state.
@@ -12,4 +11,3 @@ pub(crate) mod import;
 pub(crate) mod members;
 pub(crate) mod resources;
 pub(crate) mod tokens;
-pub(crate) mod verify;

@@ -121,6 +121,7 @@ impl Applier {
             self.clock.last_id = self.clock.last_id.max(Some(id));
         }
         self.clock.last_time = self.clock.last_time.max(effects.last_time);
+        next.state.epoch = effects.epoch.unwrap_or(next.state.epoch);
         next.state.number = number;
         Ok(())
     }

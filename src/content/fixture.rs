@@ -5,6 +5,8 @@
 use std::path::Path;
 
 use crate::access::Access;
+use crate::content::start::compare::Comparison;
+use crate::content::start::findings::Findings;
 use crate::content::{Content, ContentOptions, IndexOptions};
 
 /// The options of a small content in a folder.
@@ -36,5 +38,14 @@ pub(super) fn copy_folder(from: &Path, to: &Path) {
             true => copy_folder(&entry.path(), &target),
             false => drop(std::fs::copy(entry.path(), target).unwrap()),
         }
+    }
+}
+
+impl Content {
+    /// Compares the index with the store. Nothing may be written meanwhile.
+    pub(crate) fn verify(&self) -> Findings {
+        let mut findings = Findings::default();
+        Comparison { store: &self.shared.store, state: &self.state() }.run(&mut findings);
+        findings
     }
 }

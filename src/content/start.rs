@@ -2,6 +2,13 @@
 //!
 //! `base::recover` brings up the store first. The index is then a pure function of it.
 
+pub(crate) mod compare;
+pub(crate) mod epoch;
 pub(crate) mod error;
+pub(crate) mod findings;
 pub(crate) mod folder;
 pub(crate) mod recovery;
+pub(crate) mod repair;
+pub(crate) mod salvage;
+pub(crate) mod scratch;
+pub(crate) mod verify;

@@ -14,7 +14,7 @@ use super::idempotency::{Post, Rendered};
 use super::links::Links;
 use super::respond::{cacheable, data, no_content, with_data};
 use super::stream;
-use crate::content::{Created, Export, IfMatch, ListPage, ResourceAnswer, ResourceVersion};
+use crate::content::{Created, Export, IfMatch, ListPage, ResourceVersion};
 use crate::model::ability::Ability;
 
 /// The path's segments: the blueprint's slug and the resource's id.
@@ -52,14 +52,14 @@ fn list_body(list: &ListPage, url: &str, query: &str) -> String {
 pub(super) async fn find(call: Call<Resource>, headers: HeaderMap) -> Answer {
     let (blueprint, id) = &call.path;
     let resource = call.app.content.view(&call.access, blueprint)?.find(id, &call.query)?;
-    Ok(cacheable(&headers, etag(&resource), with_data(&resource.json)))
+    Ok(cacheable(&headers, resource.version.tag(call.app.content.epoch()), with_data(&resource.json)))
 }
 
 pub(super) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-    let blueprint = call.path.clone();
+    let (blueprint, epoch) = (call.path.clone(), call.app.content.epoch());
     let render = move |Created { id, answer }: &Created| {
         Rendered::new(StatusCode::CREATED, with_data(&answer.json))
-            .with(header::ETAG, &etag(answer))
+            .with(header::ETAG, &answer.version.tag(epoch))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     };
     let create = async |body: JsonBody, idempotent| {
@@ -76,19 +76,20 @@ pub(super) async fn update(call: Call<Resource>, method: Method, headers: Header
     let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
     let id = writing.target(id)?;
     let body = body.read(call.max_body_bytes()).await?;
-    let if_match = if_match(&headers);
+    let epoch = call.app.content.epoch();
+    let if_match = if_match(&headers, epoch);
     let resource = match method {
         Method::PUT => writing.replace(id, if_match, &body).await?,
         _ => writing.change(id, if_match, &body).await?,
     };
-    Ok(([(header::ETAG, etag(&resource))], data(StatusCode::OK, &resource.json)).into_response())
+    Ok(([(header::ETAG, resource.version.tag(epoch))], data(StatusCode::OK, &resource.json)).into_response())
 }
 
 pub(super) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
     let (blueprint, id) = &call.path;
     let writing = call.app.content.write(&call.access, Ability::Delete, blueprint, &call.query)?;
     let id = writing.target(id)?;
-    writing.delete(id, if_match(&headers)).await?;
+    writing.delete(id, if_match(&headers, call.app.content.epoch())).await?;
     Ok(no_content())
 }
 
@@ -100,14 +101,8 @@ pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
     Ok((headers, Response::new(body)).into_response())
 }
 
-/// The entity tag of a resource: its version and its blueprint's.
-fn etag(answer: &ResourceAnswer) -> String {
-    let ResourceVersion { resource, blueprint } = answer.version;
-    format!("\"{resource}-{blueprint}\"")
-}
-
-/// The versions that an `If-Match` names. Weak tags and tags of another form match nothing.
-fn if_match(headers: &HeaderMap) -> IfMatch {
+/// The versions that an `If-Match` names. Weak tags, and tags of another form or epoch, match nothing.
+fn if_match(headers: &HeaderMap, epoch: u64) -> IfMatch {
     let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
     if values.peek().is_none() {
         return IfMatch::Any;
@@ -117,12 +112,7 @@ fn if_match(headers: &HeaderMap) -> IfMatch {
         if tag.trim() == "*" {
             return IfMatch::Any;
         }
-        let numbers = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-        let numbers = numbers.and_then(|tag| tag.split_once('-'));
-        let version = numbers.and_then(|(resource, blueprint)| {
-            Some(ResourceVersion { resource: resource.parse().ok()?, blueprint: blueprint.parse().ok()? })
-        });
-        versions.extend(version);
+        versions.extend(ResourceVersion::of_tag(tag.trim(), epoch));
     }
     IfMatch::OneOf(versions)
 }

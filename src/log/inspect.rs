@@ -1,6 +1,7 @@
 //! Looks at a log without changing anything: which records are valid, and what is damaged. For a log that does not open,
 //! and for those who only want to look.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,8 @@ pub struct Inspection {
     pub first: u64,
     /// The number of the newest valid record, or of the newest synced one if that is damaged.
     pub last: u64,
-    /// How many valid records there are.
-    pub records: u64,
+    /// The numbers of the valid records, in order.
+    pub valid: Vec<RangeInclusive<u64>>,
     /// Every record through this number is known to have been synced.
     pub synced_through: u64,
     /// What is damaged, in order. [`Log::open`](super::Log::open) refuses damage to the last segment, and readers refuse
@@ -55,7 +56,8 @@ pub fn inspect(
 ) -> Result<Inspection, LogError> {
     let segments = if folder.exists() { folder::list(folder)? } else { Vec::new() };
     let first = segments.first().map_or(0, |segment| segment.first);
-    let mut inspection = Inspection { first, last: 0, records: 0, synced_through, damage: Vec::new(), torn_bytes: 0 };
+    let (valid, damage) = (Vec::new(), Vec::new());
+    let mut inspection = Inspection { first, last: 0, valid, synced_through, damage, torn_bytes: 0 };
     if segments.is_empty() && synced_through > 0 {
         let error = LogError::Missing { folder: folder.to_owned(), synced: synced_through };
         inspection.add_damage(folder, 0, 1..=synced_through, error.to_string());
@@ -68,6 +70,23 @@ pub fn inspect(
 }
 
 impl Inspection {
+    /// How many records are valid.
+    pub fn count(&self) -> u64 {
+        self.valid.iter().map(|records| records.end() - records.start() + 1).sum()
+    }
+
+    /// The number of the newest valid record.
+    pub fn last_valid(&self) -> Option<u64> {
+        self.valid.last().map(|records| *records.end())
+    }
+
+    fn add_valid(&mut self, number: u64) {
+        match self.valid.last_mut() {
+            Some(records) if *records.end() + 1 == number => *records = *records.start()..=number,
+            _ => self.valid.push(number..=number),
+        }
+    }
+
     /// Looks at one segment. `next` is the first number of the segment behind it.
     fn look_at(
         &mut self,
@@ -101,7 +120,7 @@ impl Inspection {
         let Some(scan) = scan else { return Ok(()) };
         walk(scan, known, end, |number, payload| {
             last = number;
-            self.records += 1;
+            self.add_valid(number);
             visit(number, payload);
         })?;
         self.last = self.last.max(last).max(walked.synced);
@@ -140,7 +159,7 @@ impl Inspection {
                 && let Ok(Some((_, payload))) = scan.next()
             {
                 (offset, last) = (scan.offset(), scan.next_number() - 1);
-                self.records += 1;
+                self.add_valid(last);
                 visit(last, payload);
             }
         }
@@ -151,6 +170,18 @@ impl Inspection {
 
     fn add_damage(&mut self, file: &Path, offset: u64, records: RangeInclusive<u64>, what: String) {
         self.damage.push(Damage { file: file.to_owned(), offset, records, what });
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is damaged at byte {}: {}", self.file.display(), self.offset, self.what)?;
+        let (from, through) = (self.records.start(), self.records.end());
+        match through.checked_sub(*from) {
+            None => Ok(()),
+            Some(0) => write!(f, "; record {from} of the log is lost"),
+            Some(_) => write!(f, "; records {from} to {through} of the log are lost"),
+        }
     }
 }
 

@@ -7,13 +7,15 @@
 
 use std::any::Any;
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::environment::environment_error;
 use super::error::{StoreError, at};
 use super::options::{SEGMENT_BYTES, StoreOptions};
+use crate::failure;
 
 /// sled releases its lock some time after the last handle is dropped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,6 +42,9 @@ pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<sled::Db, St
                 tries += 1;
                 clear_snapshots(&sled_folder)?;
             }
+            Err(Refusal::Environment(source)) => {
+                return Err(StoreError::Unavailable { folder: folder.to_owned(), source });
+            }
             Err(Refusal::Other(what)) => return Err(StoreError::DoesNotOpen { folder: folder.to_owned(), what }),
         }
     };
@@ -61,7 +66,15 @@ fn sled_folder(folder: &Path) -> PathBuf {
 
 enum Refusal {
     InUse,
+    Environment(io::Error),
     Other(String),
+}
+
+impl Refusal {
+    /// `what` is shown, `debug` has the number of the system's error if there is one.
+    fn of(what: String, debug: &str) -> Refusal {
+        environment_error(debug).map_or(Refusal::Other(what), Refusal::Environment)
+    }
 }
 
 fn try_open(sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, Refusal> {
@@ -70,12 +83,19 @@ fn try_open(sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, Refu
         .cache_capacity(options.cache_bytes)
         .segment_size(SEGMENT_BYTES)
         .flush_every_ms(Some(u64::try_from(options.flush_every.as_millis()).unwrap_or(u64::MAX).max(1)));
-    match catch_unwind(AssertUnwindSafe(|| config.open())) {
+    let open = || {
+        failure::point("store::open")?;
+        config.open()
+    };
+    match catch_unwind(AssertUnwindSafe(open)) {
         Ok(Ok(db)) => Ok(db),
         // Only the text identifies a held lock: sled replaces the original error with its own.
         Ok(Err(sled::Error::Io(error))) if error.to_string().contains("could not acquire lock") => Err(Refusal::InUse),
-        Ok(Err(error)) => Err(Refusal::Other(error.to_string())),
-        Err(panic) => Err(Refusal::Other(panic_text(panic.as_ref()))),
+        Ok(Err(error)) => Err(Refusal::of(error.to_string(), &format!("{error:?}"))),
+        Err(panic) => {
+            let text = panic_text(panic.as_ref());
+            Err(Refusal::of(text.clone(), &text))
+        }
     }
 }
 

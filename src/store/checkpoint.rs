@@ -1,27 +1,60 @@
 //! Two small files next to sled's: one holds the number up to which the store is known to be durable, the other marks
 //! the store as condemned (the next start must rebuild it).
+//!
+//! ```text
+//! CHECKPOINT  format version (1)  number (8)  CRC32 of all before (4)
+//! ```
+//!
+//! A file of the first format has no version: number (8), CRC32 (4).
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use super::error::{StoreError, at};
+use crate::failure;
 
 const NAME: &str = "CHECKPOINT";
 const UNFINISHED: &str = "CHECKPOINT.new";
 const CONDEMNED: &str = "CONDEMNED";
+const VERSION: u8 = 2;
 
 /// The number up to which the last checkpoint made the store in `folder` durable. `None` if there was no checkpoint or
 /// its file is damaged.
-pub fn checkpointed(folder: &Path) -> Option<u64> {
-    let bytes: [u8; 12] = fs::read(folder.join(NAME)).ok()?.try_into().ok()?;
-    let (number, sum) = bytes.split_first_chunk::<8>()?;
-    (crc32fast::hash(number).to_le_bytes() == sum).then(|| u64::from_le_bytes(*number))
+///
+/// # Errors
+/// [`StoreError::Io`] if the system does not let the file be read, which says nothing about the store;
+/// [`StoreError::Version`] for a file of a newer format.
+pub fn checkpointed(folder: &Path) -> Result<Option<u64>, StoreError> {
+    let path = folder.join(NAME);
+    let Some(bytes) = read(&path)? else { return Ok(None) };
+    match bytes.split_last_chunk::<4>() {
+        Some((checked, sum)) if crc32fast::hash(checked).to_le_bytes() == *sum => match checked {
+            [VERSION, number @ ..] if number.len() == 8 => Ok(number.try_into().ok().map(u64::from_le_bytes)),
+            number if number.len() == 8 => Ok(number.try_into().ok().map(u64::from_le_bytes)),
+            [version, ..] if *version > VERSION => {
+                Err(StoreError::Version { what: path.display().to_string(), version: *version })
+            }
+            _ => Ok(None),
+        },
+        _ => Ok(None),
+    }
 }
 
 /// Why the store in `folder` is condemned; `None` if it is not.
-pub(crate) fn condemned(folder: &Path) -> Option<String> {
-    fs::read(folder.join(CONDEMNED)).ok().map(|reason| String::from_utf8_lossy(&reason).into_owned())
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub(crate) fn condemned(folder: &Path) -> Result<Option<String>, StoreError> {
+    Ok(read(&folder.join(CONDEMNED))?.map(|reason| String::from_utf8_lossy(&reason).into_owned()))
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match failure::point("store::read").and_then(|()| fs::read(path)) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(at("read", path)(error)),
+    }
 }
 
 /// Marks the store as condemned. If the disk does not allow that, ignore the error: the damage will be found again.
@@ -32,13 +65,15 @@ pub(super) fn condemn(folder: &Path, reason: &str) {
 /// Replaces the checkpoint file by a rename, so that it is always complete.
 pub(super) fn write(folder: &Path, number: u64) -> Result<(), StoreError> {
     let unfinished = folder.join(UNFINISHED);
-    let number = number.to_le_bytes();
+    let mut bytes = vec![VERSION];
+    bytes.extend(number.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     let written = File::create(&unfinished).and_then(|mut file| {
-        file.write_all(&number)?;
-        file.write_all(&crc32fast::hash(&number).to_le_bytes())?;
+        failure::write("store::checkpoint", &bytes, |bytes| file.write_all(bytes))?;
         file.sync_all()
     });
     written.map_err(at("write", &unfinished))?;
-    fs::rename(&unfinished, folder.join(NAME)).map_err(at("rename", &unfinished))?;
+    let renamed = failure::point("store::checkpoint_rename").and_then(|()| fs::rename(&unfinished, folder.join(NAME)));
+    renamed.map_err(at("rename", &unfinished))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
 }

@@ -40,6 +40,30 @@ pub enum StoreError {
         /// sled's error, or the message of its panic.
         what: String,
     },
+    /// The system did not let sled open its files, which may be intact.
+    #[error("the store in {} cannot be opened, and was left as it is: {source}", folder.display())]
+    Unavailable {
+        /// The store's folder.
+        folder: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The disk has less free space than the store may need. Nothing was written.
+    #[error("the disk of {} is nearly full: {needed} bytes must stay free for the store", folder.display())]
+    NoRoom {
+        /// The store's folder.
+        folder: PathBuf,
+        /// How many bytes must be free.
+        needed: u64,
+    },
+    /// A file or a value was written by a newer server.
+    #[error("{what} has format {version}, which this version of the server does not know")]
+    Version {
+        /// The file, or the key of the value.
+        what: String,
+        /// Its format.
+        version: u8,
+    },
     /// The store is already open, in this process or another one.
     #[error("the store in {} is in use", folder.display())]
     InUse {

@@ -81,7 +81,7 @@ pub enum Key {
     },
 }
 
-/// The counters. None of them ever issues the same number twice.
+/// The counters, none of which ever issues the same number twice, and the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
     /// The last blueprint number.
@@ -92,6 +92,9 @@ pub enum Counter {
     Resource,
     /// The time of the last transaction, in milliseconds.
     Time,
+    /// The random number of the history that this content belongs to. A restore begins another history, in which the
+    /// numbers of transactions repeat.
+    Epoch,
 }
 
 /// A text in a key. For a long text, the key holds only a hash; if the text is needed later, store it in the value.
@@ -332,11 +335,12 @@ impl Counter {
             Counter::Member => 2,
             Counter::Resource => 3,
             Counter::Time => 4,
+            Counter::Epoch => 5,
         }
     }
 
     fn of_code(code: u8) -> Option<Counter> {
-        [Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time]
+        [Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time, Counter::Epoch]
             .into_iter()
             .find(|counter| counter.code() == code)
     }

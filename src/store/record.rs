@@ -39,6 +39,21 @@ pub(super) struct Record<'a> {
     pub(super) body: &'a [u8],
 }
 
+/// Why bytes are not a record that this server reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Invalid {
+    /// It was written in a format of a newer server.
+    Version(u8),
+    /// It is not what was written.
+    Damaged(&'static str),
+}
+
+impl From<&'static str> for Invalid {
+    fn from(what: &'static str) -> Invalid {
+        Invalid::Damaged(what)
+    }
+}
+
 /// Encodes a body as the record for a key.
 pub(super) fn encode(key: &[u8], form: Form, number: u64, body: &[u8]) -> Vec<u8> {
     let mut record = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -50,14 +65,14 @@ pub(super) fn encode(key: &[u8], form: Form, number: u64, body: &[u8]) -> Vec<u8
 }
 
 /// Decodes a record. The error states why [`encode`] cannot have written it for this key.
-pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, &'static str> {
+pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, Invalid> {
     let (header, body) = record.split_first_chunk::<HEADER_BYTES>().ok_or("it is too short")?;
     let sum = u32::from_le_bytes(header[10..].try_into().expect("four bytes"));
     if checksum(key, &header[..10], body) != sum {
-        return Err("its checksum is wrong");
+        return Err(Invalid::Damaged("its checksum is wrong"));
     }
     if header[0] != VERSION {
-        return Err("this version of the server does not know its format");
+        return Err(Invalid::Version(header[0]));
     }
     let form = Form::of_code(header[1]).ok_or("this version of the server does not know its form")?;
     Ok(Record { form, number: u64::from_le_bytes(header[2..10].try_into().expect("eight bytes")), body })
@@ -86,14 +101,14 @@ pub(super) fn chunked_body(whole: Form, count: u32) -> [u8; 5] {
 }
 
 /// The form of the whole body and its number of chunks.
-pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), &'static str> {
+pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), Invalid> {
     match body {
         [whole, count @ ..] if count.len() == 4 => {
             let whole =
                 Form::of_code(*whole).ok_or("this version of the server does not know the form of its chunks")?;
             Ok((whole, u32::from_le_bytes(count.try_into().expect("four bytes"))))
         }
-        _ => Err("its list of chunks is malformed"),
+        _ => Err(Invalid::Damaged("its list of chunks is malformed")),
     }
 }
 
@@ -108,21 +123,21 @@ pub(super) fn compressor() -> std::io::Result<zstd::bulk::Compressor<'static>> {
 }
 
 /// Decodes the value of a plain or compressed body.
-pub(super) fn value(form: Form, body: Vec<u8>) -> Result<Vec<u8>, &'static str> {
+pub(super) fn value(form: Form, body: Vec<u8>) -> Result<Vec<u8>, Invalid> {
     thread_local! {
         static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
             RefCell::new(zstd::bulk::Decompressor::new().ok());
     }
     match form {
         Form::Plain => Ok(body),
-        Form::Chunked => Err("its chunks are chunked"),
+        Form::Chunked => Err(Invalid::Damaged("its chunks are chunked")),
         Form::Compressed => {
             let (length, frame) = body.split_first_chunk().ok_or("it is too short")?;
             let length = u32::from_le_bytes(*length) as usize;
             let value = DECOMPRESSOR.with_borrow_mut(|decompressor| {
                 decompressor.as_mut().and_then(|decompressor| decompressor.decompress(frame, length).ok())
             });
-            value.filter(|value| value.len() == length).ok_or("it does not decompress")
+            value.filter(|value| value.len() == length).ok_or(Invalid::Damaged("it does not decompress"))
         }
     }
 }

@@ -73,7 +73,7 @@ impl Iterator for Scan {
     fn next(&mut self) -> Option<Self::Item> {
         let entry = self.0.next()?;
         Some(entry.and_then(|entry| {
-            let key = self.0.store.check(&entry.key, Key::decode(&entry.key).ok_or("its key is malformed"))?;
+            let key = self.0.store.check(&entry.key, Key::decode(&entry.key).ok_or("its key is malformed".into()))?;
             Ok((key, entry.value))
         }))
     }

@@ -194,7 +194,52 @@ fn a_damaged_value_is_an_error_and_condemns_the_store() {
     store.0.db.insert(&key, store.0.db.get(resource(2).encode()).unwrap().unwrap()).unwrap();
     assert!(store.get(&resource(1)).is_err());
     assert!(store.scan(Prefix::All).any(|entry| entry.is_err()));
-    assert!(checkpoint::condemned(folder.path()).unwrap().contains("Resource"));
+    assert!(checkpoint::condemned(folder.path()).unwrap().unwrap().contains("Resource"));
+}
+
+#[test]
+fn a_value_of_a_newer_format_is_an_error_and_does_not_condemn_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    store.apply(1, &[StoreWrite::put(resource(1), noise(100, 1))]).unwrap();
+    let key = resource(1).encode();
+    let mut newer = store.0.db.get(&key).unwrap().unwrap().to_vec();
+    newer[0] += 1;
+    let mut hasher = crc32fast::Hasher::new();
+    [&(key.len() as u32).to_le_bytes()[..], &key, &newer[..10], &newer[14..]].map(|part| hasher.update(part));
+    newer[10..14].copy_from_slice(&hasher.finalize().to_le_bytes());
+    store.0.db.insert(&key, newer).unwrap();
+    let error = store.get(&resource(1)).unwrap_err();
+    assert!(error.to_string().contains("has format 2, which this version of the server does not know"), "{error}");
+    assert!(!error.is_damage());
+    assert_eq!(checkpoint::condemned(folder.path()).unwrap(), None);
+}
+
+#[test]
+fn everything_is_read_behind_a_damaged_value_and_chunks_without_a_value_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let writes: Vec<StoreWrite> =
+        (1..=5).map(|id| StoreWrite::put(resource(id), noise(3 * CHUNK_BYTES, id as u64))).collect();
+    store.apply(1, &writes).unwrap();
+    let read = || {
+        let (mut values, mut errors) = (0, 0);
+        let count = |entry: Result<Entry, StoreError>| {
+            if entry.is_ok() {
+                values += 1
+            } else {
+                errors += 1
+            };
+            Ok::<(), StoreError>(())
+        };
+        let orphans = store.read_all(count).unwrap();
+        (values, errors, orphans)
+    };
+    assert_eq!(read(), (5, 0, 0));
+    store.0.db.insert(resource(2).encode(), vec![1; 40]).unwrap();
+    store.0.db.remove(chunk_key(&resource(3).encode(), 1, 1)).unwrap();
+    store.0.db.remove(resource(4).encode()).unwrap();
+    assert_eq!(read(), (2, 2, 6));
 }
 
 #[test]
@@ -210,17 +255,17 @@ fn a_missing_chunk_is_reported_as_damage() {
 fn a_checkpoint_returns_and_records_the_last_applied_number() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
-    assert_eq!(checkpointed(folder.path()), None);
+    assert_eq!(checkpointed(folder.path()).unwrap(), None);
     for number in [3, 9] {
         store.apply(number, &[]).unwrap();
         assert_eq!(store.checkpoint().unwrap(), number);
-        assert_eq!(checkpointed(folder.path()), Some(number));
+        assert_eq!(checkpointed(folder.path()).unwrap(), Some(number));
     }
     let path = folder.path().join("CHECKPOINT");
     let mut bytes = fs::read(&path).unwrap();
     bytes[0] ^= 1;
     fs::write(&path, bytes).unwrap();
-    assert_eq!(checkpointed(folder.path()), None);
+    assert_eq!(checkpointed(folder.path()).unwrap(), None);
 }
 
 /// The folder of a closed store that has a snapshot file and values written after it.

@@ -1,6 +1,7 @@
 //! The tree of keys and values in sled: opens it, reads it, applies writes to it, and writes checkpoints.
 
 use std::fs::File;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 use super::error::{StoreError, at, sled_at};
 use super::key::{APPLIED, CHUNK, Key};
 use super::options::StoreOptions;
-use super::record::{self, Form};
+use super::record::{self, Form, Invalid};
 use super::write::{StoreWrite, WriteOp};
 use super::{boot, checkpoint};
 use crate::failure;
@@ -25,7 +26,7 @@ pub(super) const CHUNK_BYTES: usize = 20 << 10;
 pub struct Store(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
-    pub(super) db: sled::Db,
+    pub(super) db: Db,
     folder: PathBuf,
     /// A separate handle to sled's data file. Syncing it makes durable what sled wrote.
     data: File,
@@ -33,6 +34,28 @@ pub(super) struct Inner {
     pub(super) writer: Mutex<zstd::bulk::Compressor<'static>>,
     /// Held during a checkpoint. Only one runs at a time, so that the recorded number never decreases.
     checkpointing: Mutex<()>,
+}
+
+/// sled's handle, until it is dropped.
+pub(super) struct Db(Option<sled::Db>);
+
+impl Deref for Db {
+    type Target = sled::Db;
+
+    fn deref(&self) -> &sled::Db {
+        self.0.as_ref().expect("invariant: only `drop` removes it")
+    }
+}
+
+impl Drop for Inner {
+    /// sled's own destructor panics if its file cannot be synced. Then it is left to the end of the process: the log has
+    /// everything.
+    fn drop(&mut self) {
+        let flushed = catch_unwind(AssertUnwindSafe(|| self.db.flush())).is_ok_and(|flushed| flushed.is_ok());
+        if !flushed || self.data.sync_all().is_err() {
+            std::mem::forget(self.db.0.take());
+        }
+    }
 }
 
 impl std::fmt::Debug for Inner {
@@ -59,7 +82,7 @@ impl Store {
         let data = File::open(&data_path).map_err(at("open", &data_path))?;
         let compressor = record::compressor().map_err(at("create a compressor for", folder))?;
         let inner = Inner {
-            db,
+            db: Db(Some(db)),
             folder: folder.to_owned(),
             data,
             applied: AtomicU64::new(0),
@@ -75,9 +98,18 @@ impl Store {
         Ok(store)
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
     /// Reads a value and verifies its checksum.
     pub fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.read(&key.encode())?.map(|(_, value)| value))
+    }
+
+    /// The number of the log record that wrote a value, by its encoded key.
+    pub(crate) fn written_at(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
+        Ok(self.read(key)?.map(|(number, _)| number))
     }
 
     /// Applies the writes of the transaction that ends at log record `number`. One thread calls this, in log order.
@@ -145,6 +177,7 @@ impl Store {
                 WriteOp::Put(value) => self.put(&mut compressor, &key, number, value, leftovers)?,
                 WriteOp::Delete => {
                     let old = self.guarded("delete", || self.0.db.remove(&key))?;
+                    failure::point("store::delete_chunks").map_err(at("delete chunks in", &self.0.folder))?;
                     self.clear_chunks(&key, old, number, 0, leftovers)?;
                 }
                 WriteOp::Reindex => {}
@@ -180,6 +213,7 @@ impl Store {
             record::encode(key, Form::Chunked, number, &record::chunked_body(form, count))
         };
         let old = self.insert(key, record)?;
+        failure::point("store::replace_chunks").map_err(at("replace chunks in", &self.0.folder))?;
         self.clear_chunks(key, old, number, count, leftovers)
     }
 
@@ -222,7 +256,7 @@ impl Store {
             }
             // The value was replaced while it was read, so read again. If the record is the same, a chunk is missing.
             if missed.replace(record.number) == Some(record.number) {
-                return self.check(key, Err("one of its chunks is missing"));
+                return self.check(key, Err(Invalid::Damaged("one of its chunks is missing")));
             }
         }
         Ok(None)
@@ -248,18 +282,30 @@ impl Store {
         self.guarded("write", || self.0.db.insert(key, record))
     }
 
-    /// Turns damage to a record into an error, and has the store rebuilt at the next start.
-    pub(super) fn check<T>(&self, key: &[u8], result: Result<T, &'static str>) -> Result<T, StoreError> {
-        result.map_err(|what| {
+    /// Turns damage to a record into an error, and has the store rebuilt at the next start. A record of a newer server is
+    /// an error only.
+    pub(super) fn check<T>(&self, key: &[u8], result: Result<T, Invalid>) -> Result<T, StoreError> {
+        result.map_err(|invalid| {
             let key = Key::decode(key).map_or_else(|| format!("{key:02x?}"), |key| format!("{key:?}"));
-            let error = StoreError::Damaged { key, what };
-            self.condemn(&error.to_string());
+            let error = match invalid {
+                Invalid::Version(version) => {
+                    StoreError::Version { what: format!("the stored value of {key}"), version }
+                }
+                Invalid::Damaged(what) => StoreError::Damaged { key, what },
+            };
+            self.condemn_if_damaged(&error);
             error
         })
     }
 
+    fn condemn_if_damaged(&self, error: &StoreError) {
+        if error.is_damage() {
+            self.condemn(&error.to_string());
+        }
+    }
+
     /// Calls sled, and turns its panics into errors: it panics on some damage. A panic or reported corruption has the
-    /// store rebuilt at the next start. A failure of the disk does not.
+    /// store rebuilt at the next start. An error of the environment does not.
     pub(super) fn guarded<T>(
         &self,
         action: &'static str,
@@ -273,7 +319,7 @@ impl Store {
             error @ (StoreError::Panicked { .. } | StoreError::Sled { source: sled::Error::Corruption { .. }, .. }),
         ) = &result
         {
-            self.condemn(&error.to_string());
+            self.condemn_if_damaged(error);
         }
         result
     }

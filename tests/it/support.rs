@@ -233,6 +233,12 @@ impl Server {
         self.child.wait().unwrap()
     }
 
+    /// Kills the process (`kill -9`).
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Starts the server on the same folder. The process must have ended before.
     pub(crate) fn restart(&mut self) {
         let temp = self._temp.take();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::content::data::records::{Meta, decode_id};
+use crate::content::data::version::decode_epoch;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
@@ -23,6 +24,8 @@ pub(super) struct Effects<'a> {
     pub(super) last_id: Option<ResourceId>,
     /// The time of the transaction.
     pub(super) last_time: Millis,
+    /// The epoch that begins.
+    pub(super) epoch: Option<u64>,
     copies: HashMap<(u32, ResourceId), Vec<WrittenCopy<'a>>>,
 }
 
@@ -109,6 +112,7 @@ impl<'a> Effects<'a> {
                     let time = time.try_into().map_err(|_| Error::internal("a time of the wrong length"))?;
                     effects.last_time = Millis::from_le_bytes(time);
                 }
+                (Key::Counter(Counter::Epoch), Some(epoch)) => effects.epoch = Some(decode_epoch(epoch)?),
                 // The store is all that these concern.
                 (
                     Key::Counter(_)

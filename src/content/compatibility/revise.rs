@@ -3,7 +3,7 @@
 use crate::content::data::refusals::check_kind;
 use crate::content::data::state::State;
 use crate::model::blueprint::{Blueprint, Definition, Difference};
-use crate::model::error::{Error, FieldErrors, Result};
+use crate::model::error::{Code, Error, FieldErrors, Result};
 use crate::model::time::Millis;
 
 /// The next revision of a blueprint, and how it differs.
@@ -17,10 +17,15 @@ pub(crate) struct Revision {
 /// What a blueprint becomes by a definition.
 ///
 /// # Errors
-/// `VALIDATION_FAILED` for a relation to a blueprint that does not exist, `CONFLICT` for another kind.
+/// `VALIDATION_FAILED` for a relation to a blueprint that does not exist, `CONFLICT` for another kind, or if the blueprint
+/// has used up its numbers.
 pub(crate) fn revise(state: &State, current: &Blueprint, definition: Definition, now: Millis) -> Result<Revision> {
     check_kind(current, definition.kind)?;
     check_related(state, &definition, Some(current))?;
+    if !current.has_numbers_for(&definition) {
+        let text = "this blueprint was changed so often that it has no numbers left for new variants or fields; create another one and import the content into it";
+        return Err(Error::new(Code::Conflict, text));
+    }
     let (next, differences) = current.revise(definition, now);
     Ok(Revision { next, differences })
 }

@@ -17,6 +17,8 @@ use crate::model::error::Result;
 pub(crate) struct State {
     /// The number of the last log record that it includes.
     pub(crate) number: u64,
+    /// The history that the numbers belong to, see [`Epoch`](crate::store::Counter::Epoch).
+    pub(crate) epoch: u64,
     /// The blueprints by slug, each with its index.
     pub(crate) blueprints: BTreeMap<String, Arc<Collection>>,
     /// The tokens in force.

@@ -20,7 +20,7 @@ use crate::store::Store;
 /// One blueprint at one moment, as one token sees it.
 pub struct View {
     /// Held so that the versions that the snapshot names stay in the store.
-    _state: Arc<State>,
+    state: Arc<State>,
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
     visibility: Visibility,
@@ -68,7 +68,7 @@ impl Content {
         // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
         let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == BlueprintKind::Singular;
         let visibility = if sees_drafts { Visibility::Drafts } else { Visibility::Published };
-        Ok(View { _state: state, collection, store: self.shared.store.clone(), visibility, now })
+        Ok(View { state, collection, store: self.shared.store.clone(), visibility, now })
     }
 }
 
@@ -96,7 +96,7 @@ impl View {
             Visibility::Drafts => 'd',
             Visibility::Published => 'p',
         };
-        format!("{}-{visibility}-{}", self.collection.version, day_number(self.now))
+        format!("{:x}-{}-{visibility}-{}", self.state.epoch, self.collection.version, day_number(self.now))
     }
 
     /// A page of the list.

@@ -23,10 +23,41 @@ pub enum StartError {
 
 impl StartError {
     pub(crate) fn folder(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
-        StartError::Folder { folder: folder.display().to_string(), cause: cause.to_string() }
+        let cause = cause.to_string();
+        let advice = advice(&cause).map(|advice| format!("; {advice}")).unwrap_or_default();
+        StartError::Folder { folder: folder.display().to_string(), cause: cause + &advice }
     }
 
     pub(crate) fn content(cause: impl std::fmt::Display) -> StartError {
         StartError::Content(cause.to_string())
+    }
+}
+
+/// What to do about an error of the system, by its number in the text of an error.
+fn advice(cause: &str) -> Option<&'static str> {
+    let (_, rest) = cause.rsplit_once("(os error ")?;
+    match rest.split_once(')')?.0.parse().ok()? {
+        28 | 122 => Some("free some space on its disk and start again"),
+        23 | 24 => Some("raise the limit of open files (`ulimit -n`, `LimitNOFILE` of systemd) and start again"),
+        11 | 12 => Some("free some memory, or raise the limit of processes and threads, and start again"),
+        1 | 13 => Some("let the user that runs the server read and write everything in the folder, and start again"),
+        30 => Some("mount its disk so that it can be written to, and start again"),
+        5 => Some("its disk fails: copy the folder to another disk with what can still be read, and start from there"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_system_comes_with_what_to_do() {
+        for code in [1, 5, 11, 12, 13, 23, 24, 28, 30, 122] {
+            let error = StartError::folder(Path::new("data"), &std::io::Error::from_raw_os_error(code));
+            assert!(error.to_string().contains(&format!("(os error {code}); ")), "{error}");
+        }
+        let error = StartError::folder(Path::new("data"), &"the log in data/log is damaged");
+        assert!(error.to_string().ends_with("is damaged"), "{error}");
     }
 }

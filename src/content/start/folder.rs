@@ -3,12 +3,23 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::base::{self, Header};
+use crate::base::{self, BaseError, Header, restoring};
+use crate::content::start::epoch;
 use crate::content::start::error::StartError;
+use crate::content::start::findings::Findings;
 
 /// Names within the data folder.
 const INDEX: &str = "index";
 const LOCK: &str = "LOCK";
+
+/// The files of a data folder by folder. Those of index and analytics are known to their owners.
+const KNOWN: [(&str, &[&str]); 5] = [
+    ("", &[LOCK, INDEX, base::LOG, base::STORE, "base", "analytics", "backups", restoring::RESTORING]),
+    (base::LOG, &[LOCK, "*.log", "next.zeros"]),
+    ("base", &["*.base", "next", "next.unfinished"]),
+    (base::STORE, &["sled", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),
+    ("store/sled", &["conf", "db", "blobs", "snap.*", "damaged-snapshot"]),
+];
 
 /// Where the index is within a data folder.
 pub(crate) fn index_of(folder: &Path) -> PathBuf {
@@ -27,6 +38,10 @@ pub(crate) fn lock(folder: &Path) -> Result<File, StartError> {
         .write(true)
         .open(folder.join(LOCK))
         .map_err(|error| StartError::folder(folder, &error))?;
+    hold(lock, folder)
+}
+
+fn hold(lock: File, folder: &Path) -> Result<File, StartError> {
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(fs::TryLockError::WouldBlock) => Err(StartError::InUse(folder.display().to_string())),
@@ -50,17 +65,16 @@ pub fn verify_backup(file: &Path) -> Result<Header, StartError> {
 pub(crate) fn restore_backup(file: &Path, folder: &Path, options: &base::RecoverOptions) -> Result<Header, StartError> {
     let header = verify_backup(file)?;
     let _lock = lock(folder)?;
-    if let Some(found) = first_entry(folder).map_err(|error| StartError::folder(folder, &error))? {
-        let text = format!("it is not empty (it holds {}); a backup is restored into a new folder", found.display());
-        return Err(StartError::folder(folder, &text));
-    }
-    base::place(file, folder, header.number).map_err(|error| StartError::folder(folder, &error))?;
-    let recovered = base::recover(folder, options);
-    let (_, _, recovered) = recovered.map_err(|error| StartError::folder(folder, &error))?;
+    require_empty(folder)?;
+    let fail = |error: BaseError| StartError::folder(folder, &error);
+    restoring::begin(folder).and_then(|()| base::place(file, folder, header.number)).map_err(fail)?;
+    let (mut log, store, recovered) = base::recover(folder, options).map_err(fail)?;
     if recovered.number != header.number {
         let text = format!("it is at number {} after the restore, not at {}", recovered.number, header.number);
         return Err(StartError::folder(folder, &text));
     }
+    epoch::begin_if_due(folder, &mut log, &store)?;
+    store.checkpoint().map_err(|error| StartError::folder(folder, &error))?;
     Ok(header)
 }
 
@@ -76,6 +90,66 @@ pub(crate) fn remove_index(folder: &Path) -> Result<(), StartError> {
     match fs::remove_dir_all(index_of(folder)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StartError::folder(folder, &error)),
         _ => Ok(()),
+    }
+}
+
+/// Keeps servers out of a folder that exists while the file is held, and changes nothing in it. `None` if no server was
+/// ever started on it.
+///
+/// # Errors
+/// [`StartError`] if the folder does not exist or a server has it open.
+pub(crate) fn lock_existing(folder: &Path) -> Result<Option<File>, StartError> {
+    if !folder.is_dir() {
+        return Err(StartError::folder(folder, &"it does not exist"));
+    }
+    let lock = match File::open(folder.join(LOCK)) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StartError::folder(folder, &error)),
+    };
+    hold(lock, folder).map(Some)
+}
+
+/// # Errors
+/// [`StartError`] if the folder holds anything but a lock.
+pub(crate) fn require_empty(folder: &Path) -> Result<(), StartError> {
+    match first_entry(folder).map_err(|error| StartError::folder(folder, &error))? {
+        None => Ok(()),
+        Some(found) => {
+            let text = format!("it is not empty (it holds {}); this needs a new folder", found.display());
+            Err(StartError::folder(folder, &text))
+        }
+    }
+}
+
+/// Reports what is in a data folder and none of a server's.
+pub(crate) fn name_unknown_files(folder: &Path, findings: &mut Findings) -> std::io::Result<()> {
+    for (within, known) in KNOWN {
+        let path = folder.join(within);
+        if !path.is_dir() {
+            continue;
+        }
+        for entry in fs::read_dir(&path)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if within.is_empty() && base::number_of_aside(&name, base::STORE).is_some() {
+                findings.note(format!(
+                    "{} is an earlier store that was rebuilt; it may be deleted",
+                    entry.path().display()
+                ));
+            } else if !known.iter().any(|known| is_named(&name, known)) {
+                findings.report(format!("{} is no file of a server; it is ignored", entry.path().display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is a known one, in which `*` stands for anything.
+fn is_named(name: &str, known: &str) -> bool {
+    match known.split_once('*') {
+        Some((begin, end)) => name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
+        None => name == known,
     }
 }
 

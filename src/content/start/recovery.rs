@@ -15,6 +15,7 @@ use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::lookup::resources;
 use crate::content::data::records::decode_id;
 use crate::content::data::state::State;
+use crate::content::data::version::decode_epoch;
 use crate::content::maintain::sweep::{self, Obsolete};
 use crate::content::start::error::StartError;
 use crate::log::CommitLog;
@@ -73,12 +74,19 @@ pub(crate) fn load_state(
         members.insert(member.id, member);
     }
     let (tokens, members) = (Arc::new(tokens), Arc::new(members));
-    let mut state = State { number, blueprints: BTreeMap::new(), tokens, members };
+    let epoch = load_epoch(store)?.unwrap_or_default();
+    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), number);
     }
     Ok(state)
+}
+
+/// The epoch of the content; `None` in a folder of an earlier version.
+pub(crate) fn load_epoch(store: &Store) -> Result<Option<u64>, StartError> {
+    let epoch = store.get(&Key::Counter(Counter::Epoch)).map_err(StartError::content)?;
+    epoch.map(|bytes| decode_epoch(&bytes)).transpose().map_err(StartError::content)
 }
 
 /// The id and the time that were given last.
@@ -96,7 +104,8 @@ pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartE
         let (list, bytes) = entry.map_err(StartError::content)?;
         let mut removals = decode_writes(&bytes).map_err(StartError::content)?;
         removals.push(StoreWrite::delete(list));
-        store.apply(number, &removals).map_err(StartError::content)?;
+        // A kill may have come after the removal of such a version and before that of its chunks.
+        store.replay(number, &removals).map_err(StartError::content)?;
     }
     Ok(())
 }

@@ -96,6 +96,11 @@ impl Appender {
         group.bytes > GROUP_BYTES
     }
 
+    /// How many bytes a group has.
+    pub(crate) fn bytes_of(&self, group: &Group) -> u64 {
+        group.bytes as u64
+    }
+
     /// Adds a transaction to a group of which `jobs_decided` jobs are decided by now. Returns how many records it takes.
     pub(crate) fn add(&self, group: &mut Group, decided: Decided, jobs_decided: usize) -> u64 {
         let records = encode_transaction(self.writer, &decided.writes);

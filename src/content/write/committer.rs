@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use super::append::{Appender, Failure, Group};
+use super::append::{Appended, Appender, Failure, Group};
 use super::decide::{Context, decide};
 use super::overlay::Overlay;
 use crate::content::apply::Applier;
@@ -151,7 +151,7 @@ impl Committer {
         drop(overlay);
         drop(state);
         failure::point("committer::decided").map_err(Error::internal)?;
-        let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
+        let committed = self.commit(group)?;
         failure::point("committer::committed").map_err(|error| self.stop(Error::internal(error)))?;
         let result = self.applier.apply(committed.transactions);
         result.map_err(|error| self.stop(error))?;
@@ -209,11 +209,23 @@ impl Committer {
         }
         let mut group = Group::default();
         self.appender.add(&mut group, writes.into(), 0);
-        let committed = self.appender.commit(group).map_err(|error| self.note(error))?;
+        let committed = self.commit(group)?;
         if committed.jobs_answerable.is_some() {
             self.applier.sweeper.step_failed();
         }
         self.applier.apply(committed.transactions).map_err(|error| self.stop(error))
+    }
+
+    /// Appends a group, unless the disk has no room for what the store makes of it.
+    fn commit(&mut self, group: Group) -> Result<Appended> {
+        let bytes = self.appender.bytes_of(&group);
+        if bytes > 0
+            && let Err(error) = self.applier.store.check_room(bytes)
+        {
+            let text = format!("{error}; nothing was applied; writes succeed again when there is room");
+            return Err(Error::new(Code::Overloaded, text));
+        }
+        self.appender.commit(group).map_err(|error| self.note(error))
     }
 
     fn checkpoint_if_due(&mut self) {

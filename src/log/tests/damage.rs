@@ -253,7 +253,7 @@ fn a_look_at_a_damaged_log_shows_every_valid_record_and_every_damage_and_changes
     let mut wanted = vec![(second.path, single(second.first + 1)), (header, 1..=0)];
     wanted.push((newest.path, single(newest.first)));
     assert_eq!(damaged, wanted);
-    assert_eq!((inspection.first, inspection.last, inspection.records), (1, 60, 58));
+    assert_eq!((inspection.first, inspection.last, inspection.count()), (1, 60, 58));
     assert_eq!((inspection.synced_through, inspection.torn_bytes), (60, 0));
     let after: Vec<_> = segment_paths(folder.path()).iter().map(|path| std::fs::read(path).unwrap()).collect();
     assert_eq!(before, after);

@@ -43,6 +43,16 @@ impl Blueprint {
         (next, differences)
     }
 
+    /// Whether there are numbers left for what a definition adds: they are never used again, so a blueprint that was
+    /// changed very often runs out of them.
+    pub fn has_numbers_for(&self, definition: &Definition) -> bool {
+        let is_new = |variant: &&VariantDefinition| self.variants.iter().all(|known| known.slug != variant.slug);
+        let n_variants = definition.variants.iter().filter(is_new).count();
+        // A field takes a number for its values, and another one for their claims.
+        let n_fields = definition.fields.len().saturating_mul(2);
+        n_variants <= usize::from(u16::MAX - self.next_variant) && n_fields <= (u32::MAX - self.next_field) as usize
+    }
+
     fn next(&self, definition: Definition, now: Millis) -> Blueprint {
         let mut next = self.clone();
         next.revision += 1;

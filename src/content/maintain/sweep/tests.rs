@@ -177,7 +177,7 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
         let content = open(folder);
         assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 300, "{folder:?}");
         assert_eq!(content.shared.store.scan(Prefix::Superseded).count(), 0, "{folder:?}");
-        let found = content.verify().unwrap();
+        let found = content.verify();
         assert_eq!((found.issue_count, found.unnamed_copies, found.resources), (0, 0, 300), "{:?}", found.issues);
         let mut export = Export::begin(content.view(&access(), "notes").unwrap(), "format=ndjson", None).unwrap();
         assert_eq!(lines(&mut export), 300);

@@ -149,3 +149,23 @@ fn a_blueprint_is_rendered_in_its_documented_shape() {
     );
     assert_eq!(rendered, expected);
 }
+
+#[test]
+fn a_blueprint_that_has_used_up_its_numbers_takes_no_new_variants_or_fields() {
+    let with = |variants: &[&str]| {
+        let variants = variants.iter().enumerate();
+        let variants: Vec<_> =
+            variants.map(|(position, slug)| json!({ "name": slug, "slug": slug, "default": position == 0 })).collect();
+        let field = json!({ "name": "a", "slug": "a", "type": "text" });
+        Definition::parse(json!({ "name": "T", "slug": "t", "variants": variants, "fields": [field] })).unwrap()
+    };
+    let mut blueprint = Blueprint::create(with(&["en", "de"]), 1, 0);
+    blueprint.next_variant = u16::MAX - 1;
+    assert!(blueprint.has_numbers_for(&with(&["en", "de", "fr"])));
+    assert!(!blueprint.has_numbers_for(&with(&["en", "de", "fr", "it"])));
+    blueprint.next_variant = u16::MAX;
+    assert!(blueprint.has_numbers_for(&with(&["en", "de"])));
+    assert!(!blueprint.has_numbers_for(&with(&["en", "fr"])));
+    blueprint.next_field = u32::MAX;
+    assert!(!blueprint.has_numbers_for(&with(&["en"])));
+}

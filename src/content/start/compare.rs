@@ -1,92 +1,37 @@
-//! Verification: checks every checksum and compares the index with the store.
-
-use std::path::Path;
+//! Compares the index with the store, value by value, and looks for values that nothing refers to.
 
 use serde_json::Value;
 
-use crate::base;
 use crate::content::data::claims::ClaimedField;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::content::data::state::{Collection, State};
-use crate::content::handle::Content;
-use crate::model::error::{Error, Result};
+use crate::content::start::findings::Findings;
 use crate::model::id::ResourceId;
 use crate::projection;
-use crate::store::{Key, Prefix};
+use crate::store::{Key, Prefix, Store};
 
-/// The maximum number of issues that are reported individually.
-const REPORTED_ISSUES: usize = 50;
-
-/// What was checked, and the issues found.
-#[derive(Debug, Default)]
-pub struct Findings {
-    /// The number of log records read.
-    pub log_records: u64,
-    /// The number of bases verified.
-    pub bases: u64,
-    /// The number of values read from the store.
-    pub values: u64,
-    /// The number of resources compared with the index.
-    pub resources: u64,
-    /// The number of copies that no resource references. A kill may leave some; they are not an issue.
-    pub unnamed_copies: u64,
-    /// The number of issues.
-    pub issue_count: u64,
-    /// The first issues, as text.
-    pub issues: Vec<String>,
+/// A store and what readers see of it.
+pub(crate) struct Comparison<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) state: &'a State,
 }
 
-impl Findings {
-    fn report(&mut self, text: impl Into<String>) {
-        self.issue_count += 1;
-        if self.issues.len() < REPORTED_ISSUES {
-            self.issues.push(text.into());
-        }
-    }
-}
-
-impl Content {
-    /// Reads and verifies all stored data. Blocks. Nothing may be written meanwhile.
-    ///
-    /// # Errors
-    /// `INTERNAL` if the disk fails. Invalid content is not an error but an issue among the findings.
-    pub fn verify(&self) -> Result<Findings> {
-        let mut findings = Findings::default();
-        self.verify_log(&mut findings);
-        verify_bases(&self.shared.folder, &mut findings)?;
-        let state = self.state();
-        if self.verify_store(&state, &mut findings) {
-            for collection in state.blueprints.values() {
-                self.verify_collection(collection, &mut findings);
-            }
-        }
-        Ok(findings)
-    }
-
-    fn verify_log(&self, findings: &mut Findings) {
-        let last = self.shared.store.applied();
-        let records = self.shared.log.first().and_then(|first| match first {
-            Some(first) => self.shared.log.read(first, last),
-            None => self.shared.log.read(1, 0),
-        });
-        match records {
-            Err(error) => findings.report(error.to_string()),
-            Ok(records) => {
-                for record in records {
-                    match record {
-                        Ok(_) => findings.log_records += 1,
-                        Err(error) => findings.report(error.to_string()),
-                    }
-                }
+impl Comparison<'_> {
+    /// Checks what the values of the store say about each other, and the index against them. Nothing may be written
+    /// meanwhile.
+    pub(crate) fn run(&self, findings: &mut Findings) {
+        if self.read_records(findings) {
+            for collection in self.state.blueprints.values() {
+                self.compare(collection, findings);
             }
         }
     }
 
-    /// Reads every value of the store. Returns whether all of them could be read.
-    fn verify_store(&self, state: &State, findings: &mut Findings) -> bool {
-        let numbers: Vec<u32> = state.blueprints.values().map(|collection| collection.blueprint.number).collect();
-        for entry in self.shared.store.scan(Prefix::All) {
+    /// Reads every record. Returns whether all of them could be read.
+    fn read_records(&self, findings: &mut Findings) -> bool {
+        let numbers: Vec<u32> = self.state.blueprints.values().map(|collection| collection.blueprint.number).collect();
+        for entry in self.store.scan(Prefix::All) {
             let (key, value) = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
@@ -94,7 +39,6 @@ impl Content {
                     return false;
                 }
             };
-            findings.values += 1;
             let read = match &key {
                 Key::Resource { .. } => Meta::decode(&value).map(|_| ()),
                 Key::Copy { .. } => Copy::decode(&value).map(|_| ()),
@@ -115,19 +59,19 @@ impl Content {
 
     /// Whether a resource references a version of a copy.
     fn references(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
-        let meta = self.shared.store.meta(blueprint, id).ok().flatten();
+        let meta = self.store.meta(blueprint, id).ok().flatten();
         meta.is_some_and(|meta| meta.copies.contains(&version))
     }
 
     /// Compares the resources of a blueprint with its index.
-    fn verify_collection(&self, collection: &Collection, findings: &mut Findings) {
+    fn compare(&self, collection: &Collection, findings: &mut Findings) {
         let slug = &collection.blueprint.slug;
         if let Err(error) = collection.index.verify() {
             findings.report(format!("the index of `{slug}`: {error}"));
             return;
         }
         let mut count = 0;
-        for entry in self.shared.store.scan(Prefix::Resources(collection.blueprint.number)) {
+        for entry in self.store.scan(Prefix::Resources(collection.blueprint.number)) {
             let Ok((Key::Resource { id, .. }, bytes)) = entry else { continue };
             let Ok(meta) = Meta::decode(&bytes) else { continue };
             count += 1;
@@ -166,7 +110,7 @@ impl Content {
 
     /// Reads a copy and checks that its unique values are claimed. Returns its values, or the issue as text.
     fn check_copy(&self, collection: &Collection, id: ResourceId, version: CopyVersion) -> Result<Vec<Value>, String> {
-        let (blueprint, store) = (&collection.blueprint, &self.shared.store);
+        let (blueprint, store) = (&collection.blueprint, self.store);
         let values = store.values(blueprint, id, version).map_err(|error| error.to_string())?;
         for field in ClaimedField::of(blueprint) {
             let Some(claim) = field.claim(blueprint.number, version.variant, &values) else { continue };
@@ -189,16 +133,6 @@ fn index_mismatch(collection: &Collection, slot: u32, variant: u16, values: &[Va
     slugs.dedup();
     // Ignore the columns of a blueprint change in progress: they belong to no field yet and are still being filled.
     (!slugs.is_empty()).then(|| format!("variant {variant} has different values in the index: {}", slugs.join(", ")))
-}
-
-fn verify_bases(folder: &Path, findings: &mut Findings) -> Result<()> {
-    for path in base::all(folder).map_err(Error::internal)? {
-        findings.bases += 1;
-        if let Err(error) = base::verify(&path) {
-            findings.report(error.to_string());
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

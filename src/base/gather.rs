@@ -1,0 +1,207 @@
+//! Gathers what is left of a damaged data folder, for the command `salvage`: from the store if it is intact, otherwise
+//! from the newest intact base, in both cases with every valid record of the log applied behind it, and with what can
+//! still be read of a damaged store where records are lost. Reads the old folder only; a copy of its store is opened.
+//!
+//! Records hold results, never commands. So a record behind lost ones can still be applied: what it wrote is right, and
+//! what it did not write is older than it should be. The caller repairs what no longer fits together.
+
+use std::collections::HashMap;
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use super::error::{BaseError, at};
+use super::files::{list, restore, verify};
+use super::recover::{LOG, STORE};
+use crate::log::{Inspection, inspect};
+use crate::store::{Assembler, Entry, Store, StoreError, StoreOptions, StoreWrite, WriteOp, checkpointed, condemned};
+
+/// What is left of a data folder.
+#[derive(Debug)]
+pub struct Gathered {
+    /// A store of what is left.
+    pub store: Store,
+    /// The highest number that was found anywhere. Later ones were never given out, as far as anyone can tell.
+    pub number: u64,
+    /// The numbers of the log records of which nothing is known but what a damaged store still holds.
+    pub lost: Vec<RangeInclusive<u64>>,
+    /// What was used and what was damaged, as text for the user.
+    pub notes: Vec<String>,
+}
+
+/// Gathers what is left. `copy_of_store` is a copy of the old store, if there is one, and may be changed; `new_store` is
+/// where a new store is made if the old one is damaged.
+///
+/// # Errors
+/// [`BaseError`] if the disk fails.
+pub fn gather(
+    old: &Path,
+    copy_of_store: Option<&Path>,
+    new_store: &Path,
+    options: &StoreOptions,
+) -> Result<Gathered, BaseError> {
+    let mut notes = Vec::new();
+    let checkpoint = checkpointed(&old.join(STORE))?;
+    let damaged = match copy_of_store.map(|copy| open_copy(copy, old, checkpoint, options)).transpose()? {
+        Some(OldStore::Intact(store, through)) => {
+            notes.push(format!("the store is intact, and holds everything up to record {}", store.applied()));
+            return finish(old, store, through, None, notes);
+        }
+        Some(OldStore::Damaged(store, why)) => {
+            notes.push(format!("the store is damaged: {why}"));
+            store
+        }
+        None => {
+            notes.push("the store is missing".to_owned());
+            None
+        }
+    };
+    fs::create_dir_all(new_store).map_err(at("create", new_store))?;
+    let mut through = 0;
+    let store = Store::open(new_store, options)?;
+    for (_, path) in list(old)?.into_iter().rev() {
+        match verify(&path) {
+            Ok(_) => {
+                through = restore(&path, &store)?.number;
+                notes.push(format!(
+                    "the base {} is intact, and holds everything up to record {through}",
+                    path.display()
+                ));
+                break;
+            }
+            Err(error) => notes.push(error.to_string()),
+        }
+    }
+    if through == 0 {
+        notes.push("there is no intact base".to_owned());
+    }
+    finish(old, store, through, damaged.as_ref(), notes)
+}
+
+enum OldStore {
+    /// With the number from which on the log is replayed.
+    Intact(Store, u64),
+    /// `None` if it does not even open.
+    Damaged(Option<Store>, String),
+}
+
+/// Opens the copy of the old store and reads all of it.
+fn open_copy(copy: &Path, old: &Path, checkpoint: Option<u64>, options: &StoreOptions) -> Result<OldStore, BaseError> {
+    let store = match Store::open(copy, options) {
+        Ok(store) => store,
+        Err(error) if error.is_damage() => return Ok(OldStore::Damaged(None, error.to_string())),
+        Err(error) => return Err(error.into()),
+    };
+    let mut first_error: Option<StoreError> = None;
+    store.read_all(|entry| {
+        first_error = first_error.take().or(entry.err());
+        Ok::<(), BaseError>(())
+    })?;
+    let Some(checkpoint) = checkpoint else {
+        return Ok(OldStore::Damaged(Some(store), "it has no valid checkpoint".to_owned()));
+    };
+    if let Some(error) = first_error {
+        return Ok(OldStore::Damaged(Some(store), error.to_string()));
+    }
+    if let Some(reason) = condemned(&old.join(STORE))? {
+        return Ok(OldStore::Damaged(Some(store), reason));
+    }
+    if store.applied() < checkpoint {
+        return Ok(OldStore::Damaged(Some(store), format!("it ends before its checkpoint at record {checkpoint}")));
+    }
+    Ok(OldStore::Intact(store, checkpoint))
+}
+
+/// Applies the valid records of the log behind `through`, then what a damaged store still has of the lost ones.
+fn finish(
+    old: &Path,
+    store: Store,
+    through: u64,
+    damaged: Option<&Store>,
+    mut notes: Vec<String>,
+) -> Result<Gathered, BaseError> {
+    let known = store.applied().max(through);
+    let mut assembler = Assembler::default();
+    // When a key was deleted by a record behind lost ones: the damaged store may hold it as it was before.
+    let mut deleted: HashMap<Vec<u8>, u64> = HashMap::new();
+    let mut replay = |number: u64, record: Vec<u8>| -> Result<(), BaseError> {
+        if number <= through {
+            return Ok(());
+        }
+        let transaction = match assembler.push(number, &record) {
+            Ok(transaction) => transaction,
+            Err(source) => {
+                notes.push(BaseError::Record { number, source }.to_string());
+                None
+            }
+        };
+        if let Some(transaction) = transaction {
+            store.replay(transaction.last, &transaction.writes)?;
+            if damaged.is_some() {
+                for StoreWrite { key, .. } in transaction.writes.iter().filter(|write| write.op == WriteOp::Delete) {
+                    deleted.insert(key.encode(), transaction.last);
+                }
+            }
+        }
+        Ok(())
+    };
+    let mut result = Ok(());
+    let log = inspect(&old.join(LOG), 0, |number, record| {
+        if result.is_ok() {
+            result = replay(number, record);
+        }
+    })?;
+    result?;
+    match (log.valid.first(), log.valid.last()) {
+        (Some(first), Some(last)) => notes.push(format!("the log holds valid records from {} to {}", first.start(), last.end())),
+        _ => notes.push("the log holds no valid records".to_owned()),
+    }
+    notes.extend(log.damage.iter().map(ToString::to_string));
+    let checkpoint = checkpointed(&old.join(STORE)).ok().flatten().unwrap_or(0);
+    let of_damaged = damaged.map_or(0, Store::applied);
+    let number = log.last.max(known).max(checkpoint).max(of_damaged);
+    let lost = lost(&log, known, number);
+    if let Some(damaged) = damaged {
+        overlay(damaged, &store, &lost, &deleted)?;
+    }
+    Ok(Gathered { store, number, lost, notes })
+}
+
+/// The numbers after `known` and up to `number` that the log does not hold.
+fn lost(log: &Inspection, known: u64, number: u64) -> Vec<RangeInclusive<u64>> {
+    let mut lost = Vec::new();
+    let mut next = known + 1;
+    for records in &log.valid {
+        if *records.end() < next {
+            continue;
+        }
+        if *records.start() > next {
+            lost.push(next..=records.start() - 1);
+        }
+        next = records.end() + 1;
+    }
+    if next <= number {
+        lost.push(next..=number);
+    }
+    lost
+}
+
+/// Copies the values that lost records wrote, and that no later record replaced or deleted.
+fn overlay(
+    damaged: &Store,
+    store: &Store,
+    lost: &[RangeInclusive<u64>],
+    deleted: &HashMap<Vec<u8>, u64>,
+) -> Result<(), BaseError> {
+    damaged.read_all(|entry| {
+        let Ok(Entry { key, number, value }) = entry else { return Ok(()) };
+        let is_lost = lost.iter().any(|records| records.contains(&number));
+        let is_deleted = deleted.get(&key).is_some_and(|deleted| *deleted > number);
+        let is_replaced = || store.written_at(&key).map(|written| written.is_some_and(|written| written > number));
+        if is_lost && !is_deleted && !is_replaced()? {
+            store.restore_entry(&Entry { key, number, value })?;
+        }
+        Ok::<(), BaseError>(())
+    })?;
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! The mark of a data folder that is being restored: the file `RESTORING`, from before the base is placed until the
+//! content begins its own epoch. Without it, a server started on a half restored folder would be an empty one.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use super::error::{BaseError, at};
+use super::files::list;
+
+/// The file.
+pub const RESTORING: &str = "RESTORING";
+
+/// Marks a folder.
+pub fn begin(data_folder: &Path) -> Result<(), BaseError> {
+    let mark = data_folder.join(RESTORING);
+    File::create(&mark).and_then(|file| file.sync_all()).map_err(at("create", &mark))?;
+    sync(data_folder)
+}
+
+/// Whether the folder is marked: it has its base, and all else can be made from that.
+pub fn is_restoring(data_folder: &Path) -> bool {
+    data_folder.join(RESTORING).exists()
+}
+
+/// Removes the mark.
+pub fn end(data_folder: &Path) -> Result<(), BaseError> {
+    let mark = data_folder.join(RESTORING);
+    match fs::remove_file(&mark) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("remove", &mark)(error)),
+        _ => {}
+    }
+    sync(data_folder)
+}
+
+/// # Errors
+/// [`BaseError::NotRestored`] if a restore ended before its base was in place.
+pub(super) fn check(data_folder: &Path) -> Result<(), BaseError> {
+    match is_restoring(data_folder) && list(data_folder)?.is_empty() {
+        true => Err(BaseError::NotRestored),
+        false => Ok(()),
+    }
+}
+
+fn sync(folder: &Path) -> Result<(), BaseError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
+}

@@ -1,0 +1,323 @@
+//! Repairs a store of which something was lost, so that what is left fits together: resources without their meta record
+//! or without a copy, claims and import keys without their resource, counters that are behind.
+//!
+//! It drops what cannot be used, and never invents a value.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::content::data::claims::ClaimedField;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Copy, CopyVersion, Meta, encode_id};
+use crate::content::start::error::StartError;
+use crate::model::blueprint::{Blueprint, BlueprintKind, render};
+use crate::model::id::ResourceId;
+use crate::model::time::now_millis;
+use crate::store::{Counter, Key, Prefix, Store, StoreWrite, decode_writes};
+
+/// How many writes are applied at once.
+const BATCH: usize = 512;
+
+/// What was kept of a blueprint, in numbers of resources.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct SalvagedBlueprint {
+    /// Its slug; of a lost blueprint its number.
+    pub name: String,
+    /// Complete, as far as anyone can tell.
+    pub kept: u64,
+    /// Kept, but a variant is of an older version or missing.
+    pub incomplete: u64,
+    /// Known to have existed, and not kept.
+    pub lost: u64,
+}
+
+/// What was left, and what had to be dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Repaired {
+    pub(crate) blueprints: Vec<SalvagedBlueprint>,
+    pub(crate) losses: Vec<String>,
+}
+
+/// Repairs a store, which is afterwards at `number`.
+///
+/// # Errors
+/// [`StartError`] if the store fails.
+pub(crate) fn repair(store: &Store, number: u64) -> Result<Repaired, StartError> {
+    let mut repair = Repair { store, number, writes: Vec::new(), repaired: Repaired::default() };
+    let blueprints = repair.blueprints()?;
+    let superseded = repair.superseded()?;
+    let lost = repair.sort_out(&blueprints)?;
+    for (number, resources) in lost {
+        let name = format!("blueprint number {number}, whose definition is lost");
+        repair.repaired.blueprints.push(SalvagedBlueprint { name, lost: resources, ..Default::default() });
+    }
+    let mut last_id = None;
+    for blueprint in blueprints.values() {
+        last_id = last_id.max(repair.blueprint(blueprint, &superseded)?);
+    }
+    repair.counters(&blueprints, last_id)?;
+    repair.flush()?;
+    // The last transaction, even if nothing had to be repaired: the store stands at this number.
+    store.apply(number, &[]).map_err(StartError::content)?;
+    Ok(repair.repaired)
+}
+
+struct Repair<'a> {
+    store: &'a Store,
+    number: u64,
+    writes: Vec<StoreWrite>,
+    repaired: Repaired,
+}
+
+impl Repair<'_> {
+    fn write(&mut self, write: StoreWrite) -> Result<(), StartError> {
+        self.writes.push(write);
+        if self.writes.len() >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), StartError> {
+        let writes = std::mem::take(&mut self.writes);
+        self.store.replay(self.number, &writes).map_err(StartError::content)
+    }
+
+    /// The blueprints that can be read.
+    fn blueprints(&mut self) -> Result<BTreeMap<u32, Blueprint>, StartError> {
+        let mut blueprints = BTreeMap::new();
+        for entry in self.store.scan(Prefix::Blueprints) {
+            let (key, bytes) = entry.map_err(StartError::content)?;
+            match (render::decode(&bytes), &key) {
+                (Ok(blueprint), _) => drop(blueprints.insert(blueprint.number, blueprint)),
+                (Err(error), _) => {
+                    self.repaired.losses.push(format!("{key:?}: {error}"));
+                    self.write(StoreWrite::delete(key))?;
+                }
+            }
+        }
+        Ok(blueprints)
+    }
+
+    /// Drops the lists of superseded versions. Returns the resources that they name: their copies may be left although
+    /// the resource was deleted.
+    fn superseded(&mut self) -> Result<HashSet<(u32, ResourceId)>, StartError> {
+        let mut named = HashSet::new();
+        for entry in self.store.scan(Prefix::Superseded) {
+            let (list, bytes) = entry.map_err(StartError::content)?;
+            for write in decode_writes(&bytes).map_err(StartError::content)? {
+                if let Key::Copy { blueprint, id, .. } = write.key {
+                    named.insert((blueprint, id));
+                }
+            }
+            self.write(StoreWrite::delete(list))?;
+        }
+        Ok(named)
+    }
+
+    /// Drops what belongs to no blueprint, and what is made again from the resources or the blueprints. Returns how many
+    /// resources of unknown blueprints were dropped.
+    fn sort_out(&mut self, blueprints: &BTreeMap<u32, Blueprint>) -> Result<BTreeMap<u32, u64>, StartError> {
+        let mut lost: BTreeMap<u32, u64> = BTreeMap::new();
+        for entry in self.store.scan(Prefix::All) {
+            let (key, _) = entry.map_err(StartError::content)?;
+            let (number, is_kept) = match key {
+                Key::Resource { blueprint, .. } | Key::Copy { blueprint, .. } => (blueprint, true),
+                Key::BlueprintChange(blueprint) | Key::Singular(blueprint) => (blueprint, false),
+                Key::ImportKey { blueprint, .. } | Key::FormerImportKey { blueprint, .. } => (blueprint, false),
+                Key::Unique { blueprint, .. } => (blueprint, false),
+                _ => continue,
+            };
+            let is_known = blueprints.contains_key(&number);
+            if !is_known && matches!(key, Key::Resource { .. }) {
+                *lost.entry(number).or_default() += 1;
+            }
+            if let (Key::BlueprintChange(_), Some(blueprint)) = (&key, blueprints.get(&number)) {
+                let loss = format!("the change of the blueprint `{}` that was under way", blueprint.slug);
+                self.repaired.losses.push(loss);
+            }
+            if !is_known || !is_kept {
+                self.write(StoreWrite::delete(key))?;
+            }
+        }
+        self.flush()?;
+        Ok(lost)
+    }
+
+    /// Repairs the resources of a blueprint. Returns the highest id.
+    fn blueprint(
+        &mut self,
+        blueprint: &Blueprint,
+        superseded: &HashSet<(u32, ResourceId)>,
+    ) -> Result<Option<ResourceId>, StartError> {
+        let mut tally = SalvagedBlueprint { name: blueprint.slug.clone(), ..Default::default() };
+        let mut last_id = None;
+        let mut dropped = BTreeSet::new();
+        for entry in self.store.scan(Prefix::Resources(blueprint.number)) {
+            let (key, bytes) = entry.map_err(StartError::content)?;
+            let Key::Resource { id, .. } = key else { continue };
+            last_id = last_id.max(Some(id));
+            let meta = Meta::decode(&bytes).ok();
+            match meta.as_ref().and_then(|meta| self.with_readable_copies(blueprint, id, meta)) {
+                Some(repaired) => {
+                    let is_complete = Some(&repaired) == meta.as_ref();
+                    tally.kept += u64::from(is_complete);
+                    tally.incomplete += u64::from(!is_complete);
+                    self.keep(blueprint, id, repaired, is_complete)?;
+                }
+                None => {
+                    dropped.insert(id);
+                    self.write(StoreWrite::delete(key))?;
+                }
+            }
+        }
+        self.flush()?;
+        self.drop_unnamed_copies(blueprint.number, superseded, &mut dropped)?;
+        tally.lost = dropped.len() as u64;
+        if blueprint.kind == BlueprintKind::Singular {
+            last_id = Some(self.singular(blueprint, last_id, &mut tally)?);
+        }
+        self.repaired.blueprints.push(tally);
+        Ok(last_id)
+    }
+
+    /// The meta record with the newest readable copy of each variant. `None` if there were copies and none can be read.
+    fn with_readable_copies(&self, blueprint: &Blueprint, id: ResourceId, meta: &Meta) -> Option<Meta> {
+        let is_readable = |version: &CopyVersion| {
+            self.store.copy(blueprint.number, id, *version).is_ok_and(|copy| copy.values(blueprint).is_ok())
+        };
+        let mut repaired = meta.clone();
+        repaired.copies.clear();
+        for version in &meta.copies {
+            if is_readable(version) {
+                repaired.copies.push(*version);
+                continue;
+            }
+            let others = self.store.scan(Prefix::CopiesOf { blueprint: blueprint.number, id });
+            let others = others.filter_map(|entry| match entry.ok()?.0 {
+                Key::Copy { variant, number, .. } => Some(CopyVersion { variant, number }),
+                _ => None,
+            });
+            repaired.copies.extend(others.filter(|other| other.variant == version.variant).filter(is_readable).last());
+        }
+        if repaired.copies != meta.copies {
+            repaired.version = self.number;
+        }
+        (meta.copies.is_empty() || !repaired.copies.is_empty()).then_some(repaired)
+    }
+
+    /// Writes the claims and the import key of a resource, and its meta record if it was changed. What another resource
+    /// holds already is left to it.
+    fn keep(
+        &mut self,
+        blueprint: &Blueprint,
+        id: ResourceId,
+        mut meta: Meta,
+        is_complete: bool,
+    ) -> Result<(), StartError> {
+        let mut is_changed = !is_complete;
+        for field in ClaimedField::of(blueprint) {
+            for version in meta.known_copies(blueprint) {
+                let values = self.store.values(blueprint, id, version).map_err(StartError::content)?;
+                let Some(claim) = field.claim(blueprint.number, version.variant, &values) else { continue };
+                if !self.claim(claim, id)? {
+                    let slug = &blueprint.fields[field.position].slug;
+                    let text = format!(
+                        "`{}` {id} has a value of the unique field `{slug}` that another resource has too",
+                        blueprint.slug
+                    );
+                    self.repaired.losses.push(text);
+                }
+            }
+        }
+        if let Some(key) = &meta.key
+            && !self.claim(Key::ImportKey { blueprint: blueprint.number, key: key.as_str().into() }, id)?
+        {
+            self.repaired
+                .losses
+                .push(format!("the import key of `{}` {id}, which another resource has too", blueprint.slug));
+            meta.key = None;
+            is_changed = true;
+        }
+        if is_changed {
+            self.write(StoreWrite::put(Key::Resource { blueprint: blueprint.number, id }, meta.encode()))?;
+        }
+        Ok(())
+    }
+
+    /// Writes that a resource holds a key, unless another one does.
+    fn claim(&mut self, key: Key, id: ResourceId) -> Result<bool, StartError> {
+        let holder = self.store.get(&key).map_err(StartError::content)?;
+        if holder.is_none() {
+            // At once: the next resource looks for it.
+            let write = StoreWrite::put(key, encode_id(id));
+            self.store.apply(self.number, &[write]).map_err(StartError::content)?;
+        }
+        Ok(holder.is_none_or(|holder| holder == encode_id(id)))
+    }
+
+    /// Drops copies that no meta record names. A resource that has only such copies is lost, unless it was deleted.
+    fn drop_unnamed_copies(
+        &mut self,
+        blueprint: u32,
+        superseded: &HashSet<(u32, ResourceId)>,
+        dropped: &mut BTreeSet<ResourceId>,
+    ) -> Result<(), StartError> {
+        for entry in self.store.scan(Prefix::Copies(blueprint)) {
+            let (key, bytes) = entry.map_err(StartError::content)?;
+            let Key::Copy { id, variant, number, .. } = key else { continue };
+            let meta = self.store.meta(blueprint, id).map_err(StartError::content)?;
+            if meta.as_ref().is_some_and(|meta| meta.copies.contains(&CopyVersion { variant, number })) {
+                continue;
+            }
+            if meta.is_none() && !superseded.contains(&(blueprint, id)) && Copy::decode(&bytes).is_ok() {
+                dropped.insert(id);
+            }
+            self.write(StoreWrite::delete(key))?;
+        }
+        self.flush()
+    }
+
+    /// A singular blueprint always has its resource. One that is lost is replaced by an empty one.
+    fn singular(
+        &mut self,
+        blueprint: &Blueprint,
+        found: Option<ResourceId>,
+        tally: &mut SalvagedBlueprint,
+    ) -> Result<ResourceId, StartError> {
+        let id = match found.filter(|_| tally.kept + tally.incomplete > 0) {
+            Some(id) => id,
+            None => {
+                tally.lost = 1;
+                let mut random = [0; 10];
+                getrandom::fill(&mut random).map_err(StartError::content)?;
+                let id = ResourceId::next(found, now_millis(), random);
+                let meta = Meta::new(self.number, now_millis(), Some(now_millis()));
+                self.write(StoreWrite::put(Key::Resource { blueprint: blueprint.number, id }, meta.encode()))?;
+                id
+            }
+        };
+        self.write(StoreWrite::put(Key::Singular(blueprint.number), encode_id(id)))?;
+        Ok(id)
+    }
+
+    /// Sees to it that no number and no id is given out twice.
+    fn counters(
+        &mut self,
+        blueprints: &BTreeMap<u32, Blueprint>,
+        last_id: Option<ResourceId>,
+    ) -> Result<(), StartError> {
+        let members = self.store.scan(Prefix::Members).filter_map(Result::ok);
+        let highest_member =
+            members.filter_map(|(key, _)| if let Key::Member(id) = key { Some(id) } else { None }).max();
+        let highest_blueprint = blueprints.keys().next_back().map(|number| u64::from(*number));
+        for (counter, highest) in [(Counter::Blueprint, highest_blueprint), (Counter::Member, highest_member)] {
+            let stored = self.store.get(&Key::Counter(counter)).map_err(StartError::content)?;
+            let stored = stored.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+            if let Some(highest) = highest.filter(|highest| *highest > stored) {
+                self.write(StoreWrite::put(Key::Counter(counter), highest.to_le_bytes()))?;
+            }
+        }
+        let stored = self.store.get(&Key::Counter(Counter::Resource)).map_err(StartError::content)?;
+        if let Some(id) = last_id.map(encode_id).filter(|id| stored.as_ref().is_none_or(|stored| stored < id)) {
+            self.write(StoreWrite::put(Key::Counter(Counter::Resource), id))?;
+        }
+        Ok(())
+    }
+}

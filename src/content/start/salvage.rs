@@ -1,0 +1,70 @@
+//! Makes a new data folder of what is left of a damaged one, and says what is lost. The old folder is only read.
+
+use std::fs;
+use std::path::Path;
+
+use crate::base::{self, BaseError, Gathered, RecoverOptions, restoring};
+use crate::content::start::error::StartError;
+use crate::content::start::repair::{Repaired, SalvagedBlueprint, repair};
+use crate::content::start::scratch::{Scratch, copy_folder};
+use crate::content::start::{epoch, folder, verify};
+use crate::log::LogReader;
+
+/// The folder of the analytics, which are copied as they are, but for the salts: no copy of a salt may outlive its day.
+const ANALYTICS: &str = "analytics";
+const SALTS: &str = "salts";
+
+/// What a salvage did.
+#[derive(Debug)]
+pub struct Salvaged {
+    /// What was used and what was damaged.
+    pub notes: Vec<String>,
+    /// What was kept of each blueprint.
+    pub blueprints: Vec<SalvagedBlueprint>,
+    /// What is lost.
+    pub losses: Vec<String>,
+}
+
+/// Salvages the folder `old` into `new`, which must be empty or not exist.
+///
+/// # Errors
+/// [`StartError`] if the old folder is in use or no data folder, the new one is not empty, or the disk fails.
+pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Result<Salvaged, StartError> {
+    if !verify::is_data_folder(old) {
+        return Err(StartError::folder(old, &"it does not exist, or holds nothing of a server's"));
+    }
+    let _old_lock = folder::lock_existing(old)?;
+    if new.exists() {
+        folder::require_empty(new)?;
+    }
+    let new_lock = folder::lock(new)?;
+    let fail = |error: BaseError| StartError::folder(old, &error);
+    restoring::begin(new).map_err(fail)?;
+    let scratch = Scratch::create(new)?;
+    let copy = scratch.copy_of(&old.join(base::STORE), "old-store")?;
+    let gathered = base::gather(old, copy.as_deref(), &scratch.path("new-store"), &options.store).map_err(fail)?;
+    let Gathered { store, number, lost, mut notes } = gathered;
+    let Repaired { blueprints, mut losses } = repair(&store, number)?;
+    for records in &lost {
+        let (from, through) = (records.start(), records.end());
+        losses.push(format!(
+            "records {from} to {through} of the log ({} writes at most), except for what is kept above",
+            through - from + 1
+        ));
+    }
+    let file = scratch.path("base");
+    fs::create_dir_all(scratch.path("no-log")).map_err(|error| StartError::folder(new, &error))?;
+    let header = base::write(&store, &LogReader::of_closed(&scratch.path("no-log")), &file).map_err(fail)?;
+    drop(store);
+    base::place(&file, new, header.number).map_err(fail)?;
+    drop(scratch);
+    let (mut log, store, _) = base::recover(new, options).map_err(fail)?;
+    epoch::begin_if_due(new, &mut log, &store)?;
+    store.checkpoint().map_err(|error| StartError::folder(new, &error))?;
+    if old.join(ANALYTICS).is_dir() {
+        copy_folder(&old.join(ANALYTICS), &new.join(ANALYTICS), &|name| name != SALTS)?;
+        notes.push("the analytics were copied as they are".to_owned());
+    }
+    drop(new_lock);
+    Ok(Salvaged { notes, blueprints, losses })
+}

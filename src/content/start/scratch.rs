@@ -1,0 +1,63 @@
+//! A temporary folder, and copies of folders. Must not know what they hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::content::start::error::StartError;
+
+/// A temporary folder, which is removed when it is dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes the folder within `parent`.
+    pub(crate) fn create(parent: &Path) -> Result<Scratch, StartError> {
+        let random = getrandom::u64().map_err(StartError::content)?;
+        let folder = parent.join(format!("bindery-temporary-{random:016x}"));
+        fs::create_dir(&folder).map_err(|error| StartError::folder(&folder, &error))?;
+        Ok(Scratch(folder))
+    }
+
+    /// A path within the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Copies a folder into this one, under another name. Returns `None` if there is no such folder.
+    pub(crate) fn copy_of(&self, folder: &Path, name: &str) -> Result<Option<PathBuf>, StartError> {
+        if !folder.is_dir() {
+            return Ok(None);
+        }
+        let copy = self.path(name);
+        copy_folder(folder, &copy, &|_| true)?;
+        Ok(Some(copy))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, "the temporary folder {} could not be removed", self.0.display());
+        }
+    }
+}
+
+/// Copies a folder with everything in it that `is_wanted` by its name. On file systems that can, the copy shares its
+/// blocks with the original.
+pub(crate) fn copy_folder(from: &Path, to: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), StartError> {
+    let fail = |path: &Path, error: std::io::Error| StartError::folder(path, &format!("it cannot be copied: {error}"));
+    fs::create_dir_all(to).map_err(|error| fail(to, error))?;
+    for entry in fs::read_dir(from).map_err(|error| fail(from, error))? {
+        let entry = entry.map_err(|error| fail(from, error))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        if !is_wanted(&name.to_string_lossy()) {
+            continue;
+        }
+        let kind = entry.file_type().map_err(|error| fail(&path, error))?;
+        if kind.is_dir() {
+            copy_folder(&path, &to.join(&name), is_wanted)?;
+        } else if kind.is_file() {
+            fs::copy(&path, to.join(&name)).map_err(|error| fail(&path, error))?;
+        }
+    }
+    Ok(())
+}

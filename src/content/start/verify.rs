@@ -1,0 +1,263 @@
+//! Checks a data folder and changes nothing in it: every checksum of log, bases and store, what they say about each
+//! other, and the index against the store.
+//!
+//! Neither sled nor the index can be opened without writing. So both are copied to a temporary folder, brought up there
+//! to the end of the log as a start would do it, and compared.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::{self, restoring};
+use crate::content::start::compare::Comparison;
+use crate::content::start::error::StartError;
+use crate::content::start::findings::Findings;
+use crate::content::start::scratch::Scratch;
+use crate::content::start::{folder, recovery};
+use crate::log::{AppendError, CommitLog, FollowLog, Inspection, LogError, LogReader};
+use crate::store::{Assembler, Key, Store, StoreError, StoreOptions, checkpointed, condemned};
+
+/// The store's cache while it is read once from end to end.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// Checks a folder. Copies of store and index are made in `temporary` and removed again.
+///
+/// # Errors
+/// [`StartError`] if the folder does not exist or is in use, or the copies cannot be made. Damage is no error but an
+/// issue among the findings.
+pub(crate) fn verify_folder(
+    folder: &Path,
+    temporary: &Path,
+    index: &bindery_index::Options,
+) -> Result<Findings, StartError> {
+    let _lock = folder::lock_existing(folder)?;
+    let mut findings = Findings::default();
+    folder::name_unknown_files(folder, &mut findings).map_err(|error| StartError::folder(folder, &error))?;
+    if restoring::is_restoring(folder) {
+        findings.report("a restore into this folder did not finish; the next start finishes it if it can");
+    }
+    let log = verify_log(folder, &mut findings)?;
+    verify_bases(folder, &log, &mut findings)?;
+    let scratch = Scratch::create(temporary)?;
+    if let Some(store) = verify_store(folder, &log, &scratch, &mut findings)? {
+        verify_index(folder, &log, &store, &scratch, index, &mut findings)?;
+    }
+    Ok(findings)
+}
+
+fn verify_log(folder: &Path, findings: &mut Findings) -> Result<Inspection, StartError> {
+    let mut assembler = Assembler::default();
+    let visit = |number: u64, record: Vec<u8>| {
+        if let Err(error) = assembler.push(number, &record) {
+            findings.report(format!("record {number} of the log: {error}"));
+        }
+    };
+    let checkpoint = checkpointed(&folder.join(base::STORE)).ok().flatten().unwrap_or(0);
+    let synced = checkpoint.max(bindery_index::checkpointed(&folder::index_of(folder)));
+    let log = crate::log::inspect(&folder.join(base::LOG), synced, visit);
+    let log = log.map_err(|error| StartError::folder(folder, &error))?;
+    findings.log_records = log.count();
+    log.damage.iter().for_each(|damage| findings.report(damage.to_string()));
+    if log.torn_bytes > 0 {
+        findings.note("the log ends in an incomplete record, as a kill leaves it; the next start cuts it");
+    }
+    Ok(log)
+}
+
+/// Checks the bases, and that what the log does not hold any more is in one of them.
+fn verify_bases(folder: &Path, log: &Inspection, findings: &mut Findings) -> Result<(), StartError> {
+    let mut newest = 0;
+    for path in base::all(folder).map_err(|error| StartError::folder(folder, &error))? {
+        findings.bases += 1;
+        match base::verify(&path) {
+            Ok(header) => newest = newest.max(header.number),
+            Err(error) => findings.report(error.to_string()),
+        }
+    }
+    if log.first > newest + 1 {
+        findings.report(format!(
+            "the log begins at record {}, but no intact base holds what was before: a damaged store could not be rebuilt",
+            log.first
+        ));
+    }
+    Ok(())
+}
+
+/// Checks the store in a copy, which is returned at the end of the log if it is usable.
+fn verify_store(
+    folder: &Path,
+    log: &Inspection,
+    scratch: &Scratch,
+    findings: &mut Findings,
+) -> Result<Option<Store>, StartError> {
+    let original = folder.join(base::STORE);
+    let issues_before = findings.issue_count;
+    let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
+    match condemned(&original).map_err(|error| fail(&error))? {
+        Some(reason) => {
+            findings.report(format!("the store is marked as damaged, the next start rebuilds it: {reason}"))
+        }
+        None => {}
+    }
+    let checkpoint = match checkpointed(&original) {
+        Ok(checkpoint) => checkpoint,
+        Err(error) if matches!(error, StoreError::Version { .. }) => {
+            findings.report(error.to_string());
+            return Ok(None);
+        }
+        Err(error) => return Err(fail(&error)),
+    };
+    let Some(copy) = scratch.copy_of(&original, base::STORE)? else {
+        findings.report("the store is missing; the next start rebuilds it from base and log");
+        return Ok(None);
+    };
+    let Some(checkpoint) = checkpoint else {
+        findings.report("the store has no valid checkpoint; the next start rebuilds it from base and log");
+        return Ok(None);
+    };
+    let options = StoreOptions { cache_bytes: CACHE_BYTES, ..StoreOptions::default() };
+    let store = match Store::open(&copy, &options) {
+        Ok(store) => store,
+        Err(error) if error.is_damage() => {
+            findings.report(format!("the store does not open: {error}"));
+            return Ok(None);
+        }
+        Err(error) => return Err(fail(&error)),
+    };
+    compare_numbers(&store, checkpoint, log, findings);
+    let orphans = store.read_all(|entry| {
+        match entry {
+            Ok(_) => findings.values += 1,
+            Err(error) => findings.report(error.to_string()),
+        }
+        Ok::<(), StartError>(())
+    })?;
+    if orphans > 0 {
+        findings.note(format!("{orphans} pieces of large values are unreferenced"));
+    }
+    if findings.issue_count > issues_before {
+        return Ok(None);
+    }
+    let replayed = replay(&store, checkpoint, log, folder);
+    Ok(replayed.map(|()| store).map_err(|error| findings.report(error)).ok())
+}
+
+/// What store, checkpoint and log say about each other.
+fn compare_numbers(store: &Store, checkpoint: u64, log: &Inspection, findings: &mut Findings) {
+    let applied = store.applied();
+    if applied < checkpoint {
+        findings.report(format!("the store is at record {applied}, before its checkpoint at record {checkpoint}"));
+    }
+    let known = applied.max(checkpoint);
+    match (log.first, log.last_valid()) {
+        (first, _) if first > checkpoint + 1 => findings
+            .report(format!("the store's checkpoint is at record {checkpoint}, but the log begins at record {first}")),
+        (_, Some(last)) if last < known => {
+            findings.report(format!("the store is at record {known}, but the log ends at record {last}"));
+        }
+        // A new segment after a restore or a base holds no records yet.
+        _ => {}
+    }
+}
+
+/// Brings the copy of the store to the end of the log.
+fn replay(store: &Store, checkpoint: u64, log: &Inspection, folder: &Path) -> Result<(), String> {
+    let Some(last) = log.last_valid().filter(|last| *last > checkpoint) else { return Ok(()) };
+    let mut assembler = Assembler::default();
+    let records = LogReader::of_closed(&folder.join(base::LOG)).read(checkpoint + 1, last);
+    for record in records.map_err(|error| error.to_string())? {
+        let (number, record) = record.map_err(|error| error.to_string())?;
+        if let Some(transaction) = assembler.push(number, &record).map_err(|error| error.to_string())? {
+            store.replay(transaction.last, &transaction.writes).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares a copy of the index with the copy of the store.
+fn verify_index(
+    folder: &Path,
+    log: &Inspection,
+    store: &Store,
+    scratch: &Scratch,
+    options: &bindery_index::Options,
+    findings: &mut Findings,
+) -> Result<(), StartError> {
+    let Some(copy) = scratch.copy_of(&folder::index_of(folder), "index")? else {
+        findings.note("there is no index; the next start builds it from the store");
+        return Ok(());
+    };
+    let indexes = bindery_index::Indexes::open(&copy, options.clone());
+    let indexes = indexes.map_err(|error| StartError::folder(folder, &error))?;
+    let compare = |findings: &mut Findings| -> Result<(), StartError> {
+        let blueprints = recovery::load_blueprints(store)?;
+        let changes = recovery::load_changes(store, &blueprints)?;
+        let at = indexes.number();
+        let names = indexes.names();
+        for blueprint in &blueprints {
+            // One that came later than the index on disk is not in it.
+            let written = store.written_at(&Key::Blueprint(blueprint.number).encode()).map_err(StartError::content)?;
+            if at > 0 && written.is_some_and(|written| written <= at) && !names.contains(&blueprint.number) {
+                findings.report(format!(
+                    "the index of `{}` is missing or damaged; the next start rebuilds it from the store",
+                    blueprint.slug
+                ));
+            }
+        }
+        let log = ClosedLog::new(folder, log, store.applied());
+        recovery::bring_up_indexes(&log, store, &indexes, &blueprints, &changes)?;
+        let state = recovery::load_state(store, &indexes, &blueprints, &changes, store.applied())?;
+        Comparison { store, state: &state }.run(findings);
+        Ok(())
+    };
+    if let Err(error) = compare(findings) {
+        findings.report(error.to_string());
+    }
+    Ok(())
+}
+
+/// A log that nobody has open, for reading.
+struct ClosedLog {
+    first: u64,
+    last: u64,
+    reader: Arc<LogReader>,
+}
+
+impl ClosedLog {
+    fn new(folder: &Path, log: &Inspection, applied: u64) -> ClosedLog {
+        let reader = Arc::new(LogReader::of_closed(&folder.join(base::LOG)));
+        let first = log.valid.first().map_or(applied + 1, |records| *records.start());
+        ClosedLog { first, last: log.last_valid().unwrap_or(applied), reader }
+    }
+}
+
+impl CommitLog for ClosedLog {
+    fn commit(&mut self, _: u64, _: &[Vec<u8>]) -> Result<u64, AppendError> {
+        Err(AppendError::Stopped(LogError::Stopped))
+    }
+
+    fn last(&self) -> u64 {
+        self.last
+    }
+
+    fn first(&self) -> u64 {
+        self.first
+    }
+
+    fn bytes_since(&self, _: u64) -> u64 {
+        0
+    }
+
+    fn remove_before(&mut self, _: u64) -> Result<u64, LogError> {
+        Ok(0)
+    }
+
+    fn follow(&self) -> Arc<dyn FollowLog> {
+        Arc::clone(&self.reader) as Arc<dyn FollowLog>
+    }
+}
+
+/// Whether a folder holds anything of a server's.
+pub fn is_data_folder(folder: &Path) -> bool {
+    [base::LOG, base::STORE, "base"].iter().any(|name| fs::metadata(folder.join(name)).is_ok())
+}

@@ -1,0 +1,81 @@
+//! Tells an error of the environment (a full disk, a limit, missing rights, a failing disk) from damage. sled reports
+//! both in the same ways: as an error, or by a panic.
+
+use super::error::StoreError;
+
+/// Errors that sled gets from the system because its files are damaged: it follows positions and names in them. Missing
+/// file, existing file, not a folder, a folder, invalid argument, file too large, illegal seek, value too large.
+const CODES_OF_DAMAGE: [i32; 8] = [2, 17, 20, 21, 22, 27, 29, 75];
+
+/// The system's error in the debug text of an error or of a panic. sled keeps no more than that text of the errors of
+/// its threads.
+pub(super) fn system_error(text: &str) -> Option<i32> {
+    let behind = |mark: &str| text.split_once(mark).map(|(_, rest)| rest);
+    let digits = behind("Os { code: ").or_else(|| behind("(os error "))?;
+    digits.split(|char: char| !char.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The system's error if the environment is to blame, not the files.
+pub(super) fn environment_error(text: &str) -> Option<std::io::Error> {
+    let code = system_error(text).filter(|code| !CODES_OF_DAMAGE.contains(code))?;
+    Some(std::io::Error::from_raw_os_error(code))
+}
+
+impl StoreError {
+    /// Whether the files themselves are wrong. Otherwise they may be intact, and must not be replaced: the system would
+    /// not let them be read or written, another process has them open, or a newer server wrote them.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            StoreError::Io { .. }
+            | StoreError::InUse { .. }
+            | StoreError::Unavailable { .. }
+            | StoreError::NoRoom { .. }
+            | StoreError::Version { .. } => false,
+            StoreError::Sled { source, .. } => environment_error(&format!("{source:?}")).is_none(),
+            StoreError::Panicked { what, .. } | StoreError::DoesNotOpen { what, .. } => {
+                environment_error(what).is_none()
+            }
+            StoreError::Damaged { .. } => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::io;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_the_environment_are_told_from_damage() {
+        let sled = |source: io::Error| StoreError::Sled { action: "read", source: sled::Error::Io(source) };
+        let of_code = io::Error::from_raw_os_error;
+        // As sled hands on an error that one of its threads got.
+        let copied = |code: i32| io::Error::other(format!("{:?}", of_code(code)));
+        let panicked = |code: i32| {
+            let what = format!("called `Result::unwrap()` on an `Err` value: Io({:?})", of_code(code));
+            StoreError::Panicked { action: "read", what }
+        };
+        for code in [5, 11, 12, 13, 23, 24, 28, 30, 122] {
+            for error in [sled(of_code(code)), sled(copied(code)), panicked(code)] {
+                assert!(!error.is_damage(), "{code}: {error:?}");
+            }
+        }
+        let damaged = [
+            sled(of_code(2)),
+            sled(of_code(22)),
+            sled(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            panicked(2),
+            StoreError::Panicked { action: "read", what: "tried to load a Free page".to_owned() },
+            StoreError::Sled { action: "read", source: sled::Error::Corruption { at: None, bt: () } },
+            StoreError::DoesNotOpen { folder: PathBuf::new(), what: "cannot change the io buffer size".to_owned() },
+            StoreError::Damaged { key: String::new(), what: "its checksum is wrong" },
+        ];
+        for error in damaged {
+            assert!(error.is_damage(), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Reads everything that a store holds, damaged or not. For the commands `verify` and `salvage`.
+
+use super::error::StoreError;
+use super::key::{APPLIED, CHUNK, Key};
+use super::record::{self, Form};
+use super::scan::Entry;
+use super::tree::Store;
+
+/// How many bytes of a chunk's key follow the key of its value: number and index.
+const CHUNK_SUFFIX_BYTES: usize = 12;
+
+impl Store {
+    /// Hands on every value in key order, or why it cannot be read, and goes on behind a damaged one. Ends early only if
+    /// sled fails. Returns how many chunks belong to no value: a kill may leave some, which do no harm.
+    pub(crate) fn read_all<E>(
+        &self,
+        mut visit: impl FnMut(Result<Entry, StoreError>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut iter = self.0.db.iter();
+        let mut orphans = 0;
+        loop {
+            let (key, bytes) = match self.guarded("list", || iter.next().transpose()) {
+                Ok(None) => return Ok(orphans),
+                Ok(Some(item)) => item,
+                Err(error) => {
+                    visit(Err(error))?;
+                    return Ok(orphans);
+                }
+            };
+            if *key == *APPLIED {
+                continue;
+            }
+            if key.first() == Some(&CHUNK) {
+                orphans += u64::from(!self.is_chunk_of_a_value(&key));
+                continue;
+            }
+            visit(self.entry_of(&key, &bytes))?;
+        }
+    }
+
+    fn entry_of(&self, key: &[u8], bytes: &[u8]) -> Result<Entry, StoreError> {
+        self.check(key, Key::decode(key).ok_or("its key is malformed".into()))?;
+        self.check(key, record::decode(key, bytes))?;
+        match self.read(key)? {
+            Some((number, value)) => Ok(Entry { key: key.to_vec(), number, value }),
+            None => self.check(key, Err("it cannot be read".into())),
+        }
+    }
+
+    /// Whether a value names the chunk. (The bytes of a chunk are checked with its value.)
+    fn is_chunk_of_a_value(&self, chunk: &[u8]) -> bool {
+        let Some(named) = chunk.len().checked_sub(CHUNK_SUFFIX_BYTES).and_then(|end| chunk.get(1..end)) else {
+            return false;
+        };
+        let Ok(Some(bytes)) = self.guarded("read", || self.0.db.get(named)) else { return false };
+        let Ok(record) = record::decode(named, &bytes) else { return false };
+        let (number, index) = chunk[chunk.len() - CHUNK_SUFFIX_BYTES..].split_at(8);
+        let count = match record.form {
+            Form::Chunked => record::read_chunked_body(record.body).map_or(0, |(_, count)| count),
+            _ => 0,
+        };
+        number == record.number.to_be_bytes() && index < count.to_be_bytes().as_slice()
+    }
+}

@@ -1,0 +1,33 @@
+//! Room on the disk for what is about to be applied. sled cannot take a write back that it has no room for, and stops for
+//! good. So a write is refused before it is in the log while there is less than the store needs.
+
+use std::io;
+
+use super::error::StoreError;
+use super::tree::Store;
+
+/// What stays free: sled rewrites pages and makes new segments of 2 MiB, checkpoints and merges write new files.
+const KEPT_FREE_BYTES: u64 = 32 << 20;
+/// How many bytes sled may write for each byte of a group.
+const WRITTEN_PER_BYTE: u64 = 4;
+
+impl Store {
+    /// Checks that the disk has room for a group of this many bytes. Takes some microseconds.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRoom`]. Nothing was written; the same group may succeed later.
+    pub fn check_room(&self, bytes: u64) -> Result<(), StoreError> {
+        let needed = KEPT_FREE_BYTES + bytes.saturating_mul(WRITTEN_PER_BYTE);
+        let folder = self.folder();
+        match rustix::fs::statvfs(folder) {
+            Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < needed => {
+                Err(StoreError::NoRoom { folder: folder.to_owned(), needed })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let source = io::Error::from(error);
+                Err(StoreError::Io { action: "measure the free space of", file: folder.to_owned(), source })
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Damaged data folders: `bindery verify` finds the damage and changes nothing, `bindery salvage` makes a new folder of
+//! what is left.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::folders::{copy, files, flip, listing, run};
+use crate::support::{Failures, Server};
+
+/// A stopped server's folder with 120 notes, the last 20 of which are only in the log if it was killed, and a page.
+struct Site {
+    folder: tempfile::TempDir,
+    /// The title of each note by id.
+    notes: BTreeMap<String, String>,
+}
+
+fn site(is_killed: bool) -> Site {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start_in(&folder.path().join("data"), &[]);
+    let fields = json!([
+        { "name": "Title", "slug": "title", "type": "text", "unique": true },
+        { "name": "Body", "slug": "body", "type": "text" },
+    ]);
+    server.blueprint("notes", fields);
+    server.post("/v2/blueprints", &json!({ "name": "Home", "slug": "home", "kind": "singular" })).expect(201);
+    let mut notes = BTreeMap::new();
+    for n in 0..120 {
+        if n == 100 {
+            server.terminate();
+            server.restart();
+        }
+        let title = format!("note {n}");
+        // Some are large enough for several pieces.
+        let body = blake3::hash(title.as_bytes()).to_hex().repeat(if n % 30 == 7 { 2000 } else { 3 });
+        let id = server.create("notes", json!({ "title": title, "body": body }));
+        notes.insert(id, title);
+    }
+    let first = notes.keys().next().unwrap().clone();
+    server.patch(&format!("/v2/resources/notes/{first}"), &json!({ "attributes": { "body": "changed" } })).expect(200);
+    if is_killed {
+        server.kill()
+    } else {
+        drop(server.terminate())
+    }
+    Site { folder, notes }
+}
+
+impl Site {
+    fn data(&self) -> std::path::PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// A copy of the folder with some damage.
+    fn damaged(&self, damage: impl Fn(&Path)) -> tempfile::TempDir {
+        let other = tempfile::tempdir().unwrap();
+        copy(&self.data(), &other.path().join("data"));
+        damage(&other.path().join("data"));
+        other
+    }
+}
+
+fn titles(server: &Server) -> BTreeMap<String, String> {
+    let lines = server.get("/v2/resources/notes/export?format=ndjson").expect(200).lines();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    lines.iter().map(|line| (text(&line["id"]), text(&line["attributes"]["title"]))).collect()
+}
+
+fn log_of(data: &Path) -> std::path::PathBuf {
+    files(&data.join("log"), ".log").remove(0)
+}
+
+/// The position of the record of a title in the log.
+fn position_of(data: &Path, title: &str) -> usize {
+    let bytes = fs::read(log_of(data)).unwrap();
+    let needle = format!("\"title\":\"{title}\"");
+    bytes.windows(needle.len()).position(|window| window == needle.as_bytes()).unwrap()
+}
+
+fn break_store(data: &Path) {
+    let db = data.join("store/sled/db");
+    let length = fs::metadata(&db).unwrap().len() as usize;
+    fs::write(db, b"garbage ".iter().copied().cycle().take(length).collect::<Vec<u8>>()).unwrap();
+}
+
+#[test]
+fn verify_changes_nothing_and_names_every_kind_of_damage() {
+    let stopped = site(false);
+    let ran = run(&["verify"], &stopped.data());
+    assert!(ran.code == Some(0) && ran.text.contains("no problems found"), "{}", ran.text);
+    let killed = site(true);
+    let ran = run(&["verify"], &killed.data());
+    assert!(ran.code == Some(0) && ran.text.contains("no problems found"), "{}", ran.text);
+    type Damage = fn(&Path);
+    let cases: [(&str, &str, Damage); 13] = [
+        ("a flipped bit in the log", "damaged at byte", |data| flip(&log_of(data), position_of(data, "note 60"))),
+        ("the log removed", "the log ends", |data| fs::remove_dir_all(data.join("log")).unwrap()),
+        ("a segment's header", "the header of this log segment is damaged", |data| flip(&log_of(data), 20)),
+        ("the store removed", "the store is missing", |data| fs::remove_dir_all(data.join("store")).unwrap()),
+        ("garbage in the store", "store", break_store),
+        ("no checkpoint", "no valid checkpoint", |data| fs::remove_file(data.join("store/CHECKPOINT")).unwrap()),
+        ("a store marked as damaged", "marked as damaged", |data| {
+            fs::write(data.join("store/CONDEMNED"), "a test").unwrap();
+        }),
+        ("a damaged base", "is damaged", |data| {
+            fs::create_dir_all(data.join("base")).unwrap();
+            fs::write(data.join("base/00000000000000000007.base"), [7; 100]).unwrap();
+        }),
+        ("a base removed", "no intact base", |data| {
+            let first = log_of(data);
+            fs::rename(&first, first.with_file_name("00000000000000000050.log")).unwrap();
+        }),
+        ("an index file", "index of `notes`", |data| {
+            let folders = fs::read_dir(data.join("index")).unwrap().map(|entry| entry.unwrap().path());
+            for folder in folders.filter(|path| path.is_dir()) {
+                fs::remove_dir_all(folder).unwrap();
+            }
+        }),
+        ("a foreign file", "no file of a server", |data| fs::write(data.join("notes.txt"), "mine").unwrap()),
+        ("an interrupted restore", "did not finish", |data| fs::write(data.join("RESTORING"), "").unwrap()),
+        ("imports of the analytics", "list of imports", |data| {
+            fs::write(data.join("analytics/imports.json"), "{").unwrap();
+        }),
+    ];
+    let mut failures = Failures::default();
+    for (what, expected, damage) in cases {
+        let damaged = stopped.damaged(damage);
+        let data = damaged.path().join("data");
+        let before = (listing(&data), files(damaged.path(), ""));
+        let ran = run(&["verify"], &data);
+        failures.check(ran.code == Some(1), || format!("{what}: exit code {:?}, {}", ran.code, ran.text));
+        failures.check(ran.text.contains(expected), || format!("{what}: {}", ran.text));
+        failures.check(!ran.text.contains("no problems"), || format!("{what}: {}", ran.text));
+        failures.check(listing(&data) == before.0, || format!("{what}: the folder was changed"));
+        failures
+            .check(files(damaged.path(), "") == before.1, || format!("{what}: something is left beside the folder"));
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn commands_on_a_folder_that_is_no_data_folder_are_rejected_and_create_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let none = temp.path().join("none");
+    let other = temp.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("letter.txt"), "Dear …").unwrap();
+    let token = ["token", "create", "--name", "x", "--abilities", "view"];
+    let to = temp.path().join("new");
+    let salvage = ["salvage", "--to", to.to_str().unwrap()];
+    let log = temp.path().join("access.log");
+    fs::write(&log, "").unwrap();
+    let import = ["analytics", "import", log.to_str().unwrap(), "--site", "example.com"];
+    let commands: [&[&str]; 8] = [
+        &token,
+        &["token", "list"],
+        &["verify"],
+        &["reindex"],
+        &["export", "notes"],
+        &salvage,
+        &import,
+        &["analytics", "delete", "--site", "example.com"],
+    ];
+    for arguments in commands {
+        for (folder, expected) in [(&none, "does not exist"), (&other, "is no data folder")] {
+            let ran = run(arguments, folder);
+            assert!(ran.code == Some(1) && ran.text.contains(expected), "{arguments:?}: {ran:?}");
+        }
+    }
+    assert!(!none.exists() && !to.exists());
+    assert_eq!(files(&other, "").len(), 1);
+}
+
+/// What must be kept of a damaged folder.
+enum Kept {
+    /// Every note.
+    All,
+    /// Every note but this one.
+    AllBut(&'static str),
+    /// At least this many notes, each with its title, and no other.
+    AtLeast(usize),
+}
+
+#[test]
+fn salvage_keeps_what_is_left_and_says_what_is_lost() {
+    type Damage = fn(&Path);
+    let bit = |data: &Path| flip(&log_of(data), position_of(data, "note 110"));
+    let cases: [(&str, bool, Kept, Damage); 9] = [
+        ("an intact folder", false, Kept::All, |_| {}),
+        ("a killed server", true, Kept::All, |_| {}),
+        ("a bit in the log, the store is whole", false, Kept::All, bit),
+        ("only the store is left", false, Kept::All, |data| {
+            fs::remove_dir_all(data.join("log")).unwrap();
+            fs::remove_dir_all(data.join("index")).unwrap();
+        }),
+        ("only the log is left", true, Kept::All, |data| {
+            fs::remove_dir_all(data.join("store")).unwrap();
+            fs::remove_dir_all(data.join("index")).unwrap();
+        }),
+        ("the store is broken, the log whole", true, Kept::All, break_store),
+        ("a bit in the log, and the store broken", false, Kept::AllBut("note 110"), |data| {
+            flip(&log_of(data), position_of(data, "note 110"));
+            break_store(data);
+        }),
+        ("a bit in the log behind the checkpoint", true, Kept::AtLeast(119), bit),
+        ("the beginning of the log, and the store broken", false, Kept::AtLeast(0), |data| {
+            flip(&log_of(data), 40);
+            fs::remove_dir_all(data.join("store")).unwrap();
+        }),
+    ];
+    let (stopped, killed) = (site(false), site(true));
+    let mut failures = Failures::default();
+    for (what, is_killed, kept, damage) in cases {
+        let site = if is_killed { &killed } else { &stopped };
+        let damaged = site.damaged(damage);
+        let (data, new) = (damaged.path().join("data"), damaged.path().join("new"));
+        let before = listing(&data);
+        let ran = run(&["salvage", "--to", new.to_str().unwrap()], &data);
+        failures.check(listing(&data) == before, || format!("{what}: the old folder was changed"));
+        let is_whole = matches!(kept, Kept::All);
+        let expected_code = if is_whole { Some(0) } else { Some(2) };
+        failures.check(ran.code == expected_code, || format!("{what}: exit code {:?}\n{}", ran.code, ran.text));
+        failures.check(is_whole == ran.text.contains("nothing is lost"), || format!("{what}: {}", ran.text));
+        if !new.exists() {
+            continue;
+        }
+        let verified = run(&["verify"], &new);
+        failures.check(verified.code == Some(0), || format!("{what}: the new folder: {}", verified.text));
+        let server = Server::start_in(&new, &[]);
+        if server.get("/v2/blueprints/notes").status != 200 {
+            failures.check(matches!(kept, Kept::AtLeast(0)), || format!("{what}: the blueprint is lost"));
+            continue;
+        }
+        let found = titles(&server);
+        failures.check(ran.text.contains(&format!("notes: {} resources kept", found.len())), || ran.text.clone());
+        failures
+            .check(found.iter().all(|(id, title)| site.notes.get(id) == Some(title)), || format!("{what}: {found:?}"));
+        let is_kept = match kept {
+            Kept::All => found == site.notes,
+            Kept::AllBut(lost) => found.len() + 1 == site.notes.len() && found.values().all(|title| title != lost),
+            Kept::AtLeast(count) => found.len() >= count,
+        };
+        failures.check(is_kept, || format!("{what}: {} of {} notes\n{}", found.len(), site.notes.len(), ran.text));
+        let again = json!({ "attributes": { "title": "note 3" } });
+        failures.check_eq(what, server.post("/v2/resources/notes", &again).status, 422);
+        failures.check_eq(what, server.get("/v2/resources/home").status, 200);
+    }
+    failures.assert_none();
+}

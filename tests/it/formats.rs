@@ -1,0 +1,237 @@
+//! Formats of files: a data folder of an earlier version opens for ever, and one of a newer version is refused with a
+//! message that says so.
+//!
+//! `cargo test --test it -- --ignored make_a_fixture` makes a new fixture of the format as it is now. Change
+//! `FIXTURE` first if the format of a released version must stay.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::folders::{files, refused_start, run};
+use crate::support::Server;
+
+/// The name of the fixture that is made.
+const FIXTURE: &str = "folder-1";
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// Writes a folder to one compressed file: the path of each file, its size and its bytes.
+fn pack(folder: &Path, file: &Path) {
+    let mut packed = zstd::stream::Encoder::new(fs::File::create(file).unwrap(), 19).unwrap();
+    pack_into(folder, folder, &mut packed);
+    packed.finish().unwrap();
+}
+
+fn pack_into(root: &Path, folder: &Path, packed: &mut impl std::io::Write) {
+    for path in files(folder, "") {
+        if path.is_dir() {
+            pack_into(root, &path, packed);
+            continue;
+        }
+        let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        let bytes = fs::read(&path).unwrap();
+        writeln!(packed, "{name}\n{}", bytes.len()).unwrap();
+        packed.write_all(&bytes).unwrap();
+    }
+}
+
+fn unpack(file: &Path, folder: &Path) {
+    let mut bytes = Vec::new();
+    zstd::stream::Decoder::new(fs::File::open(file).unwrap()).unwrap().read_to_end(&mut bytes).unwrap();
+    let mut rest = bytes.as_slice();
+    let mut line = |rest: &mut &[u8]| {
+        let end = rest.iter().position(|byte| *byte == b'\n').unwrap();
+        let line = String::from_utf8(rest[..end].to_vec()).unwrap();
+        *rest = &rest[end + 1..];
+        line
+    };
+    while !rest.is_empty() {
+        let (name, size) = (line(&mut rest), line(&mut rest).parse::<usize>().unwrap());
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, &rest[..size]).unwrap();
+        rest = &rest[size..];
+    }
+}
+
+/// Everything that can be read of the fixture.
+fn everything(server: &Server) -> Value {
+    let day = "start=2026-11-20&end=2026-11-21&site=www.example.com";
+    let paths = [
+        "/v2/blueprints".to_owned(),
+        "/v2/members".to_owned(),
+        "/v2/tokens".to_owned(),
+        "/v2/resources/posts/export?all_variants=true&sort=id".to_owned(),
+        "/v2/resources/posts?search=needle&sort=title&fields=attributes.title".to_owned(),
+        "/v2/resources/posts?filter[size][gt]=20&sort=-size&fields=attributes.size".to_owned(),
+        "/v2/resources/posts?variant=de&filter[title][starts_with]=bei&fields=attributes.title&sort=id".to_owned(),
+        "/v2/resources/home/export".to_owned(),
+        format!("/v2/analytics/pages?{day}"),
+        format!("/v2/analytics/summary?{day}"),
+    ];
+    let answers = paths.iter().map(|path| {
+        let mut answer = server.get(path).expect(200).json();
+        // Links name the port.
+        answer.as_object_mut().unwrap().remove("links");
+        (path.clone(), answer)
+    });
+    Value::Object(answers.collect())
+}
+
+/// A site with something in every kind of file.
+fn make_site(data: &Path) -> Value {
+    let mut server = Server::start_in(data, &["--analytics-sites", "www.example.com"]);
+    let body = json!({
+        "name": "Posts", "slug": "posts",
+        "variants": [{ "name": "English", "slug": "en", "default": true }, { "name": "German", "slug": "de" }],
+        "fields": [
+            { "name": "Title", "slug": "title", "type": "text", "unique": true },
+            { "name": "Body", "slug": "body", "type": "rich-text" },
+            { "name": "Size", "slug": "size", "type": "number" },
+            { "name": "Tags", "slug": "tags", "type": "multi-enum", "settings": { "values": ["a", "b", "ü"] } },
+            { "name": "Price", "slug": "price", "type": "money" },
+            { "name": "On", "slug": "day", "type": "datetime" },
+            { "name": "See", "slug": "see", "type": "references", "settings": { "blueprint": "posts" } },
+        ],
+    });
+    server.post("/v2/blueprints", &body).expect(201);
+    server.post("/v2/blueprints", &json!({ "name": "Home", "slug": "home", "kind": "singular" })).expect(201);
+    server.member("Ada", Some("editor"));
+    server.token(&["view"]);
+    let mut last: Option<String> = None;
+    for n in 0..40 {
+        // One value is larger than a page of the store.
+        let word = if n == 7 { blake3::hash(b"7").to_hex().repeat(700) } else { format!("needle {n}") };
+        let attributes = json!({
+            "title": format!("Größe {n}"), "body": format!("<p>{word}</p>"), "size": f64::from(n) * 1.5,
+            "tags": (["a", "b", "ü"][..n as usize % 4]), "price": { "amount": n, "currency": "EUR" },
+            "day": "2026-11-20T20:42:31+02:00", "see": last.iter().collect::<Vec<_>>(),
+        });
+        let id = server.create("posts", attributes);
+        if n % 3 == 0 {
+            let german = json!({ "attributes": { "title": format!("Beitrag {n}") } });
+            server.patch(&format!("/v2/resources/posts/{id}?variant=de"), &german).expect(200);
+        }
+        if n % 11 == 5 {
+            server.delete(&format!("/v2/resources/posts/{id}")).expect(204);
+        } else {
+            last = Some(id);
+        }
+        if n == 20 {
+            server.terminate();
+            server.restart();
+        }
+    }
+    let line = |minute: u32, path: &str| {
+        format!(
+            "203.0.113.{minute} - - [20/Nov/2026:09:{minute:02}:01 +0000] \"GET {path} HTTP/1.1\" 200 512 \
+             \"https://links.example.net/\" \"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\"\n"
+        )
+    };
+    let log: String = (1..30).map(|minute| line(minute, ["/", "/a", "/b"][minute as usize % 3])).collect();
+    let headers = [("content-type", "text/plain")];
+    server.raw("POST", "/v2/analytics/import?site=www.example.com", &headers, log.as_bytes()).expect(200);
+    let golden = everything(&server);
+    server.terminate();
+    golden
+}
+
+#[test]
+#[ignore = "makes a fixture: run it when the format of a file has changed"]
+fn make_a_fixture() {
+    let temp = tempfile::tempdir().unwrap();
+    let data = temp.path().join("data");
+    let golden = make_site(&data);
+    fs::create_dir_all(fixtures()).unwrap();
+    pack(&data, &fixtures().join(format!("{FIXTURE}.zst")));
+    let text = serde_json::to_string_pretty(&golden).unwrap() + "\n";
+    fs::write(fixtures().join(format!("{FIXTURE}.json")), text).unwrap();
+}
+
+#[test]
+fn every_fixture_opens_and_answers_as_it_did() {
+    let packed = files(&fixtures(), ".zst");
+    assert!(!packed.is_empty());
+    for file in packed {
+        let temp = tempfile::tempdir().unwrap();
+        let data = temp.path().join("data");
+        unpack(&file, &data);
+        let golden: Value = serde_json::from_slice(&fs::read(file.with_extension("json")).unwrap()).unwrap();
+        let mut server = Server::start_in(&data, &[]);
+        let found = everything(&server);
+        for (path, answer) in golden.as_object().unwrap() {
+            assert_eq!(found[path], *answer, "{}: {path}", file.display());
+        }
+        server.create("posts", json!({ "title": "new" }));
+        server.terminate();
+        let ran = run(&["verify"], &data);
+        assert_eq!(ran.code, Some(0), "{}: {}", file.display(), ran.text);
+    }
+}
+
+/// Makes a value of the format version `at` a byte greater, and repairs the CRC32 of `covered` behind it.
+fn newer(path: &Path, at: usize, covered: Option<std::ops::Range<usize>>) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] += 1;
+    if let Some(covered) = covered {
+        let sum = crc32fast::hash(&bytes[covered.clone()]).to_le_bytes();
+        bytes[covered.end..covered.end + 4].copy_from_slice(&sum);
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_file_of_a_newer_format_is_refused_with_a_message_that_says_so() {
+    let temp = tempfile::tempdir().unwrap();
+    let data = temp.path().join("data");
+    let mut server = Server::start_in(&data, &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    server.create("notes", json!({ "text": "kept" }));
+    server.terminate();
+    let unknown = "which this version of the server does not know";
+
+    // The checkpoint of the store.
+    let checkpoint = data.join("store/CHECKPOINT");
+    let intact = fs::read(&checkpoint).unwrap();
+    newer(&checkpoint, 0, Some(0..9));
+    let ran = refused_start(&data, "");
+    assert!(ran.text.contains("CHECKPOINT has format 3, ") && ran.text.contains(unknown), "{}", ran.text);
+    let ran = run(&["verify"], &data);
+    assert!(ran.code == Some(1) && ran.text.contains(unknown), "{}", ran.text);
+    fs::write(&checkpoint, &intact).unwrap();
+
+    // One of the format before it is read.
+    let number = &intact[1..9];
+    let old = [number, &crc32fast::hash(number).to_le_bytes()].concat();
+    fs::write(&checkpoint, old).unwrap();
+    assert_eq!(run(&["verify"], &data).code, Some(0));
+
+    // Backups and bases.
+    let backup = temp.path().join("all.backup");
+    assert_eq!(run(&["backup", backup.to_str().unwrap()], &data).code, Some(0));
+    newer(&backup, 8, None);
+    let new = temp.path().join("new");
+    let ran = run(&["restore", backup.to_str().unwrap()], &new);
+    assert!(ran.code == Some(1) && ran.text.contains("a base of format 2, which"), "{}", ran.text);
+    assert!(!new.exists());
+    let base = data.join("base");
+    fs::create_dir_all(&base).unwrap();
+    fs::copy(&backup, base.join("00000000000000000002.base")).unwrap();
+    fs::remove_dir_all(data.join("store")).unwrap();
+    let ran = refused_start(&data, "");
+    assert!(ran.text.contains("a base of format 2, which"), "{}", ran.text);
+    fs::remove_dir_all(base).unwrap();
+
+    // The index is made from the store: one of another format is built again.
+    let manifest = data.join("index/MANIFEST");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let json = text.split_once('\n').unwrap().1.replacen("\"format\":", "\"format\":9", 1);
+    fs::write(&manifest, format!("{:08x}\n{json}", crc32fast::hash(json.as_bytes()))).unwrap();
+    let server = Server::start_in(&data, &[]);
+    assert_eq!(server.ids("notes?search=kept").len(), 1);
+}

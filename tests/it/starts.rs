@@ -1,0 +1,322 @@
+//! Starts, restores and backups that are interrupted or that the system does not let finish: nothing is lost, and
+//! nothing that is intact is given up.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::folders::{copy, refused_start, run, run_failing};
+use crate::support::{ADMIN, Failures, Reply, Server};
+
+const NOTES: usize = 30;
+
+/// The folder of a killed server with some notes, of which some are in the log only.
+fn killed() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start_in(&folder.path().join("data"), &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    for n in 0..NOTES {
+        server.create("notes", json!({ "text": format!("note {n}") }));
+        if n == NOTES / 2 {
+            server.terminate();
+            server.restart();
+        }
+    }
+    server.kill();
+    folder
+}
+
+fn copy_of(folder: &TempDir) -> (TempDir, PathBuf) {
+    let other = tempfile::tempdir().unwrap();
+    let data = other.path().join("data");
+    copy(&folder.path().join("data"), &data);
+    (other, data)
+}
+
+/// What is wrong with a folder that must hold all notes.
+fn fault(data: &Path) -> Option<String> {
+    let server = Server::start_in(data, &[]);
+    let total = server.get("/v2/resources/notes?per_page=1").expect(200).json()["meta"]["total"].as_u64();
+    server.create("notes", json!({ "text": "one more" }));
+    let mut server = server;
+    server.terminate();
+    let verified = run(&["verify"], data);
+    let holds = total == Some(NOTES as u64) && verified.code == Some(0);
+    (!holds).then(|| format!("{total:?} notes; {}", verified.text))
+}
+
+fn without_store(data: &Path) {
+    fs::remove_dir_all(data.join("store")).unwrap();
+}
+
+fn with_condemned_store(data: &Path) {
+    fs::write(data.join("store/CONDEMNED"), "for a test").unwrap();
+}
+
+#[test]
+fn a_start_that_ends_or_fails_at_any_step_loses_nothing() {
+    let folder = killed();
+    type Damage = fn(&Path);
+    let steps: [(&str, Damage); 12] = [
+        ("recover::log", |_| {}),
+        ("store::open", |_| {}),
+        ("store::read", |_| {}),
+        ("recover::replay", |_| {}),
+        ("recover::replay=3*off->", |_| {}),
+        ("recover::checkpoint", |_| {}),
+        ("store::checkpoint", |_| {}),
+        ("store::checkpoint_rename", |_| {}),
+        ("recover::built", without_store),
+        ("recover::build", with_condemned_store),
+        ("recover::move_store", with_condemned_store),
+        ("recover::replay=20*off->", with_condemned_store),
+    ];
+    let mut failures = Failures::default();
+    for (step, damage) in steps {
+        for action in ["kill", "ENOSPC"] {
+            let (_temp, data) = copy_of(&folder);
+            damage(&data);
+            let point =
+                if step.contains('=') { format!("{step}return({action})") } else { format!("{step}=return({action})") };
+            refused_start(&data, &point);
+            let fault = fault(&data);
+            failures.check(fault.is_none(), || format!("{point}: {}", fault.unwrap_or_default()));
+        }
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn an_error_of_the_environment_ends_the_start_and_the_store_stays() {
+    let folder = killed();
+    let cases = [
+        ("ENOSPC", "free some space"),
+        ("EMFILE", "raise the limit of open files"),
+        ("EACCES", "let the user"),
+        ("EIO", "its disk fails"),
+        ("EROFS", "mount its disk"),
+    ];
+    for (code, advice) in cases {
+        for point in ["store::open", "store::read"] {
+            let (_temp, data) = copy_of(&folder);
+            let ran = refused_start(&data, &format!("{point}=return({code})"));
+            assert!(ran.text.contains(advice), "{code}: {}", ran.text);
+            assert!(data.join("store/sled/db").exists() && !data.join("store.broken-1").exists(), "{code}");
+        }
+    }
+    let fault = fault(&folder.path().join("data"));
+    assert_eq!(fault, None);
+}
+
+#[test]
+fn a_start_with_any_limit_of_open_files_succeeds_or_leaves_everything_as_it_is() {
+    let folder = killed();
+    let data = folder.path().join("data");
+    for limit in [8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 22, 24, 28, 32] {
+        let script = format!("ulimit -n {limit}; exec \"$0\" export notes --data \"$1\"");
+        let ran = Command::new("sh").args(["-c", &script]).arg(crate::support::binary()).arg(&data).output().unwrap();
+        assert!(!data.join("store.broken-1").exists(), "{limit}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    assert_eq!(fault(&data), None);
+}
+
+#[test]
+fn the_two_newest_of_the_stores_that_were_moved_aside_are_kept() {
+    let folder = killed();
+    let (_temp, data) = copy_of(&folder);
+    for _ in 0..4 {
+        with_condemned_store(&data);
+        assert_eq!(run(&["export", "notes"], &data).code, Some(0));
+    }
+    let moved = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut moved: Vec<String> = moved.filter(|name| name.starts_with("store.")).collect();
+    moved.sort();
+    assert_eq!(moved, ["store.broken-3", "store.broken-4"]);
+}
+
+#[test]
+fn an_interrupted_backup_or_restore_is_repeated_and_never_half_there() {
+    let folder = killed();
+    let (temp, data) = copy_of(&folder);
+    let file = temp.path().join("all.backup");
+    let backup = ["backup", file.to_str().unwrap()];
+    let mut failures = Failures::default();
+    for point in ["base::write", "base::write=5*off->", "base::rename"] {
+        for action in ["kill", "ENOSPC"] {
+            let point = if point.contains('=') {
+                format!("{point}return({action})")
+            } else {
+                format!("{point}=return({action})")
+            };
+            let ran = run_failing(&backup, &data, &point);
+            failures.check(ran.code != Some(0) && !file.exists(), || format!("{point}: {ran:?}"));
+        }
+    }
+    assert_eq!(run(&backup, &data).code, Some(0));
+    let restore = ["restore", file.to_str().unwrap()];
+    let points = ["base::place", "base::rename_placed", "recover::log", "recover::build", "base::restore=9*off->"];
+    let points =
+        points.into_iter().chain(["recover::restored", "recover::checkpoint", "start::epoch", "start::epoch_begun"]);
+    for point in points {
+        let point = if point.contains('=') { format!("{point}return(kill)") } else { format!("{point}=return(kill)") };
+        let new = temp.path().join("new");
+        let ran = run_failing(&restore, &new, &point);
+        failures.check(ran.code != Some(0), || format!("{point}: {ran:?}"));
+        match point.starts_with("base::") && !point.contains("restore") {
+            true => {
+                let ran = refused_start(&new, "");
+                failures.check(ran.text.contains("restore the backup again"), || format!("{point}: {}", ran.text));
+            }
+            false => {
+                let fault = fault(&new);
+                failures.check(fault.is_none(), || format!("{point}: {}", fault.unwrap_or_default()));
+                failures.check(!new.join("RESTORING").exists(), || format!("{point}: the mark is left"));
+            }
+        }
+        fs::remove_dir_all(&new).unwrap();
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn an_entity_tag_from_before_a_restore_matches_no_version_after_it() {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    let id = server.create("notes", json!({ "text": "one" }));
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("all.backup");
+    let file = file.to_str().unwrap();
+    let path = format!("/v2/resources/notes/{id}");
+    let change = |server: &Server, text: &str, tag: &str| {
+        let headers = [("content-type", "application/json"), ("if-match", tag)];
+        server.raw("PATCH", &path, &headers, json!({ "attributes": { "text": text } }).to_string().as_bytes())
+    };
+    let tag = |reply: &Reply| reply.header("etag").unwrap().to_owned();
+    let address = server.address().to_owned();
+    let backed_up = Command::new(crate::support::binary())
+        .args(["backup", file, "--url", &address, "--token", ADMIN])
+        .status()
+        .unwrap();
+    assert!(backed_up.success());
+    let before = tag(&server.get(&path));
+    let list_before = tag(&server.get("/v2/resources/notes"));
+    let later = tag(&change(&server, "two", &before).expect(200));
+    let data = temp.path().join("new");
+    assert_eq!(run(&["restore", file], &data).code, Some(0));
+    let restored = Server::start_in(&data, &[]);
+    assert_ne!(tag(&restored.get("/v2/resources/notes")), list_before);
+    for old in [&before, &later] {
+        change(&restored, "three", old).expect(412);
+        let headers = [("if-none-match", old.as_str())];
+        assert_eq!(restored.raw("GET", &path, &headers, b"").status, 200);
+    }
+    let now = tag(&restored.get(&path));
+    change(&restored, "three", &now).expect(200);
+    // A restart is no restore.
+    let mut restored = restored;
+    let now = tag(&restored.get(&path));
+    restored.kill_and_restart();
+    change(&restored, "four", &now).expect(200);
+}
+
+#[test]
+fn a_kill_while_a_large_value_is_replaced_or_deleted_leaves_no_pieces() {
+    for point in ["store::replace_chunks", "store::delete_chunks"] {
+        let temp = tempfile::tempdir().unwrap();
+        let data = temp.path().join("data");
+        let large =
+            |n: u32| blake3::hash(&n.to_le_bytes()).to_hex().repeat(1).chars().cycle().take(10).collect::<String>();
+        let body = |n: u32| (0..6000).map(|at| large(n * 10_000 + at)).collect::<String>();
+        let mut server = Server::start_in(&data, &[]);
+        server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+        let id = server.create("notes", json!({ "text": body(1) }));
+        server.terminate();
+        drop(server);
+        let failing = Server::start_failing(&data, &[], &format!("{point}=return(kill)"));
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        let request = ureq::http::Request::builder()
+            .method("PATCH")
+            .uri(format!("{}/v2/resources/notes/{id}", failing.address()))
+            .header("authorization", format!("Bearer {ADMIN}"))
+            .header("content-type", "application/json");
+        // It may be answered: superseded versions are removed afterwards.
+        let _ = agent.run(request.body(json!({ "attributes": { "text": body(2) } }).to_string()).unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        drop(failing);
+        let mut server = Server::start_in(&data, &[]);
+        assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["text"], body(2).as_str());
+        server.terminate();
+        let ran = run(&["verify"], &data);
+        assert!(ran.code == Some(0) && !ran.text.contains("unreferenced pieces"), "{point}: {}", ran.text);
+        assert!(!ran.text.contains("pieces of large values"), "{point}: {}", ran.text);
+    }
+}
+
+/// A file system of its own, as root only.
+struct Disk(TempDir);
+
+impl Disk {
+    fn mount(arguments: &[&str]) -> Option<Disk> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount").args(arguments).arg(folder.path()).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Disk(folder))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
+        eprintln!("not tested: mounting a file system needs root");
+        return;
+    };
+    let server = Server::start_in(&disk.0.path().join("data"), &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    let filler = disk.0.path().join("filler");
+    let text = "x".repeat(200_000);
+    for round in 0..3 {
+        // As much as there is.
+        let _ = Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(&filler).output().unwrap();
+        for _ in 0..20 {
+            let body = json!({ "attributes": { "text": text } });
+            let refused = server.post("/v2/resources/notes", &body).expect(503);
+            assert!(refused.message().contains("nothing was applied"), "{}", refused.message());
+        }
+        fs::remove_file(&filler).unwrap();
+        server.create("notes", json!({ "text": format!("{round}") }));
+        let total = server.get("/v2/resources/notes").expect(200).json()["meta"]["total"].as_u64();
+        assert_eq!(total, Some(round + 1));
+        assert_eq!(server.get("/readyz").status, 200);
+    }
+}
+
+#[test]
+fn a_server_whose_disk_became_read_only_stops_without_a_panic() {
+    let image = tempfile::NamedTempFile::new().unwrap();
+    image.as_file().set_len(200 << 20).unwrap();
+    let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(image.path()).output();
+    let mounted = made.is_ok_and(|output| output.status.success());
+    let disk = mounted.then(|| Disk::mount(&["-o", "loop", image.path().to_str().unwrap()])).flatten();
+    let Some(disk) = disk else {
+        eprintln!("not tested: mounting a file system needs root and a loop device");
+        return;
+    };
+    let data = disk.0.path().join("data");
+    let mut server = Server::start_in(&data, &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    server.create("notes", json!({ "text": "kept" }));
+    // As the kernel does it after an error of the device.
+    let aborted = Command::new("mount").args(["-o", "remount,abort"]).arg(disk.0.path()).output().unwrap();
+    assert!(aborted.status.success(), "{aborted:?}");
+    let status = server.terminate();
+    assert!(status.code().is_some(), "it ended by a signal: {status}");
+    assert_ne!(status.code(), Some(101), "it panicked");
+}
