@@ -25,6 +25,6 @@ mod recover;
 mod tests;
 
 pub use error::BaseError;
-pub use files::{all, newest, place, restore, verify, write, write_next};
-pub use format::Header;
+pub use files::{all, newest, place, rest_of, restore, verify, write, write_next};
+pub use format::{Header, envelope};
 pub use recover::{RecoverOptions, Recovered, recover, salvage};

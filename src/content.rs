@@ -62,7 +62,7 @@ pub use read::export::Export;
 pub use read::resource::ResourceAnswer;
 pub use read::view::{ListPage, View};
 pub use start::error::StartError;
-pub use start::folder::verify_backup;
+pub use start::folder::{backup_envelope, rest_of_backup, verify_backup};
 
 /// How a content is opened.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@
 
 mod error;
 mod folder;
+mod inspect;
 mod interface;
 mod read;
 mod segment;
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::LogError;
+pub use inspect::{Damage, Inspection, inspect};
 pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;
 

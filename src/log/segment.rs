@@ -8,7 +8,7 @@
 //! All numbers are little-endian. A record's checksum covers the segment's epoch and everything behind the checksum.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::error::{LogError, at};
@@ -90,6 +90,43 @@ impl Scan {
             return Err(bad("its header is damaged or belongs to another segment"));
         }
         Ok(Scan { file, path: path.to_owned(), epoch, offset: HEADER_BYTES, bytes, next: first })
+    }
+
+    /// As [`Scan::open`], but takes what a damaged header says for true: no record is valid if it is not. Also returns
+    /// whether the header is whole.
+    pub(super) fn open_damaged(path: &Path, first: u64) -> Result<(Scan, bool), LogError> {
+        let mut file = File::open(path).map_err(at("open", path))?;
+        let bytes = file.metadata().map_err(at("read", path))?.len();
+        let mut header = Vec::new();
+        (&mut file).take(HEADER_BYTES).read_to_end(&mut header).map_err(at("read", path))?;
+        let is_short = header.len() < HEADER_BYTES as usize;
+        header.resize(HEADER_BYTES as usize, 0);
+        let epoch = u64_at(&header, 8);
+        let is_whole = !is_short && header == encode_header(epoch, first);
+        let (file, bytes) = (BufReader::with_capacity(READ_BUFFER_BYTES, file), bytes.max(HEADER_BYTES));
+        Ok((Scan { file, path: path.to_owned(), epoch, offset: HEADER_BYTES, bytes, next: first }, is_whole))
+    }
+
+    /// Moves on to the next valid record up to the number `through`. Returns whether there is one.
+    pub(super) fn skip_damage(&mut self, through: u64) -> Result<bool, LogError> {
+        self.file.seek(SeekFrom::Start(self.offset)).map_err(at("read", &self.path))?;
+        let mut rest = Vec::new();
+        self.file.read_to_end(&mut rest).map_err(at("read", &self.path))?;
+        let header_bytes = RECORD_HEADER_BYTES as usize;
+        for (start, header) in rest.windows(header_bytes).enumerate() {
+            let (length, number) = (u32_at(header, 4) as usize, u64_at(header, 12));
+            if header[8..12] != [VERSION, 0, 0, 0] || number < self.next || number > through {
+                continue;
+            }
+            let Some(payload) = rest[start + header_bytes..].get(..length) else { continue };
+            if checksum(self.epoch, &header[4..], payload) == u32_at(header, 0) {
+                self.offset += start as u64;
+                self.next = number;
+                self.file.seek(SeekFrom::Start(self.offset)).map_err(at("read", &self.path))?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The payload of the next record. `None` if that record is missing or incomplete.

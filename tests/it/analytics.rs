@@ -2,8 +2,11 @@
 
 mod apache;
 mod browser;
+mod damage;
 mod deletion;
 mod endpoints;
+mod failures;
+mod flood;
 mod intake;
 mod logs;
 mod midnight;
