@@ -1,6 +1,7 @@
 //! Analytics: compares every figure with the definitions of `API.md` 4.8, computed naively over a list of pageviews.
 
 mod apache;
+mod backups;
 mod browser;
 mod damage;
 mod deletion;
