@@ -1,8 +1,8 @@
 //! Analytics: pageviews in, exact figures out (`API.md` 4.8). Takes and returns typed values; knows nothing of content,
 //! HTTP or JSON.
 //!
-//! One thread owns what changes: it takes pageviews from a bounded queue, counts them, and writes them to a log of its
-//! own, which is synced several times a second. Days that are over go into day files: what their pageviews add up to by
+//! One thread owns what changes: it takes pageviews from a bounded queue, and counts them. Another one writes them to a log
+//! of their own, which is synced several times a second. Days that are over go into day files: what their pageviews add up to by
 //! site and hour, page, referrer and so on, without visitors. This is exact, since visitors of several days add up. A
 //! report adds up the day files of its period and what is being counted.
 //!
@@ -10,9 +10,13 @@
 
 mod access_log;
 mod agent;
+mod backup;
+mod bounds;
 mod check;
+mod checked_file;
 mod codec;
 mod country;
+mod damage;
 mod data;
 mod day_file;
 mod day_files;
@@ -22,149 +26,188 @@ mod figures;
 mod handle;
 mod import;
 mod import_list;
+mod links;
 mod log_record;
+mod log_writer;
 mod midnight;
 mod names;
 mod open_day;
 mod options;
 mod pageview;
 mod period;
+mod recovery;
+mod repair;
 mod replay;
 mod rollup;
 mod rollup_codec;
 mod salts;
 mod series;
 mod session;
+mod start;
+mod state;
 mod storage_error;
 mod traffic;
 mod worker;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
-
-use crate::log::{Log, LogOptions};
-use crate::model::error::Result;
+use crate::model::error::{Code, Error, Result};
 use crate::model::time::Millis;
-use country::Countries;
-use data::{AnalyticsData, Counts};
-use day_files::DayFiles;
 use handle::WorkerHandle;
-use import_list::ImportList;
-use names::Names;
-use salts::Salts;
-use traffic::Traffic;
-use worker::Worker;
 
+pub use backup::{BackupError, restore};
 pub use check::{Checked, check};
+pub use damage::Finding;
 pub use event::{Event, Hit, PageUrl, page_path};
 pub use figures::{Breakdown, Comparison, Figures, Metric, PageCount, ReferrerTrend, Totals, VisitorCount};
 pub use import::{BadLine, Import, ImportOutcome};
 pub use options::{AnalyticsOptions, Clock};
 pub use pageview::Dimension;
 pub use period::{Day, Period};
+pub use repair::repair;
 pub use series::{Interval, SeriesPoint};
-
-/// The log holds about a day, so its segments are small.
-const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
-const SEGMENT_BYTES: u64 = 16 << 20;
-
-/// Why analytics cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[error("the analytics in {folder} cannot be opened: {cause}")]
-pub struct OpenError {
-    folder: String,
-    cause: String,
-}
+pub use start::OpenError;
 
 /// The analytics of one data folder. Clones share it.
 #[derive(Clone)]
 pub struct Analytics {
-    worker: Arc<WorkerHandle>,
+    opened: Opened,
+}
+
+#[derive(Clone)]
+enum Opened {
+    Yes(Arc<WorkerHandle>),
+    /// Nothing is counted, and every report is refused. Content does not depend on it.
+    No(Arc<Closed>),
+}
+
+/// What there is of analytics that could not be opened.
+struct Closed {
+    options: AnalyticsOptions,
+    dropped: AtomicU64,
 }
 
 impl Analytics {
-    /// Opens the folder and counts what its log holds.
+    /// Opens the folder and counts what its log holds. What is damaged is logged, with what to do; reports that need it
+    /// fail, and everything else goes on.
     ///
     /// # Errors
     /// [`OpenError`] if another process has it open or it cannot be read.
     pub fn open(options: &AnalyticsOptions) -> Result<Analytics, OpenError> {
-        let folder = &options.folder;
-        let fail = |cause: &dyn std::fmt::Display| OpenError {
-            folder: folder.display().to_string(),
-            cause: cause.to_string(),
-        };
-        let log_options =
-            LogOptions { first_segment_bytes: FIRST_SEGMENT_BYTES, segment_bytes: SEGMENT_BYTES, synced_through: 0 };
-        let mut log = Log::open(&folder.join("log"), log_options).map_err(|error| fail(&error))?;
-        let imports = ImportList::read(folder).map_err(|error| fail(&error))?.numbers();
-        let day_files = DayFiles::open(&folder.join("days"), &imports).map_err(|error| fail(&error))?;
-        let names = Names::default();
-        let mut counts = Counts { traffic: Traffic::default(), day_files, last: Millis::MIN };
-        let pageviews = replay::replay(&mut log, &mut counts, &names, folder).map_err(|error| fail(&error))?;
-        let now = (options.clock)().max(counts.last);
-        counts.traffic.sessions.drop_ended(now);
-        let salts = Salts::open(&folder.join("salts"), now).map_err(|error| fail(&error))?;
-        let countries = Countries::open(options.country_file.as_deref()).map_err(|cause| fail(&cause))?;
-        tracing::info!(pageviews, "analytics are open; pageviews of the log were counted");
-        let data = Arc::new(AnalyticsData {
-            folder: folder.clone(),
-            names,
-            counts: RwLock::new(counts),
-            countries,
-            clock: Arc::clone(&options.clock),
-            import_lock: Mutex::new(()),
-            dropped: AtomicU64::new(0),
-        });
-        let worker = Worker::new(Arc::clone(&data), log, salts, options);
-        let worker = WorkerHandle::start(worker, data).map_err(|error| fail(&error))?;
-        Ok(Analytics { worker: Arc::new(worker) })
+        Ok(Analytics { opened: Opened::Yes(Arc::new(start::open(options)?)) })
+    }
+
+    /// The same for a server, which must not stop because of the analytics: if they cannot be opened, that is logged,
+    /// nothing is counted and every report is refused until a restart.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the country file of the configuration cannot be read.
+    pub fn open_or_refuse(options: &AnalyticsOptions) -> Result<Analytics, OpenError> {
+        match Analytics::open(options) {
+            Err(error) if !error.is_setting() => {
+                tracing::error!(
+                    "{error}; no pageviews are counted until it can be read and the server is started again"
+                );
+                let closed = Closed { options: options.clone(), dropped: AtomicU64::new(0) };
+                Ok(Analytics { opened: Opened::No(Arc::new(closed)) })
+            }
+            opened => opened,
+        }
+    }
+
+    fn worker(&self) -> Result<&Arc<WorkerHandle>> {
+        match &self.opened {
+            Opened::Yes(worker) => Ok(worker),
+            Opened::No(_) => {
+                let message = "the analytics could not be opened when the server started; its log has the cause";
+                Err(Error::new(Code::Internal, message))
+            }
+        }
     }
 
     /// The current time by the clock of the analytics.
     pub fn now(&self) -> Millis {
-        (self.worker.data.clock)()
+        match &self.opened {
+            Opened::Yes(worker) => (worker.data.clock)(),
+            Opened::No(closed) => (closed.options.clock)(),
+        }
     }
 
-    /// Queues a pageview and never waits. It is in all figures that are asked for afterwards, and on disk within a
-    /// second. If more pageviews arrive than can be counted, they are dropped; the log says how many.
+    /// Queues a pageview and never waits. It is in all figures that are asked for afterwards, and handed to the disk
+    /// within 250 ms, or once the disk has done what it was handed before. If more pageviews arrive than can be counted, they are dropped; the log says how many.
     pub fn submit(&self, hit: Hit) {
-        self.worker.submit(hit);
+        match &self.opened {
+            Opened::Yes(worker) => worker.submit(hit),
+            Opened::No(closed) => drop(closed.dropped.fetch_add(1, Ordering::Relaxed)),
+        }
     }
 
     /// The figures of a site, or of all sites without one. Waits until the pageviews submitted before are counted.
     ///
     /// # Errors
-    /// `OVERLOADED` after [`Analytics::close`].
+    /// `OVERLOADED` after [`Analytics::close`]; `INTERNAL` if the analytics could not be opened.
     pub fn figures<'a>(&'a self, site: Option<&'a str>) -> Result<Figures<'a>> {
-        let now = self.now();
-        self.worker.settle()?;
-        Ok(Figures::new(&self.worker.data, site, now))
+        let (now, worker) = (self.now(), self.worker()?);
+        worker.settle()?;
+        Ok(Figures::new(&worker.data, site, now))
+    }
+
+    /// Reads the files of a period into memory. Call it before [`Analytics::figures`], which lets nothing be counted
+    /// while it reads.
+    pub fn preload(&self, period: Period) {
+        if let Opened::Yes(worker) = &self.opened {
+            worker.data.preload(period);
+        }
     }
 
     /// Begins to import an access log of a site.
-    pub fn import(&self, site: &str) -> Import {
-        Import::new(Arc::clone(&self.worker), site)
+    ///
+    /// # Errors
+    /// `INTERNAL` if the analytics could not be opened.
+    pub fn import(&self, site: &str) -> Result<Import> {
+        Ok(Import::new(Arc::clone(self.worker()?), site))
+    }
+
+    /// Writes everything but the salts to a file, as of one moment: what a start would find after a kill. Blocks;
+    /// counting and reports go on meanwhile, imports and deletions wait.
+    ///
+    /// # Errors
+    /// `INTERNAL` if a file cannot be read or written, or the analytics could not be opened.
+    pub fn backup(&self, file: &Path) -> Result<()> {
+        backup::write(self.worker()?, file)
+    }
+
+    /// Whether the analytics were opened. If not, nothing is counted.
+    pub fn is_open(&self) -> bool {
+        matches!(self.opened, Opened::Yes(_))
     }
 
     /// Deletes a site's figures of a period and returns how many pageviews they had. On return no report shows them and
     /// no file holds them.
     ///
     /// # Errors
-    /// `INTERNAL` if the disk fails: then the next start finishes the deletion, or nothing is deleted. `OVERLOADED`
+    /// `INTERNAL` if a file of the period or the list of imports is damaged: then nothing is deleted. `INTERNAL` if the
+    /// disk fails: then the next start finishes the deletion, or nothing is deleted. `OVERLOADED`
     /// after [`Analytics::close`].
     pub fn delete(&self, site: &str, period: Period) -> Result<u64> {
-        self.worker.delete(site, period)
+        self.worker()?.delete(site, period)
     }
 
     /// Counts what is queued. On return everything is on disk. Pageviews submitted later are dropped.
     pub fn close(&self) {
-        self.worker.close();
+        if let Opened::Yes(worker) = &self.opened {
+            worker.close();
+        }
     }
 
     /// How many pageviews were dropped since the start because more arrived than could be counted.
     pub fn dropped(&self) -> u64 {
-        self.worker.data.dropped.load(Ordering::Relaxed)
+        let dropped = match &self.opened {
+            Opened::Yes(worker) => &worker.data.dropped,
+            Opened::No(closed) => &closed.dropped,
+        };
+        dropped.load(Ordering::Relaxed)
     }
 }

@@ -29,7 +29,7 @@ mod tests;
 
 pub use aside::number_of_aside;
 pub use error::BaseError;
-pub use files::{all, newest, place, restore, verify, write, write_next};
-pub use format::Header;
+pub use files::{all, newest, place, rest_of, restore, verify, write, write_next};
+pub use format::{Header, envelope};
 pub use gather::{Gathered, gather};
 pub use recover::{LOG, RecoverOptions, Recovered, STORE, recover};

@@ -1,52 +1,103 @@
-//! Checks the files of the analytics and changes nothing: what is damaged, as text for the user.
+//! A look at every byte of the analytics that has a checksum. Changes nothing.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
+use super::checked_file::is_damage;
+use super::damage::Finding;
+use super::data::DAYS_FOLDER;
 use super::day_file::DayFile;
-use super::import_list::ImportList;
-use super::log_record;
+use super::day_files::{DayKey, Source};
+use super::import_list::{IMPORTS_FILE, ImportList};
 use super::names::Names;
-use crate::log::{LogError, inspect};
+use super::recovery;
+use super::salts;
+use super::start::{OpenError, expected};
+use super::state::{STATE_FILE, State};
+use crate::model::time::{day_number, format_date, now_millis};
 
-/// What was checked.
+/// What was checked, and what is damaged.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// How many files.
-    pub files: u64,
+    /// How many day files were read.
+    pub day_files: u64,
     /// What is damaged.
-    pub issues: Vec<String>,
+    pub findings: Vec<Finding>,
 }
 
-/// Checks the log, the day files and the list of imports in a folder. Without the folder, there is nothing to check.
-pub fn check(folder: &Path) -> Checked {
+/// Reads every file of the analytics in `folder` (that of [`super::AnalyticsOptions`]) and changes nothing. A folder that
+/// does not exist has nothing to check. No process may have the analytics open.
+///
+/// # Errors
+/// [`OpenError`] if a file cannot be read for another reason than damage.
+pub fn check(folder: &Path) -> Result<Checked, OpenError> {
     let mut checked = Checked::default();
-    let mut damaged = Vec::new();
-    let mut visit = |number: u64, record: &[u8]| {
-        if let Err(error) = log_record::decode(record, &Names::default()) {
-            damaged.push(format!("record {number} of the analytics log: {error}"));
+    if !folder.exists() {
+        return Ok(checked);
+    }
+    look(folder, &mut checked).map_err(|error| OpenError::of(folder, &error))?;
+    Ok(checked)
+}
+
+fn look(folder: &Path, checked: &mut Checked) -> io::Result<()> {
+    let mut find = |file: &Path, what: &str| checked.findings.push(Finding::of(folder, file, what.to_owned()));
+    let state = match State::read(folder) {
+        Err(error) if is_damage(&error) => {
+            find(&folder.join(STATE_FILE), "its checksum is wrong");
+            State::default()
         }
-        Ok::<(), LogError>(())
+        state => state?,
     };
-    match inspect(&folder.join("log"), &mut visit) {
-        Ok(log) => checked.issues.extend(log.issues),
-        Err(error) => checked.issues.push(error.to_string()),
+    for (day, what) in &state.incomplete {
+        find(&folder.join(STATE_FILE), &format!("the figures of {} are not complete: {what}", format_date(*day)));
     }
-    checked.issues.extend(damaged);
-    if let Err(error) = ImportList::read(folder) {
-        checked.issues.push(format!("the list of imports cannot be read: {error}"));
-    }
-    for name in ["log", "days"] {
-        let entries = fs::read_dir(folder.join(name)).into_iter().flatten();
-        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-            checked.files += 1;
-            // The names of each file are forgotten: a year of them may be large.
-            if path.extension().is_some_and(|extension| extension == "part")
-                && let Err(error) = DayFile::read(&path, &Names::default())
-            {
-                checked.issues.push(error.to_string());
-            }
+    let imports = match ImportList::read(folder) {
+        Err(error) if is_damage(&error) => {
+            find(&folder.join(IMPORTS_FILE), "its checksum is wrong");
+            None
         }
+        imports => Some(imports?),
+    };
+    let (days, names) = (folder.join(DAYS_FOLDER), Names::default());
+    let mut keys = expected(&state, imports.as_ref());
+    keys.extend(files(&days)?);
+    keys.sort_unstable();
+    keys.dedup();
+    let (mut last_counted, mut has_imports) = (0, false);
+    for key in keys {
+        let path = key.path(&days);
+        has_imports |= key.source != Source::Events;
+        match DayFile::read(&path, &names) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => find(&path, "it is missing"),
+            Err(error) if is_damage(&error) => find(&path, "it is damaged"),
+            file => last_counted = last_counted.max(file?.counted_through),
+        }
+        checked.day_files += 1;
     }
-    checked
+    let mut find = |file: &Path, what: &str| checked.findings.push(Finding::of(folder, file, what.to_owned()));
+    if has_imports && !folder.join(IMPORTS_FILE).exists() {
+        find(&folder.join(IMPORTS_FILE), "it is missing");
+    }
+    let today = day_number(now_millis());
+    if state.day == Some(today) && !salts::has_salt(&folder.join("salts"), today) {
+        find(&folder.join("salts").join(format_date(today)), "it is damaged or missing");
+    }
+    let seen =
+        recovery::look(folder, &state, state.synced_through.max(last_counted), today).map_err(io::Error::other)?;
+    checked.findings.extend(seen.findings);
+    Ok(())
+}
+
+/// The day files of a folder.
+pub(super) fn files(days: &Path) -> io::Result<Vec<DayKey>> {
+    let entries = match fs::read_dir(days) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut keys = Vec::new();
+    for entry in entries {
+        keys.extend(entry?.file_name().to_str().and_then(DayKey::parse));
+    }
+    Ok(keys)
 }

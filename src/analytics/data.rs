@@ -1,16 +1,25 @@
 //! The data that the worker, reports and imports share.
 
+use std::fs::File;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use parking_lot::{Mutex, RwLock};
 
 use super::country::Countries;
+use super::day_file::DayFile;
 use super::day_files::DayFiles;
 use super::names::Names;
 use super::options::Clock;
+use super::period::Period;
+use super::state::State;
 use super::traffic::Traffic;
 use crate::model::time::Millis;
+
+/// The folder of the day files, within that of the analytics.
+pub(super) const DAYS_FOLDER: &str = "days";
 
 /// The analytics of one folder, without their log.
 pub(super) struct AnalyticsData {
@@ -19,16 +28,59 @@ pub(super) struct AnalyticsData {
     pub(super) counts: RwLock<Counts>,
     pub(super) countries: Countries,
     pub(super) clock: Clock,
-    /// Held while an import is put in use or figures are deleted.
+    /// Held while an import is put in use, figures are deleted, or a backup is written.
     pub(super) import_lock: Mutex<()>,
+    pub(super) state: Mutex<State>,
+    /// Held while the state is written.
+    pub(super) state_file: Mutex<()>,
     /// How many pageviews were dropped since the start.
     pub(super) dropped: AtomicU64,
+    /// Holds the lock on the folder.
+    pub(super) _lock: File,
 }
 
-/// Everything that is counted: reports add up the day files and the open days.
+/// Everything that is counted: reports add up the day files and the open days. The lock around it is held for no input
+/// or output, but for that of a report whose files are not in memory, and of midnight.
 pub(super) struct Counts {
     pub(super) traffic: Traffic,
     pub(super) day_files: DayFiles,
     /// The time of the last pageview. Earlier ones are counted at this time.
     pub(super) last: Millis,
+}
+
+impl AnalyticsData {
+    /// The folder of the day files.
+    pub(super) fn days_folder(&self) -> PathBuf {
+        self.folder.join(DAYS_FOLDER)
+    }
+
+    /// Makes renamed and removed day files durable.
+    pub(super) fn sync_day_files(&self) -> io::Result<()> {
+        File::open(self.days_folder())?.sync_all()
+    }
+
+    /// Changes the state and writes it, with the day files that there are now.
+    pub(super) fn save_state(&self, change: impl FnOnce(&mut State)) -> io::Result<()> {
+        let _one_at_a_time = self.state_file.lock();
+        let days = self.counts.read().day_files.days();
+        let state = {
+            let mut state = self.state.lock();
+            change(&mut state);
+            state.days = days;
+            state.clone()
+        };
+        state.write(&self.folder)
+    }
+
+    /// Reads the day files of a period into memory, so that the lock on the counts is not held for that.
+    pub(super) fn preload(&self, period: Period) {
+        let (keys, generation) = self.counts.read().day_files.not_in_memory(period);
+        let folder = self.days_folder();
+        for key in keys {
+            // An error shows again when the report needs the file.
+            if let Ok(file) = DayFile::read(&key.path(&folder), &self.names) {
+                self.counts.read().day_files.keep(key, generation, &Arc::new(file));
+            }
+        }
+    }
 }

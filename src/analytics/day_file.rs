@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 
+use super::checked_file::damaged;
 use super::codec::{Damaged, Input};
 use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
@@ -65,14 +66,14 @@ impl DayFile {
     /// Reads and checks a whole file.
     pub(super) fn read(path: &Path, names: &Names) -> io::Result<DayFile> {
         let bytes = fs::read(path)?;
-        let damaged = || at_path(path, Damaged);
-        let (header, packed) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(damaged)?;
+        let bad = || at_path(path, Damaged);
+        let (header, packed) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(bad)?;
         let (checked, crc) = header.split_at(HEADER_BYTES - 4);
         let Header { counted_through, content_bytes } = read_header(header).map_err(|error| at_path(path, error))?;
         if crc != checksum(checked, packed).to_le_bytes() || content_bytes > MAX_BYTES {
-            return Err(damaged());
+            return Err(bad());
         }
-        let content = zstd::bulk::decompress(packed, content_bytes as usize)?;
+        let content = zstd::bulk::decompress(packed, content_bytes as usize).map_err(|_| bad())?;
         let sites = decode_sites(&content, names).map_err(|error| at_path(path, error))?;
         Ok(DayFile { counted_through, sites })
     }
@@ -80,8 +81,9 @@ impl DayFile {
     /// Reads [`DayFile::counted_through`] from a file's header.
     pub(super) fn read_counted_through(path: &Path) -> io::Result<u64> {
         let mut header = [0; HEADER_BYTES];
-        File::open(path)?.read_exact(&mut header)?;
-        read_header(&header).map(|header| header.counted_through).map_err(|error| at_path(path, error))
+        let read = File::open(path)?.read_exact(&mut header);
+        let header = read.map_err(|_| Damaged).and_then(|()| read_header(&header));
+        header.map(|header| header.counted_through).map_err(|error| at_path(path, error))
     }
 }
 
@@ -95,7 +97,7 @@ fn read_header(header: &[u8; HEADER_BYTES]) -> Result<Header, Damaged> {
 }
 
 fn at_path(path: &Path, error: Damaged) -> io::Error {
-    io::Error::other(format!("{}: {error}", path.display()))
+    damaged(path, &error.to_string())
 }
 
 fn checksum(header: &[u8], packed: &[u8]) -> u32 {

@@ -1,6 +1,7 @@
 //! The folder of day files: which files exist, and a cache of those that were read lately.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::checked_file::{damaged, is_damage};
+use super::damage::Finding;
 use super::day_file::DayFile;
 use super::names::Names;
 use super::period::{Day, Period};
@@ -15,6 +18,8 @@ use crate::model::time::{format_date, parse_date};
 
 /// How many rows are kept in memory: some 200 MB.
 const CACHED_ROWS: usize = 16 << 20;
+/// What a damaged file counts through: everything, so that nothing is counted in its place.
+const UNREADABLE: u64 = u64::MAX;
 
 /// Where the pageviews of a day file came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +43,17 @@ impl DayKey {
         DayKey { day, source: Source::Events }
     }
 
-    fn parse(file_name: &str) -> Option<DayKey> {
+    /// Where the file is in the folder of day files.
+    pub(super) fn path(self, folder: &Path) -> PathBuf {
+        folder.join(self.file_name())
+    }
+
+    /// Where the file is written before it is put in use.
+    pub(super) fn unfinished(self, folder: &Path) -> PathBuf {
+        self.path(folder).with_extension("unfinished")
+    }
+
+    pub(super) fn parse(file_name: &str) -> Option<DayKey> {
         let stem = file_name.strip_suffix(".part")?;
         let (day, source) = match stem.split_once('+') {
             None => (stem, Source::Events),
@@ -61,6 +76,8 @@ pub(super) struct DayFiles {
     folder: PathBuf,
     /// The number of the last log record that each file counts.
     counted_through: BTreeMap<DayKey, u64>,
+    /// Whether it is not known which imports count.
+    lacks_imports: bool,
     cache: Mutex<Cache>,
 }
 
@@ -68,26 +85,52 @@ pub(super) struct DayFiles {
 struct Cache {
     files: HashMap<DayKey, Arc<DayFile>>,
     rows: usize,
+    /// Changes whenever a file is replaced.
+    generation: u64,
 }
 
 impl DayFiles {
-    /// Finds the files in the folder. Removes unfinished files, and those of imports that are not in `imports`.
-    pub(super) fn open(folder: &Path, imports: &HashSet<u64>) -> io::Result<DayFiles> {
+    /// Finds the files in the folder, which should be those of `expected`. Removes unfinished files, and those of imports
+    /// that are not in `imports`; without a list no import is read or removed. A damaged or missing file is a finding, and
+    /// is among the files all the same: reading it fails.
+    pub(super) fn open(
+        folder: &Path,
+        imports: Option<&HashSet<u64>>,
+        expected: impl IntoIterator<Item = DayKey>,
+    ) -> io::Result<(DayFiles, Vec<Finding>)> {
         fs::create_dir_all(folder)?;
-        let mut counted_through = BTreeMap::new();
+        let analytics = folder.parent().unwrap_or(folder);
+        let (mut counted_through, mut findings) = (BTreeMap::new(), Vec::new());
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             match path.file_name().and_then(|name| DayKey::parse(name.to_str()?)) {
-                Some(DayKey { source: Source::Import(import), .. }) if !imports.contains(&import) => {
+                Some(DayKey { source: Source::Import(import), .. })
+                    if imports.is_some_and(|imports| !imports.contains(&import)) =>
+                {
                     fs::remove_file(&path)?;
                 }
                 Some(key) => {
-                    counted_through.insert(key, DayFile::read_counted_through(&path)?);
+                    let number = match DayFile::read_counted_through(&path) {
+                        Err(error) if is_damage(&error) => {
+                            findings.push(Finding::of(analytics, &path, "its header is damaged".to_owned()));
+                            UNREADABLE
+                        }
+                        number => number?,
+                    };
+                    counted_through.insert(key, number);
                 }
                 None => fs::remove_file(&path)?,
             }
         }
-        Ok(DayFiles { folder: folder.to_owned(), counted_through, cache: Mutex::default() })
+        for key in expected {
+            if let Entry::Vacant(missing) = counted_through.entry(key) {
+                findings.push(Finding::of(analytics, &key.path(folder), "it is missing".to_owned()));
+                missing.insert(UNREADABLE);
+            }
+        }
+        let folder = folder.to_owned();
+        let lacks_imports = imports.is_none();
+        Ok((DayFiles { folder, counted_through, lacks_imports, cache: Mutex::default() }, findings))
     }
 
     /// The number of the last log record whose pageviews the day's file of events counts; 0 without a file.
@@ -107,43 +150,82 @@ impl DayFiles {
         self.counted_through.keys().copied().filter(|key| key.source == source).collect()
     }
 
+    /// The greatest number of a record that a file of events counts.
+    pub(super) fn last_counted(&self) -> u64 {
+        self.counted_through.values().copied().filter(|number| *number != UNREADABLE).max().unwrap_or(0)
+    }
+
+    /// The days with a file of events.
+    pub(super) fn days(&self) -> BTreeSet<Day> {
+        self.of_source(Source::Events).into_iter().map(|key| key.day).collect()
+    }
+
+    /// Where a file is.
+    pub(super) fn path(&self, key: DayKey) -> PathBuf {
+        key.path(&self.folder)
+    }
+
     /// Reads a file, or returns it from the cache.
     pub(super) fn read(&self, key: DayKey, names: &Names) -> io::Result<Arc<DayFile>> {
+        if self.lacks_imports && key.source != Source::Events {
+            return Err(damaged(&self.path(key), "it is not known whether it counts, because imports.json is damaged"));
+        }
         if let Some(file) = self.cache.lock().files.get(&key) {
             return Ok(Arc::clone(file));
         }
+        let generation = self.cache.lock().generation;
         let file = Arc::new(DayFile::read(&self.path(key), names)?);
-        let mut cache = self.cache.lock();
-        if cache.rows > CACHED_ROWS {
-            *cache = Cache::default();
-        }
-        cache.rows += file.rows();
-        cache.files.insert(key, Arc::clone(&file));
+        self.keep(key, generation, &file);
         Ok(file)
     }
 
-    /// The path to write a file to before [`DayFiles::replace`].
-    pub(super) fn unfinished(&self, key: DayKey) -> PathBuf {
-        self.path(key).with_extension("unfinished")
+    /// The files of a period that are not in memory, with the number to [`DayFiles::keep`] them under.
+    pub(super) fn not_in_memory(&self, period: Period) -> (Vec<DayKey>, u64) {
+        let keys = self.in_period(period);
+        let cache = self.cache.lock();
+        (keys.into_iter().filter(|key| !cache.files.contains_key(key)).collect(), cache.generation)
+    }
+
+    /// Keeps a file in memory, unless some file was replaced meanwhile.
+    pub(super) fn keep(&self, key: DayKey, generation: u64, file: &Arc<DayFile>) {
+        let mut cache = self.cache.lock();
+        if cache.generation != generation {
+            return;
+        }
+        if cache.rows > CACHED_ROWS {
+            *cache = Cache { generation, ..Cache::default() };
+        }
+        if cache.files.insert(key, Arc::clone(file)).is_none() {
+            cache.rows += file.rows();
+        }
     }
 
     /// Renames the unfinished file over the current one. [`DayFiles::sync`] makes that durable.
     pub(super) fn replace(&mut self, key: DayKey, counted_through: u64) -> io::Result<()> {
-        fs::rename(self.unfinished(key), self.path(key))?;
+        fs::rename(key.unfinished(&self.folder), self.path(key))?;
+        self.insert(key, counted_through);
+        Ok(())
+    }
+
+    /// Takes in a file that is in place already.
+    pub(super) fn insert(&mut self, key: DayKey, counted_through: u64) {
         self.counted_through.insert(key, counted_through);
         self.forget(key);
-        Ok(())
     }
 
     /// Removes the files that `which` selects. [`DayFiles::sync`] makes that durable.
     pub(super) fn remove(&mut self, which: impl Fn(DayKey) -> bool) -> io::Result<()> {
-        let removed: Vec<DayKey> = self.counted_through.keys().copied().filter(|key| which(*key)).collect();
-        for key in removed {
-            self.counted_through.remove(&key);
-            self.forget(key);
-            fs::remove_file(self.path(key))?;
+        self.take(which).iter().try_for_each(|path| remove_if_there(path))
+    }
+
+    /// Takes out the files that `which` selects, and returns where they are, so that they can be removed.
+    pub(super) fn take(&mut self, which: impl Fn(DayKey) -> bool) -> Vec<PathBuf> {
+        let taken: Vec<DayKey> = self.counted_through.keys().copied().filter(|key| which(*key)).collect();
+        for key in &taken {
+            self.counted_through.remove(key);
+            self.forget(*key);
         }
-        Ok(())
+        taken.into_iter().map(|key| self.path(key)).collect()
     }
 
     /// Makes renamed and removed files durable.
@@ -153,12 +235,17 @@ impl DayFiles {
 
     fn forget(&self, key: DayKey) {
         let mut cache = self.cache.lock();
+        cache.generation += 1;
         if let Some(file) = cache.files.remove(&key) {
             cache.rows -= file.rows();
         }
     }
+}
 
-    fn path(&self, key: DayKey) -> PathBuf {
-        self.folder.join(key.file_name())
+/// Removes a file, also one that is missing already.
+pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }

@@ -8,10 +8,12 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
+use super::checked_file::is_damage;
 use super::day_files::{DayFiles, DayKey, Source};
 use super::import_list::ImportList;
 use super::names::{Name, Names};
 use super::period::{Day, Period};
+use crate::failure;
 
 /// What is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,8 @@ struct RewrittenDay {
 
 impl Deletion {
     /// Rewrites the day files that count what is deleted, as unfinished files. `number` is that of the deletion's
-    /// record in the log: what was counted after it stays.
+    /// record in the log: what was counted after it stays. What is damaged is left as it is, with a warning: no report
+    /// shows it.
     pub(super) fn prepare(
         self,
         number: u64,
@@ -45,7 +48,11 @@ impl Deletion {
         names: &Names,
         folder: &Path,
     ) -> io::Result<PreparedDeletion> {
-        let imports = ImportList::read(folder)?.numbers_of_site(&names.text(self.site), self.imports_below);
+        let imports = match ImportList::read(folder) {
+            Err(error) if is_damage(&error) => ImportList::default(),
+            imports => imports?,
+        };
+        let imports = imports.numbers_of_site(&names.text(self.site), self.imports_below);
         let mut prepared = PreparedDeletion { rewritten: Vec::new(), removed_imports: HashSet::new(), pageviews: 0 };
         for key @ DayKey { day, source } in day_files.in_period(self.period) {
             match source {
@@ -53,13 +60,19 @@ impl Deletion {
                 Source::Events if day_files.counted_through(day) > number => continue,
                 _ => {}
             }
-            let file = day_files.read(key, names)?;
+            let file = match day_files.read(key, names) {
+                Err(error) if is_damage(&error) => {
+                    tracing::warn!(%error, "nothing can be deleted from a damaged file");
+                    continue;
+                }
+                file => file?,
+            };
             let Some(rollup) = file.sites.get(&self.site) else { continue };
             prepared.pageviews += rollup.pageviews();
             if source == Source::Events {
                 let mut rest = (*file).clone();
                 rest.sites.remove(&self.site);
-                rest.write(&day_files.unfinished(key), names)?;
+                rest.write(&day_files.path(key).with_extension("unfinished"), names)?;
                 prepared.rewritten.push(RewrittenDay { day, counted_through: file.counted_through });
             } else {
                 prepared.removed_imports.insert(key);
@@ -74,10 +87,12 @@ impl PreparedDeletion {
     pub(super) fn finish(self, day_files: &mut DayFiles, names: &Names, folder: &Path) -> io::Result<()> {
         for RewrittenDay { day, counted_through } in self.rewritten {
             day_files.replace(DayKey::events(day), counted_through)?;
+            failure::point("deletion::replace")?;
         }
         if !self.removed_imports.is_empty() {
             let mut imports = ImportList::read(folder)?;
             imports.forget(&self.removed_imports, day_files, names)?;
+            failure::point("deletion::list")?;
             imports.write(folder)?;
             day_files.remove(|key| self.removed_imports.contains(&key))?;
         }

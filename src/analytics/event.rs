@@ -6,10 +6,14 @@ use std::net::IpAddr;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// The most characters of a path or host that are kept; the rest is cut.
-const MAX_NAME_CHARS: usize = 2_000;
+/// The most bytes of a path or host that are kept; the rest is cut.
+const MAX_NAME_BYTES: usize = 512;
+/// The most bytes of a user agent that are looked at.
+const MAX_AGENT_BYTES: usize = 1_024;
+/// The longest header that may name a country.
+const MAX_COUNTRY_BYTES: usize = 16;
 /// The referrer of a session without one.
-const DIRECT: &str = "direct";
+pub(super) const DIRECT: &str = "direct";
 
 /// The absolute URL of a page: `http` or `https`, with a host.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +40,31 @@ pub struct Hit {
     pub user_agent: String,
     /// The country according to a trusted proxy.
     pub country: Option<String>,
+}
+
+/// A hit while it waits to be counted: only what is counted, so that its size has a bound (3 KiB).
+pub(super) struct QueuedHit {
+    pub(super) site: String,
+    pub(super) path: String,
+    pub(super) referrer: String,
+    pub(super) device_by_width: Option<&'static str>,
+    pub(super) address: IpAddr,
+    pub(super) user_agent: String,
+    pub(super) country: Option<String>,
+}
+
+impl From<Hit> for QueuedHit {
+    fn from(Hit { event, address, user_agent, country }: Hit) -> QueuedHit {
+        QueuedHit {
+            site: cut(event.url.host().to_owned(), MAX_NAME_BYTES),
+            path: event.url.page_path(),
+            referrer: event.referrer_host(),
+            device_by_width: event.device_by_width(),
+            address,
+            user_agent: cut(user_agent, MAX_AGENT_BYTES),
+            country: country.filter(|country| country.len() <= MAX_COUNTRY_BYTES),
+        }
+    }
 }
 
 impl PageUrl {
@@ -83,19 +112,22 @@ pub fn page_path(encoded: &str) -> String {
         Some(shorter) if !shorter.is_empty() => shorter.to_owned(),
         _ => path,
     };
-    cut(path)
+    cut(path, MAX_NAME_BYTES)
 }
 
 /// The host of a referrer without `www.`; `direct` if it is the site itself or not the URL of a page.
 pub(super) fn referrer_host(referrer: &str, site: &str) -> String {
     let without_www = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
     let host = PageUrl::parse(referrer).map(|url| without_www(url.host())).filter(|host| *host != without_www(site));
-    host.filter(|host| !host.is_empty()).map_or_else(|| DIRECT.to_owned(), cut)
+    host.filter(|host| !host.is_empty()).map_or_else(|| DIRECT.to_owned(), |host| cut(host, MAX_NAME_BYTES))
 }
 
-fn cut(text: String) -> String {
-    match text.char_indices().nth(MAX_NAME_CHARS) {
-        Some((end, _)) => text[..end].to_owned(),
-        None => text,
+/// The first bytes of a text, up to the end of a character.
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        text.truncate(end);
+        text.shrink_to_fit();
     }
+    text
 }

@@ -1,18 +1,20 @@
 //! The figures that reports show, added up from day files and open days (`API.md` 4.8). Knows nothing of query strings
 //! or JSON, and leaves percentages and rounding to its callers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLockReadGuard;
 
+use super::damage;
 use super::data::{AnalyticsData, Counts};
 use super::names::{Name, Names};
 use super::pageview::Dimension;
 use super::period::{Day, Period};
 use super::rollup::{Hour, Rollup, SiteRollups};
 use super::series::{Interval, SeriesPoint, empty_points, points_from};
-use crate::model::error::{Error, Result};
+use crate::model::error::Result;
 use crate::model::time::Millis;
 
 /// The totals of a period.
@@ -106,9 +108,11 @@ impl Metric {
 
 /// The figures of one site or of all sites at one moment. Nothing is counted while this exists, so keep it briefly.
 ///
-/// Every method that reads a period fails with `INTERNAL` if a day file cannot be read.
+/// Every method that reads a period fails with `INTERNAL` if figures of one of its days are lost or cannot be read.
 pub struct Figures<'a> {
     counts: RwLockReadGuard<'a, Counts>,
+    incomplete: BTreeMap<Day, String>,
+    folder: &'a Path,
     names: &'a Names,
     site: Option<&'a str>,
     now: Millis,
@@ -117,7 +121,8 @@ pub struct Figures<'a> {
 impl<'a> Figures<'a> {
     /// The figures of a site, or of all sites without one, at the time `now`.
     pub(super) fn new(data: &'a AnalyticsData, site: Option<&'a str>, now: Millis) -> Figures<'a> {
-        Figures { counts: data.counts.read(), names: &data.names, site, now }
+        let incomplete = data.state.lock().incomplete.clone();
+        Figures { counts: data.counts.read(), incomplete, folder: &data.folder, names: &data.names, site, now }
     }
 
     /// The sessions with a pageview in the last five minutes.
@@ -199,12 +204,12 @@ impl<'a> Figures<'a> {
         Ok(Breakdown { rows: rows.map(|(name, visitors)| VisitorCount { name, visitors }).collect(), total })
     }
 
-    /// The visitors of every referrer in the period and in the previous one; most in the period first, equal ones by
-    /// name.
+    /// The visitors of a referrer in the period and in the previous one, the first `limit` referrers; most in the
+    /// period first, equal ones by name.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
-    pub fn referrer_trends(&self, period: Period) -> Result<Vec<ReferrerTrend>> {
+    pub fn referrer_trends(&self, period: Period, limit: usize) -> Result<Vec<ReferrerTrend>> {
         let mut counts: HashMap<Name, Comparison> = HashMap::new();
         for (name, current) in self.visitors_by(period, Dimension::Referrer)? {
             counts.entry(name).or_default().current = current;
@@ -212,7 +217,7 @@ impl<'a> Figures<'a> {
         for (name, previous) in self.visitors_by(period.previous(), Dimension::Referrer)? {
             counts.entry(name).or_default().previous = previous;
         }
-        let rows = self.top(counts.into_iter().collect(), usize::MAX, |visitors| visitors.current).into_iter();
+        let rows = self.top(counts.into_iter().collect(), limit, |visitors| visitors.current).into_iter();
         Ok(rows.map(|(referrer, visitors)| ReferrerTrend { referrer, visitors }).collect())
     }
 
@@ -254,9 +259,14 @@ impl<'a> Figures<'a> {
                 rollup.into_iter().for_each(|rollup| visit(day, rollup));
             }
         };
+        if let Some((day, what)) = self.incomplete.range(period.start()..=period.end()).next() {
+            return Err(damage::incomplete(*day, what));
+        }
         let Counts { traffic, day_files, .. } = &*self.counts;
         for key in day_files.in_period(period) {
-            visit_sites(key.day, &day_files.read(key, self.names).map_err(Error::internal)?.sites);
+            let file = day_files.read(key, self.names);
+            let unreadable = |error| damage::unreadable(key.day, self.folder, &day_files.path(key), &error);
+            visit_sites(key.day, &file.map_err(unreadable)?.sites);
         }
         for (day, open_day) in traffic.days.range(period.start()..=period.end()) {
             visit_sites(*day, open_day.sites());

@@ -2,6 +2,7 @@
 //! as long as a handle does.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -10,16 +11,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::damage;
 use super::data::AnalyticsData;
 use super::deletion::Deletion;
-use super::event::Hit;
-use super::import_list::ImportList;
+use super::event::{Hit, QueuedHit};
+use super::import_list::{self, ImportList};
+use super::links::Through;
 use super::period::Period;
 use super::worker::{Job, Worker};
 use crate::model::error::{Code, Error, Result};
 
-/// How many pageviews may be queued; further ones are dropped.
-const QUEUE_LENGTH: usize = 65_536;
+/// How many pageviews may be queued; further ones are dropped. A hit is 3 KiB at most, so all of them 48 MiB.
+const QUEUE_LENGTH: usize = 16_384;
 /// How long a report waits at most for the pageviews before it to be counted.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,7 +44,7 @@ impl WorkerHandle {
 
     /// Queues a pageview and never waits. Drops it if the queue is full or closed.
     pub(super) fn submit(&self, hit: Hit) {
-        let job = Job::Count { at: (self.data.clock)(), hit: Box::new(hit) };
+        let job = Job::Count { at: (self.data.clock)(), hit: Box::new(QueuedHit::from(hit)) };
         let sent = self.queue.lock().as_ref().map(|queue| queue.try_send(job));
         if !matches!(sent, Some(Ok(()))) {
             self.data.dropped.fetch_add(1, Ordering::Relaxed);
@@ -72,13 +75,26 @@ impl WorkerHandle {
     pub(super) fn delete(&self, site: &str, period: Period) -> Result<u64> {
         let queue = self.queue()?;
         let _no_import = self.data.import_lock.lock();
-        let imports = ImportList::read(&self.data.folder).map_err(Error::internal)?;
+        let imports = ImportList::read(&self.data.folder).map_err(|error| import_list::unusable(&error))?;
+        self.refuse_damaged(period)?;
         let deletion = Deletion { site: self.data.names.intern(site), period, imports_below: imports.next };
         let (reply, deleted) = sync_channel(1);
         queue.send(Job::Delete { deletion, reply }).map_err(|_| closed())?;
         // The worker ends only when every sender is gone.
         drop(queue);
         deleted.recv().map_err(|_| closed())?.map_err(Error::internal)
+    }
+
+    /// Links every file into a folder, as of one moment. Returns which records of the log were there.
+    ///
+    /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
+    pub(super) fn link(&self, folder: &Path) -> Result<Through> {
+        let queue = self.queue()?;
+        let _no_import = self.data.import_lock.lock();
+        let (reply, linked) = sync_channel(1);
+        queue.send(Job::Link { folder: folder.to_owned(), reply }).map_err(|_| closed())?;
+        drop(queue);
+        linked.recv().map_err(|_| closed())?.map_err(Error::internal)
     }
 
     /// Closes the queue and waits until what is in it is counted and on disk.
@@ -89,6 +105,19 @@ impl WorkerHandle {
         {
             tracing::error!("the analytics thread panicked; the next start counts its log again");
         }
+    }
+
+    /// A deletion must reach all files of its period, so none of them may be damaged.
+    fn refuse_damaged(&self, period: Period) -> Result<()> {
+        self.data.preload(period);
+        let counts = self.data.counts.read();
+        for key in counts.day_files.in_period(period) {
+            counts
+                .day_files
+                .read(key, &self.data.names)
+                .map_err(|error| damage::unreadable(key.day, &self.data.folder, &counts.day_files.path(key), &error))?;
+        }
+        Ok(())
     }
 
     fn queue(&self) -> Result<SyncSender<Job>> {

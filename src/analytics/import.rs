@@ -5,24 +5,28 @@
 //! file. Visitors are hashed under a key that is made for the import and never stored.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::access_log::LoggedRequest;
 use super::agent::Agents;
+use super::bounds::Bounds;
+use super::checked_file::sync_folder_of;
 use super::data::AnalyticsData;
 use super::day_file::DayFile;
-use super::day_files::{DayKey, Source};
+use super::day_files::{DayKey, Source, remove_if_there};
 use super::event::{PageUrl, referrer_host};
 use super::handle::WorkerHandle;
-use super::import_list::{HEAD_BYTES, ImportList, ImportedFile};
-use super::names::Name;
-use super::pageview::{DIMENSIONS, Pageview};
+use super::import_list::{self, HEAD_BYTES, ImportList, ImportedFile};
+use super::names::{Name, Names};
+use super::pageview::{DIMENSIONS, Dimension, Pageview};
 use super::period::Day;
 use super::salts;
 use super::session::{Visitor, VisitorHash};
 use super::traffic::Traffic;
+use crate::failure;
 use crate::model::error::Error;
 use crate::model::time::{Millis, day_number};
 
@@ -67,6 +71,8 @@ pub struct Import {
     site: String,
     key: [u8; 32],
     agents: Agents,
+    /// The names of the file. Only those that are counted are kept for longer.
+    names: Names,
     head: Vec<u8>,
     bytes: u64,
     /// The beginning of the line that has not ended yet.
@@ -93,6 +99,7 @@ impl Import {
             site: site.to_owned(),
             key,
             agents: Agents::new(),
+            names: Names::default(),
             head: Vec::new(),
             bytes: 0,
             rest: Vec::new(),
@@ -132,7 +139,7 @@ impl Import {
         }
         let data = Arc::clone(&self.worker.data);
         let _one_at_a_time = data.import_lock.lock();
-        self.save(&data).map_err(Error::internal)
+        self.save(&data).map_err(|error| import_list::unusable(&error))
     }
 
     fn read_line(&mut self, bytes: &[u8]) {
@@ -163,14 +170,13 @@ impl Import {
             self.outcome.robots += 1;
             return;
         };
-        let AnalyticsData { names, countries, .. } = &*self.worker.data;
-        let country = countries.find(request.address.parse::<IpAddr>().ok(), None);
+        let country = self.worker.data.countries.find(request.address.parse::<IpAddr>().ok(), None);
         let referrer = referrer_host(&request.referrer, &self.site);
-        let dimensions = [referrer.as_str(), agent.device, agent.browser, &country].map(|text| names.intern(text));
+        let dimensions = [referrer.as_str(), agent.device, agent.browser, &country].map(|text| self.names.intern(text));
         self.found.push(FoundPageview {
             at: request.at,
             visitor: salts::hash(&self.key, request.address, &request.user_agent, &self.site),
-            path: names.intern(&path),
+            path: self.names.intern(&path),
             dimensions,
         });
     }
@@ -192,24 +198,31 @@ impl Import {
         let counted = former.as_ref().map_or(0, |former| former.pageviews);
         self.outcome.added = self.outcome.pageviews.saturating_sub(counted);
         let import = imports.next;
+        if former.is_none() && imports.files.is_empty() {
+            // From here on a missing list is known to be missing.
+            imports.write(&data.folder)?;
+        }
         imports.next += 1;
-        imports.files.push(ImportedFile::new(import, &self.site, &self.head, self.bytes, self.outcome.pageviews));
+        let mut imported = ImportedFile::new(import, &self.site, &self.head, self.bytes, self.outcome.pageviews);
         let outcome = std::mem::take(&mut self.outcome);
         let day_files = self.count(data);
+        imported.days = day_files.keys().copied().collect();
+        imports.files.push(imported);
         let source = Source::Import(import);
-        let mut counts = data.counts.write();
-        for (day, file) in &day_files {
-            file.write(&counts.day_files.unfinished(DayKey { day: *day, source }), &data.names)?;
-        }
-        let replaced = day_files.keys().try_for_each(|day| counts.day_files.replace(DayKey { day: *day, source }, 0));
-        let listed = replaced.and_then(|()| counts.day_files.sync()).and_then(|()| imports.write(&data.folder));
-        if let Err(error) = listed {
-            counts.day_files.remove(|key| key.source == source)?;
+        let keys: Vec<DayKey> = day_files.keys().map(|day| DayKey { day: *day, source }).collect();
+        if let Err(error) = write_files(data, day_files, source).and_then(|()| imports.write(&data.folder)) {
+            let folder = data.days_folder();
+            let _ = keys.iter().try_for_each(|key| remove_if_there(&key.path(&folder)));
             return Err(error);
         }
-        if let Some(former) = former {
-            counts.day_files.remove(|key| key.source == Source::Import(former.import))?;
-        }
+        // The files are on disk, so that the lock which counting and reports need is held for no input or output.
+        let replaced = {
+            let mut counts = data.counts.write();
+            keys.iter().for_each(|key| counts.day_files.insert(*key, 0));
+            let former = former.map(|former| Source::Import(former.import));
+            counts.day_files.take(|key| Some(key.source) == former)
+        };
+        replaced.iter().try_for_each(|path| remove_if_there(path))?;
         Ok(outcome)
     }
 
@@ -218,12 +231,20 @@ impl Import {
         let site = data.names.intern(&self.site);
         // A stable sort: within one second, the order of the lines decides.
         self.found.sort_by_key(|found| found.at);
-        let mut traffic = Traffic::default();
+        let (mut traffic, mut bounds) = (Traffic::default(), Bounds::default());
         let mut today = Day::MIN;
-        for FoundPageview { at, visitor, path, dimensions } in self.found {
+        for FoundPageview { at, visitor, path, mut dimensions } in self.found {
             if day_number(at) > today {
                 traffic.forget_visitors(at);
                 today = day_number(at);
+            }
+            let path = bounds.path(today, site, &self.names.text(path), &data.names);
+            let referrer = self.names.text(dimensions[Dimension::Referrer as usize]);
+            for (dimension, name) in dimensions.iter_mut().enumerate() {
+                *name = match dimension == Dimension::Referrer as usize {
+                    true => bounds.referrer(today, site, &referrer, &data.names),
+                    false => data.names.intern(&self.names.text(*name)),
+                };
             }
             let visitor = Visitor { today: visitor, yesterday: None };
             traffic.add(&Pageview { at, site, visitor, path, dimensions }, |_| true);
@@ -231,4 +252,17 @@ impl Import {
         let days = traffic.days.into_iter();
         days.map(|(day, open_day)| (day, DayFile { counted_through: 0, sites: open_day.into_sites() })).collect()
     }
+}
+
+/// Writes the files of an import and puts them in place, where they do not count before the list names the import.
+fn write_files(data: &AnalyticsData, day_files: BTreeMap<Day, DayFile>, source: Source) -> io::Result<()> {
+    let folder = data.days_folder();
+    for (day, file) in &day_files {
+        let key = DayKey { day: *day, source };
+        failure::point("import::write")?;
+        file.write(&key.unfinished(&folder), &data.names)?;
+        fs::rename(key.unfinished(&folder), key.path(&folder))?;
+    }
+    failure::point("import::sync")?;
+    sync_folder_of(&folder.join("files"))
 }

@@ -1,16 +1,18 @@
 //! The list of imported access logs, by which a file is recognized when it is imported again. Owns `imports.json`.
 
-use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::collections::{BTreeSet, HashSet};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::checked_file;
 use super::day_files::{DayFiles, DayKey, Source};
 use super::names::Names;
+use super::period::Day;
+use crate::model::error::{Code, Error};
 
-const FILE_NAME: &str = "imports.json";
+pub(super) const IMPORTS_FILE: &str = "imports.json";
 /// How many bytes at the beginning of a file identify it.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 /// A shorter beginning identifies nothing: it is less than a line.
@@ -35,6 +37,9 @@ pub(super) struct ImportedFile {
     /// How many bytes of the file count; 0 if some of its figures were deleted since.
     pub(super) bytes: u64,
     pub(super) pageviews: u64,
+    /// The days that it has files of. Earlier versions did not note them.
+    #[serde(default)]
+    pub(super) days: BTreeSet<Day>,
 }
 
 /// The hash of a file's first bytes.
@@ -66,26 +71,26 @@ impl HeadHash {
 impl ImportList {
     /// Reads the list; it is empty without a file.
     pub(super) fn read(folder: &Path) -> io::Result<ImportList> {
-        match fs::read(folder.join(FILE_NAME)) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ImportList::default()),
-            Err(error) => Err(error),
-        }
+        Ok(checked_file::read(&folder.join(IMPORTS_FILE))?.unwrap_or_default())
     }
 
     /// Replaces the file. On return the new list is on disk.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
-        let unfinished = folder.join("imports.unfinished");
-        let mut file = File::create(&unfinished)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, folder.join(FILE_NAME))?;
-        File::open(folder)?.sync_all()
+        checked_file::write(&folder.join(IMPORTS_FILE), self)
     }
 
     /// The numbers of all imports.
     pub(super) fn numbers(&self) -> HashSet<u64> {
         self.files.iter().map(|file| file.import).collect()
+    }
+
+    /// The day files that should exist.
+    pub(super) fn day_files(&self) -> impl Iterator<Item = DayKey> {
+        let keys = |file: &ImportedFile| {
+            let source = Source::Import(file.import);
+            file.days.iter().map(move |day| DayKey { day: *day, source }).collect::<Vec<_>>()
+        };
+        self.files.iter().flat_map(keys)
     }
 
     /// The numbers below `limit` of a site's imports.
@@ -111,6 +116,7 @@ impl ImportList {
             if !of_file.is_empty() {
                 file.bytes = 0;
                 file.pageviews = 0;
+                file.days = left.iter().map(|key| key.day).collect();
                 for key in &left {
                     file.pageviews += day_files.read(*key, names)?.pageviews();
                 }
@@ -129,7 +135,7 @@ impl ImportedFile {
     pub(super) fn new(import: u64, site: &str, head: &[u8], bytes: u64, pageviews: u64) -> ImportedFile {
         let lengths = (0..).map(|power| MIN_HEAD_BYTES << power).take_while(|bytes| *bytes < head.len());
         let heads = lengths.chain([head.len()]).map(|bytes| HeadHash::of(&head[..bytes])).collect();
-        ImportedFile { import, site: site.to_owned(), heads, bytes, pageviews }
+        ImportedFile { import, site: site.to_owned(), heads, bytes, pageviews, days: BTreeSet::new() }
     }
 
     /// Whether a file with this beginning is this file, be it unchanged, grown or shorter.
@@ -137,4 +143,15 @@ impl ImportedFile {
         let known = self.heads.iter().rev().find(|known| known.bytes <= head.len());
         known.is_some_and(|known| *known == HeadHash::of(&head[..known.bytes]))
     }
+}
+
+/// The error of what cannot be done because the list cannot be read or written.
+pub(super) fn unusable(error: &io::Error) -> Error {
+    if !checked_file::is_damage(error) {
+        return Error::internal(error);
+    }
+    tracing::error!(%error, "an import or a deletion is refused");
+    let message = "the list of imports (analytics/imports.json) is damaged, so nothing can be imported or deleted; \
+                   have the operator run `bindery analytics repair`";
+    Error::new(Code::Internal, message)
 }

@@ -6,54 +6,85 @@
 
 use std::io;
 
+use super::checked_file::is_damage;
 use super::data::{AnalyticsData, Counts};
 use super::day_file::DayFile;
 use super::day_files::DayKey;
 use super::log_record;
+use super::log_writer::LogWriter;
 use super::period::Day;
 use super::storage_error::StorageError;
-use crate::log::Log;
+use crate::failure;
 use crate::model::time::{DAY_MILLIS, Millis};
 
 /// Moves the days before `today` into day files. `at` is the time of the record that begins the day.
-pub(super) fn begin_day(log: &mut Log, data: &AnalyticsData, today: Day, at: Millis) -> Result<(), StorageError> {
+pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: Millis) -> Result<(), StorageError> {
     let record = {
         let mut counts = data.counts.write();
         counts.traffic.sessions.drop_ended(today * DAY_MILLIS);
         log_record::encode_midnight(at, counts.traffic.sessions.iter(), &data.names)
     };
-    log.begin_segment()?;
-    let number = log.append(&record)?;
-    log.sync()?;
+    let number = log.run(move |log| {
+        failure::point("midnight::record")?;
+        log.begin_segment()?;
+        let number = log.append(&record)?;
+        log.sync()?;
+        Ok(number)
+    })?;
+    failure::point("midnight::write")?;
     let days = write_day_files(data, today, number)?;
     {
         let mut counts = data.counts.write();
         for day in days {
-            counts.day_files.replace(DayKey::events(day), number)?;
-            counts.traffic.days.remove(&day);
+            if day.is_written {
+                counts.day_files.replace(DayKey::events(day.day), number)?;
+            }
+            counts.traffic.days.remove(&day.day);
+            failure::point("midnight::replace")?;
         }
-        counts.day_files.sync()?;
     }
-    log.remove_before(number)?;
+    data.sync_day_files()?;
+    failure::point("midnight::state")?;
+    data.save_state(|state| {
+        state.synced_through = state.synced_through.max(number);
+        state.day = Some(today);
+    })?;
+    failure::point("midnight::cut")?;
+    log.run(move |log| Ok(log.remove_before(number)?))?;
     Ok(())
 }
 
-/// Writes the files of the days before `today` as unfinished files, and returns which days these are.
-fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<Vec<Day>> {
+/// A day that is over.
+struct FinishedDay {
+    day: Day,
+    is_written: bool,
+}
+
+/// Writes the files of the days before `today` as unfinished files, and returns which days these are. What is added to
+/// a day whose file is damaged is dropped, with a warning: its figures are lost anyway.
+fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<Vec<FinishedDay>> {
     let Counts { traffic, day_files, .. } = &*data.counts.read();
+    let folder = data.days_folder();
     let mut days = Vec::new();
     for (day, open_day) in traffic.days.range(..today) {
         let key = DayKey::events(*day);
         let mut file = match day_files.counted_through(*day) {
             0 => DayFile::default(),
-            _ => DayFile::clone(&*day_files.read(key, &data.names)?),
+            _ => match day_files.read(key, &data.names) {
+                Err(error) if is_damage(&error) => {
+                    tracing::warn!(%error, "nothing can be added to a day whose file is damaged");
+                    days.push(FinishedDay { day: *day, is_written: false });
+                    continue;
+                }
+                file => DayFile::clone(&*file?),
+            },
         };
         file.counted_through = number;
         for (site, rollup) in open_day.sites() {
             file.sites.entry(*site).or_default().add(rollup);
         }
-        file.write(&day_files.unfinished(key), &data.names)?;
-        days.push(*day);
+        file.write(&key.unfinished(&folder), &data.names)?;
+        days.push(FinishedDay { day: *day, is_written: true });
     }
     Ok(days)
 }

@@ -47,7 +47,7 @@ struct PageVisit {
 /// A visitor has this value in a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ShareVisit {
-    dimension: usize,
+    dimension: u8,
     name: Name,
     visitor: VisitorNumber,
 }
@@ -110,7 +110,7 @@ impl OpenDay {
         // A referrer counts only for the session that it began.
         let first = if begins_session { Dimension::Referrer } else { Dimension::Device };
         for (dimension, name) in view.dimensions.into_iter().enumerate().skip(first as usize) {
-            if self.share_visits.insert(ShareVisit { dimension, name, visitor }) {
+            if self.share_visits.insert(ShareVisit { dimension: dimension as u8, name, visitor }) {
                 let key = ShareKey { site: view.site, dimension, name };
                 let index = *self.share_indexes.entry(key).or_insert_with(|| {
                     rollup.shares[dimension].push(Share { name, visitors: 0 });
@@ -161,7 +161,7 @@ impl OpenDay {
         }
         put(out, self.share_visits.len() as u64);
         for visit in &self.share_visits {
-            let numbers = [visit.dimension as u64, text(visit.name), visit.visitor.into()];
+            let numbers = [u64::from(visit.dimension), text(visit.name), visit.visitor.into()];
             numbers.iter().for_each(|number| put(out, *number));
         }
     }
@@ -183,7 +183,7 @@ impl OpenDay {
             day.page_visits.insert(PageVisit { path: name(input)?, visitor: input.small()? });
         }
         for _ in 0..input.count()? {
-            let dimension = input.number()? as usize;
+            let dimension = input.bytes(1)?[0];
             day.share_visits.insert(ShareVisit { dimension, name: name(input)?, visitor: input.small()? });
         }
         day.index_rollups();

@@ -15,6 +15,8 @@ use super::session::{SESSION_GAP, Visitor, VisitorHash};
 use crate::model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
 
 const SALT_BYTES: usize = 32;
+/// A salt and the CRC32 of it. Earlier versions wrote the salt alone.
+const FILE_BYTES: usize = SALT_BYTES + 4;
 
 type Salt = [u8; SALT_BYTES];
 
@@ -32,12 +34,12 @@ impl Salts {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let day = path.file_name().and_then(|name| parse_date(name.to_str()?));
-            let salt = fs::read(&path)?.try_into().ok();
+            let salt = decode(&fs::read(&path)?);
             match day.zip(salt) {
                 Some((day, salt)) => {
                     salts.salts.insert(day, salt);
                 }
-                // Half written, or not a salt: nothing was hashed under it.
+                // Half written, or damaged: whether something was hashed under it is for the caller to tell.
                 None => destroy(&path)?,
             }
         }
@@ -69,7 +71,7 @@ impl Salts {
         getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
         missing.insert(salt);
         let mut file = File::create(path)?;
-        file.write_all(&salt)?;
+        file.write_all(&encode(&salt))?;
         file.sync_all()?;
         File::open(&self.folder)?.sync_all()
     }
@@ -101,10 +103,24 @@ pub(super) fn hash(salt: &Salt, address: &str, user_agent: &str, site: &str) -> 
     VisitorHash::from_le_bytes(first)
 }
 
+fn encode(salt: &Salt) -> Vec<u8> {
+    [&salt[..], &crc32fast::hash(salt).to_le_bytes()].concat()
+}
+
+fn decode(bytes: &[u8]) -> Option<Salt> {
+    let (salt, check) = bytes.split_first_chunk::<SALT_BYTES>()?;
+    (check.is_empty() || check == crc32fast::hash(salt).to_le_bytes()).then_some(*salt)
+}
+
+/// Whether there is a valid salt for the day in the folder.
+pub(super) fn has_salt(folder: &Path, day: Day) -> bool {
+    fs::read(folder.join(format_date(day))).is_ok_and(|bytes| decode(&bytes).is_some())
+}
+
 /// Overwrites a file, also on disk, and removes it.
 fn destroy(path: &Path) -> io::Result<()> {
     let overwritten = File::options().write(true).open(path).and_then(|mut file| {
-        file.write_all(&[0; SALT_BYTES])?;
+        file.write_all(&[0; FILE_BYTES])?;
         file.sync_all()
     });
     match overwritten.and_then(|()| fs::remove_file(path)) {

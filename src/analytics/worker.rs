@@ -1,27 +1,35 @@
 //! The worker thread. It alone decides the order of pageviews, when a day ends, and what is written to the log.
 
 use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::agent::Agents;
+use super::bounds::Bounds;
 use super::data::AnalyticsData;
+use super::day_files::remove_if_there;
 use super::deletion::Deletion;
-use super::event::Hit;
+use super::event::QueuedHit;
+use super::links::{self, Through};
 use super::log_record;
+use super::log_writer::LogWriter;
 use super::midnight;
 use super::options::AnalyticsOptions;
 use super::pageview::Pageview;
 use super::period::Day;
 use super::salts::Salts;
 use super::storage_error::StorageError;
-use crate::log::{Log, LogError};
+use crate::failure;
+use crate::log::Log;
 use crate::model::time::{Millis, day_number};
 
-/// How long a counted pageview may be in memory only.
-const SYNC_INTERVAL: Duration = Duration::from_millis(250);
+/// How often it is noted through which record the log is on disk.
+const STATE_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the worker checks whether a day is over or a salt has expired.
 const TICK: Duration = Duration::from_millis(200);
 /// The most pageviews in one record.
@@ -30,9 +38,11 @@ const BATCH: usize = 4_096;
 /// What the worker is asked to do.
 pub(super) enum Job {
     /// Count a pageview.
-    Count { at: Millis, hit: Box<Hit> },
+    Count { at: Millis, hit: Box<QueuedHit> },
     /// Reply when everything that was queued before is counted.
     Settle(SyncSender<()>),
+    /// Link all files into a folder, and reply with the records that the log has. The sender holds the import lock.
+    Link { folder: PathBuf, reply: SyncSender<Result<Through, StorageError>> },
     /// Delete figures, and reply with the number of their pageviews. The sender holds the import lock until the reply.
     Delete { deletion: Deletion, reply: SyncSender<Result<u64, StorageError>> },
 }
@@ -40,7 +50,7 @@ pub(super) enum Job {
 /// The worker's own state.
 pub(super) struct Worker {
     data: Arc<AnalyticsData>,
-    log: Log,
+    log: LogWriter,
     salts: Salts,
     agents: Agents,
     sites: HashSet<String>,
@@ -49,29 +59,38 @@ pub(super) struct Worker {
     day: Day,
     /// The time of the last pageview or midnight. Time never goes back.
     last: Millis,
-    has_unsynced: bool,
-    synced_at: Instant,
+    bounds: Bounds,
+    state_saved_at: Instant,
+    /// The thread that writes the state, which may take long.
+    saving: Option<JoinHandle<()>>,
     /// How many dropped pageviews were logged so far.
     logged_drops: u64,
 }
 
 impl Worker {
-    pub(super) fn new(data: Arc<AnalyticsData>, log: Log, salts: Salts, options: &AnalyticsOptions) -> Worker {
+    pub(super) fn new(
+        data: Arc<AnalyticsData>,
+        log: Log,
+        salts: Salts,
+        options: &AnalyticsOptions,
+    ) -> io::Result<Worker> {
         let last = data.counts.read().last;
         let day = day_number(if last == Millis::MIN { (data.clock)() } else { last });
-        Worker {
+        let bounds = Bounds::of(&data.counts.read().traffic, day, &data.names);
+        Ok(Worker {
             data,
-            log,
+            log: LogWriter::start(log)?,
             salts,
             agents: Agents::new(),
             sites: options.sites.iter().cloned().collect(),
             retention_days: options.retention_days,
             day,
             last,
-            has_unsynced: false,
-            synced_at: Instant::now(),
+            bounds,
+            state_saved_at: Instant::now(),
+            saving: None,
             logged_drops: 0,
-        }
+        })
     }
 
     /// Works until all senders are gone.
@@ -86,7 +105,9 @@ impl Worker {
             };
             self.run_batch(std::iter::once(first).chain(jobs.try_iter()).take(BATCH));
         }
-        self.sync();
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "the analytics were not closed in good order; the next start counts the log again");
+        }
     }
 
     fn run_batch(&mut self, jobs: impl Iterator<Item = Job>) {
@@ -99,6 +120,10 @@ impl Worker {
                     views.extend(self.pageview(at, &hit));
                 }
                 Job::Settle(reply) => waiting.push(reply),
+                Job::Link { folder, reply } => {
+                    self.count(&mut views);
+                    let _ = reply.send(self.link(&folder));
+                }
                 Job::Delete { deletion, reply } => {
                     self.count(&mut views);
                     // The caller may be gone.
@@ -120,8 +145,8 @@ impl Worker {
         } else {
             self.advance_salts(now);
         }
-        if self.has_unsynced && self.synced_at.elapsed() >= SYNC_INTERVAL {
-            self.sync();
+        if self.state_saved_at.elapsed() >= STATE_INTERVAL {
+            self.save_state();
         }
         let dropped = self.data.dropped.load(Ordering::Relaxed);
         if dropped > self.logged_drops {
@@ -139,7 +164,7 @@ impl Worker {
         let today = day_number(at);
         if today > self.day {
             self.count(views);
-            match midnight::begin_day(&mut self.log, &self.data, today, at) {
+            match midnight::begin_day(&self.log, &self.data, today, at) {
                 Ok(()) => self.remove_old_days(),
                 Err(error) => {
                     tracing::error!(%error, "the last day cannot be written to a file; the next midnight tries again");
@@ -157,22 +182,24 @@ impl Worker {
     }
 
     /// The pageview to count, or `None` for a site that is not counted, a robot, or a day without a salt.
-    fn pageview(&mut self, at: Millis, hit: &Hit) -> Option<Pageview> {
-        let (event, names) = (&hit.event, &self.data.names);
-        let site = event.url.host();
+    fn pageview(&mut self, at: Millis, hit: &QueuedHit) -> Option<Pageview> {
+        let names = &self.data.names;
+        let site = hit.site.as_str();
         if !self.sites.contains(site) {
             return None;
         }
         let agent = self.agents.read(&hit.user_agent)?;
         let device = match agent.device {
-            "unknown" => event.device_by_width().unwrap_or("unknown"),
+            "unknown" => hit.device_by_width.unwrap_or("unknown"),
             device => device,
         };
         let visitor = self.salts.visitor(at, &hit.address.to_string(), &hit.user_agent, site)?;
         let country = self.data.countries.find(Some(hit.address), hit.country.as_deref());
-        let referrer = event.referrer_host();
-        let dimensions = [referrer.as_str(), device, agent.browser, &country].map(|text| names.intern(text));
-        Some(Pageview { at, site: names.intern(site), visitor, path: names.intern(&event.url.page_path()), dimensions })
+        let (day, site) = (day_number(at), names.intern(site));
+        let path = self.bounds.path(day, site, &hit.path, names);
+        let referrer = self.bounds.referrer(day, site, &hit.referrer, names);
+        let dimensions = [referrer, names.intern(device), names.intern(agent.browser), names.intern(&country)];
+        Some(Pageview { at, site, visitor, path, dimensions })
     }
 
     /// Logs and counts pageviews. Those that cannot be logged are dropped.
@@ -180,40 +207,51 @@ impl Worker {
         if views.is_empty() {
             return;
         }
-        match self.log.append(&log_record::encode_pageviews(views, &self.data.names)) {
-            Ok(_) => {
-                self.has_unsynced = true;
-                let mut counts = self.data.counts.write();
-                for view in views.drain(..) {
-                    counts.traffic.add(&view, |_| true);
-                    counts.last = view.at;
-                }
-            }
-            Err(error) => {
-                // A stopped log fails each time; its cause was logged the first time.
-                if !matches!(error, LogError::Stopped) {
-                    tracing::error!(%error, "pageviews cannot be logged");
-                }
-                self.data.dropped.fetch_add(views.len() as u64, Ordering::Relaxed);
-                views.clear();
-            }
+        if !self.log.append(log_record::encode_pageviews(views, &self.data.names)) {
+            self.data.dropped.fetch_add(views.len() as u64, Ordering::Relaxed);
+            views.clear();
+            return;
+        }
+        let mut counts = self.data.counts.write();
+        for view in views.drain(..) {
+            counts.traffic.add(&view, |_| true);
+            counts.last = view.at;
         }
     }
 
-    fn sync(&mut self) {
-        if let Err(error) = self.log.sync()
-            && !matches!(error, LogError::Stopped)
-        {
-            tracing::error!(%error, "pageviews cannot be synced to disk");
+    /// Notes how far the log is on disk, so that a start notices if it ends before that.
+    fn save_state(&mut self) {
+        self.state_saved_at = Instant::now();
+        let synced = self.log.synced_through();
+        let is_saving = self.saving.as_ref().is_some_and(|saving| !saving.is_finished());
+        if is_saving || synced <= self.data.state.lock().synced_through {
+            return;
         }
-        self.has_unsynced = false;
-        self.synced_at = Instant::now();
+        let data = Arc::clone(&self.data);
+        let save = move || {
+            if let Err(error) = data.save_state(|state| state.synced_through = state.synced_through.max(synced)) {
+                tracing::warn!(%error, "the state of the analytics cannot be written");
+            }
+        };
+        self.saving = std::thread::Builder::new().name("analytics-state".to_owned()).spawn(save).ok();
+    }
+
+    /// Writes out everything.
+    fn close(self) -> Result<(), StorageError> {
+        if let Some(saving) = self.saving {
+            let _ = saving.join();
+        }
+        let synced = self.log.run(|log| {
+            log.sync()?;
+            Ok(log.last())
+        })?;
+        Ok(self.data.save_state(|state| state.synced_through = synced)?)
     }
 
     /// Deletes a site's figures of a period and returns how many pageviews they had. Once the record of what is left is
     /// on disk, the deletion is done: a restart finishes it.
     fn delete(&mut self, deletion: Deletion) -> Result<u64, StorageError> {
-        let data = &*self.data;
+        let data = Arc::clone(&self.data);
         let (left, mut pageviews) = {
             let counts = data.counts.read();
             let mut left = counts.traffic.clone();
@@ -221,9 +259,15 @@ impl Worker {
             (left, counts.traffic.pageviews())
         };
         pageviews -= left.pageviews();
-        self.log.begin_segment()?;
-        let number = self.log.append(&log_record::encode_deletion(self.last, &left, &deletion, &data.names))?;
-        self.log.sync()?;
+        let record = log_record::encode_deletion(self.last, &left, &deletion, &data.names);
+        let number = self.log.run(move |log| {
+            failure::point("deletion::record")?;
+            log.begin_segment()?;
+            let number = log.append(&record)?;
+            log.sync()?;
+            Ok(number)
+        })?;
+        failure::point("deletion::prepare")?;
         let prepared = deletion.prepare(number, &data.counts.read().day_files, &data.names, &data.folder)?;
         pageviews += prepared.pageviews;
         {
@@ -231,15 +275,34 @@ impl Worker {
             counts.traffic = left;
             prepared.finish(&mut counts.day_files, &data.names, &data.folder)?;
         }
-        self.log.remove_before(number)?;
+        self.bounds = Bounds::of(&data.counts.read().traffic, self.day, &data.names);
+        data.save_state(|state| state.synced_through = state.synced_through.max(number))?;
+        failure::point("deletion::cut")?;
+        self.log.run(move |log| Ok(log.remove_before(number)?))?;
         tracing::info!(pageviews, "figures were deleted");
         Ok(pageviews)
+    }
+
+    /// Links all files. Nothing changes meanwhile: this thread alone replaces and removes them, but for what imports do.
+    fn link(&self, folder: &Path) -> Result<Through, StorageError> {
+        let through = self.log.run(|log| {
+            log.sync()?;
+            Ok(Through { first: log.first(), last: log.last() })
+        })?;
+        links::link_files(&self.data.folder, folder)?;
+        Ok(through)
     }
 
     fn remove_old_days(&self) {
         let Some(days) = self.retention_days else { return };
         let today = day_number((self.data.clock)());
-        let removed = self.data.counts.write().day_files.remove(|key| key.day <= today - i64::from(days));
+        let is_old = |day: Day| day <= today - i64::from(days);
+        let old = self.data.counts.write().day_files.take(|key| is_old(key.day));
+        let noted = self.data.save_state(|state| {
+            state.incomplete.retain(|day, _| !is_old(*day));
+            state.removed_through = state.removed_through.max(Some(today - i64::from(days)));
+        });
+        let removed = noted.and_then(|()| old.iter().try_for_each(|path| remove_if_there(path)));
         if let Err(error) = removed {
             tracing::error!(%error, "old days cannot be removed");
         }

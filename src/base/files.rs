@@ -1,11 +1,11 @@
 //! Base files: writes, verifies, lists and restores them.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::error::{BaseError, at};
-use super::format::{Header, Item, Reader, Writer};
+use super::format::{Header, Item, Part, Reader, Writer};
 use crate::failure;
 use crate::log::FollowLog;
 use crate::store::{Assembler, Prefix, Store};
@@ -32,6 +32,13 @@ pub fn verify(path: &Path) -> Result<Header, BaseError> {
     let mut reader = Reader::open(path)?;
     while reader.next()?.is_some() {}
     reader.finish()
+}
+
+/// Where the part of a backup begins that is no base; `None` if it is only a base.
+pub fn rest_of(path: &Path) -> Result<Option<u64>, BaseError> {
+    let part = Part::find(&mut File::open(path).map_err(at("open", path))?, path)?;
+    let end = part.start + part.bytes;
+    Ok((part.start > 0 && end < part.file_bytes).then_some(end))
 }
 
 /// Restores a base into an empty store. On an error, the store is incomplete and must be discarded.
@@ -77,8 +84,12 @@ pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseErr
     fs::create_dir_all(&folder).map_err(at("create", &folder))?;
     sync_folder_of(&folder)?;
     let unfinished = folder.join("next");
-    failure::point("base::place").and_then(|()| fs::copy(file, &unfinished)).map_err(at("copy", file))?;
-    File::open(&unfinished).and_then(|copy| copy.sync_all()).map_err(at("sync", &unfinished))?;
+    let mut from = File::open(file).map_err(at("open", file))?;
+    let part = Part::find(&mut from, file)?;
+    let mut to = File::create(&unfinished).map_err(at("create", &unfinished))?;
+    failure::point("base::place").map_err(at("copy", file))?;
+    io::copy(&mut from.take(part.bytes), &mut to).map_err(at("copy", file))?;
+    to.sync_all().map_err(at("sync", &unfinished))?;
     let path = folder.join(format!("{number:020}{SUFFIX}"));
     rename("base::rename_placed", &unfinished, &path)
 }

@@ -7,6 +7,12 @@
 //!         0 (1)  number of the base (8)  entries (8)  records (8)               the end
 //! ```
 //!
+//! A backup may hold more than a base. It then begins with an envelope, and the base is a part of the file:
+//!
+//! ```text
+//! backup  magic (8)  2 (4)  length of the base (8)  the base  what the base does not know
+//! ```
+//!
 //! All numbers are little-endian. The store compresses each value separately. A base contains plain values, so that the
 //! zstd stream can compress what they have in common.
 
@@ -19,6 +25,9 @@ use crate::store::Entry;
 
 const MAGIC: &[u8; 8] = b"bndrybas";
 const VERSION: u32 = 1;
+/// The version of a file that holds a base and more.
+const ENVELOPE_VERSION: u32 = 2;
+const ENVELOPE_BYTES: u64 = 20;
 const LEVEL: i32 = 3;
 const HASH_BYTES: u64 = 32;
 const BUFFER_BYTES: usize = 1 << 20;
@@ -59,7 +68,7 @@ pub(super) enum Item {
 pub(super) struct Reader {
     path: PathBuf,
     stream: zstd::stream::Decoder<'static, BufReader<Hashed<Take<File>>>>,
-    bytes: u64,
+    part: Part,
     entries: u64,
     records: u64,
     end: Option<Header>,
@@ -118,12 +127,44 @@ impl Writer {
     }
 }
 
+/// Where a base is in a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    /// The length of the file.
+    pub(super) file_bytes: u64,
+}
+
+impl Part {
+    /// The base in a file, which is left at its beginning. Without an envelope it is the whole file.
+    pub(super) fn find(file: &mut File, path: &Path) -> Result<Part, BaseError> {
+        let file_bytes = file.metadata().map_err(at("read", path))?.len();
+        let mut begin = [0; ENVELOPE_BYTES as usize];
+        let is_envelope = file.read_exact(&mut begin).is_ok()
+            && begin[..8] == *MAGIC
+            && begin[8..12] == ENVELOPE_VERSION.to_le_bytes();
+        let bytes = u64::from_le_bytes(begin[12..].try_into().expect("eight bytes"));
+        let (start, bytes) = if is_envelope { (ENVELOPE_BYTES, bytes) } else { (0, file_bytes) };
+        if start.checked_add(bytes).is_none_or(|end| end > file_bytes) {
+            return Err(BaseError::Damaged { file: path.to_owned(), what: "it is too short".to_owned() });
+        }
+        file.seek(io::SeekFrom::Start(start)).map_err(at("read", path))?;
+        Ok(Part { start, bytes, file_bytes })
+    }
+}
+
+/// What a backup begins with that holds more than a base of this length.
+pub fn envelope(base_bytes: u64) -> Vec<u8> {
+    [&MAGIC[..], &ENVELOPE_VERSION.to_le_bytes(), &base_bytes.to_le_bytes()].concat()
+}
+
 impl Reader {
     pub(super) fn open(path: &Path) -> Result<Reader, BaseError> {
         let damaged = |what: &str| BaseError::Damaged { file: path.to_owned(), what: what.to_owned() };
-        let file = File::open(path).map_err(at("open", path))?;
-        let bytes = file.metadata().map_err(at("read", path))?.len();
-        let hashed_bytes = bytes.checked_sub(HASH_BYTES).ok_or_else(|| damaged("it is too short"))?;
+        let mut file = File::open(path).map_err(at("open", path))?;
+        let part = Part::find(&mut file, path)?;
+        let hashed_bytes = part.bytes.checked_sub(HASH_BYTES).ok_or_else(|| damaged("it is too short"))?;
         let mut hashed = Hashed::new(file.take(hashed_bytes));
         let mut begin = [0; 12];
         hashed.read_exact(&mut begin).map_err(|error| match error.kind() {
@@ -139,7 +180,7 @@ impl Reader {
         }
         let buffered = BufReader::with_capacity(BUFFER_BYTES, hashed);
         let stream = zstd::stream::Decoder::with_buffer(buffered).map_err(at("read", path))?.single_frame();
-        Ok(Reader { path: path.to_owned(), stream, bytes, entries: 0, records: 0, end: None })
+        Ok(Reader { path: path.to_owned(), stream, part, entries: 0, records: 0, end: None })
     }
 
     /// The next item, or `None` at the end.
@@ -171,7 +212,8 @@ impl Reader {
         let hashed = rest.into_inner();
         let mut file = hashed.inner.into_inner();
         let mut expected = [0; HASH_BYTES as usize];
-        file.seek(io::SeekFrom::End(-(HASH_BYTES as i64))).map_err(at("read", &self.path))?;
+        let hash_at = self.part.start + self.part.bytes - HASH_BYTES;
+        file.seek(io::SeekFrom::Start(hash_at)).map_err(at("read", &self.path))?;
         file.read_exact(&mut expected).map_err(at("read", &self.path))?;
         if hashed.hasher.finalize() != expected {
             return Err(damaged("its checksum is wrong"));
@@ -197,7 +239,7 @@ impl Reader {
                 let number = u64::from_le_bytes(self.array()?);
                 let entries = u64::from_le_bytes(self.array()?);
                 let records = u64::from_le_bytes(self.array()?);
-                self.end = Some(Header { number, entries, records, bytes: self.bytes });
+                self.end = Some(Header { number, entries, records, bytes: self.part.bytes });
                 Ok(None)
             }
             _ => Err(io::Error::other("an item of an unknown kind")),

@@ -1,4 +1,4 @@
-//! `bindery analytics import` and `delete`, on a running server or a data folder. Must not know how pageviews are
+//! `bindery analytics import` and `delete`, on a running server or a data folder, and `repair` on a data folder. Must not know how pageviews are
 //! counted.
 
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use url::form_urlencoded;
 
 use super::error::{CliError, failed};
-use super::folder::{configure_existing, with_analytics};
+use super::folder::{blocking, configure_existing, with_analytics};
 use super::input::{Cut, Pieces, progress, read_pieces};
 use super::output::print;
 use super::remote::Remote;
-use crate::analytics::{Analytics, Day, Period};
-use crate::config::{AnalyticsCommand, ServerArgs};
+use crate::analytics::{Analytics, AnalyticsOptions, Day, Period};
+use crate::config::{AnalyticsCommand, FolderArgs, ServerArgs};
 use crate::http::analytics::ImportBody;
 use crate::model::site::site_host;
 use crate::model::time::{format_date, parse_date};
@@ -20,11 +20,24 @@ use crate::model::time::{format_date, parse_date};
 pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError> {
     match command {
         AnalyticsCommand::Import { file, site, server } => import(&file, &site, &server).await,
+        AnalyticsCommand::Repair { folder } => repair(&folder).await,
         AnalyticsCommand::Delete { site, before, from, to, server } => {
             let to = before.or(to);
             delete(DeleteRequest::parse(&site, from.as_deref(), to.as_deref())?, &server).await
         }
     }
+}
+
+/// Moves what is damaged aside. The folder is only looked at if nothing is.
+async fn repair(folder: &FolderArgs) -> Result<(), CliError> {
+    let config = configure_existing(folder)?;
+    let analytics = AnalyticsOptions::in_folder(&config.data).folder;
+    let done = blocking("repairing the analytics", move || crate::analytics::repair(&analytics)).await?;
+    if done.is_empty() {
+        print("nothing of the analytics is damaged");
+    }
+    done.iter().for_each(|done| print(done));
+    Ok(())
 }
 
 /// The figures that a `delete` names.
@@ -101,7 +114,7 @@ async fn import(file: &Path, site: &str, server: &ServerArgs) -> Result<(), CliE
 async fn import_to_folder(server: &ServerArgs, host: String, mut pieces: Pieces) -> Result<ImportBody, CliError> {
     let config = configure_existing(&server.folder)?;
     let import = move |analytics: Analytics| {
-        let mut import = analytics.import(&host);
+        let mut import = analytics.import(&host)?;
         while let Some(piece) = pieces.blocking_recv() {
             import.push(&piece.map_err(|error| failed("reading the file", &error))?);
         }

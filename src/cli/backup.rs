@@ -1,31 +1,84 @@
 //! `bindery backup FILE` and `bindery restore FILE`. Must not know the format of a backup.
 
+use std::fmt;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::error::{CliError, failed};
-use super::folder::{blocking, configure, configure_existing, content_options, with_content};
+use super::folder::{
+    blocking, close_analytics, configure, configure_existing, content_options, open_analytics_or_refuse, with_content,
+};
 use super::output::print;
 use super::remote::Remote;
-use crate::config::{BackupArgs, RestoreArgs};
-use crate::content::{Content, restore_backup, verify_backup};
+use crate::analytics::{AnalyticsOptions, restore as restore_analytics};
+use crate::config::{BackupArgs, Config, RestoreArgs};
+use crate::content::{Content, backup_envelope, rest_of_backup, restore_backup, verify_backup};
 
 pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     let file = args.file;
     match Remote::of(&args.server)? {
         Some(remote) => download(&remote, &file).await?,
-        None => {
-            let config = configure_existing(&args.server.folder)?;
-            let path = file.clone();
-            let write = async |content: Content| blocking("writing the backup", move || content.backup(&path)).await;
-            with_content(&config, write).await?;
-        }
+        None => write(&configure_existing(&args.server.folder)?, &file).await?,
     }
     let path = file.clone();
-    let header = blocking("checking the backup", move || verify_backup(&path)).await?;
-    print(&format!("{} holds all content up to change {}, in {} bytes", file.display(), header.number, header.bytes));
+    let found = blocking("checking the backup", move || check(&path)).await?;
+    print(&format!("{} holds {found}, in {} bytes", file.display(), found.bytes));
     Ok(())
+}
+
+/// What a backup holds.
+struct Found {
+    number: u64,
+    has_analytics: bool,
+    bytes: u64,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let analytics = if self.has_analytics { "and the analytics" } else { "but no analytics" };
+        write!(f, "all content up to change {}, {analytics}", self.number)
+    }
+}
+
+/// Checks every byte of a backup.
+fn check(path: &Path) -> Result<Found, CliError> {
+    let header = verify_backup(path)?;
+    let analytics = rest_of_backup(path)?;
+    if let Some(start) = analytics {
+        restore_analytics(path, start, None)?;
+    }
+    let bytes = fs::metadata(path).map_err(|error| failed("reading the backup", &error))?.len();
+    Ok(Found { number: header.number, has_analytics: analytics.is_some(), bytes })
+}
+
+/// Writes a backup of a folder: the content and the analytics one after the other, then both as one file.
+async fn write(config: &Config, file: &Path) -> Result<(), CliError> {
+    let [content_part, analytics_part] = ["content", "analytics"].map(|part| with_suffix(file, part));
+    let path = content_part.clone();
+    let write = async |content: Content| blocking("writing the backup", move || content.backup(&path)).await;
+    let header = with_content(config, write).await?;
+    let analytics = open_analytics_or_refuse(config).await?;
+    let (has_analytics, path, writing) = (analytics.is_open(), analytics_part.clone(), analytics.clone());
+    if has_analytics {
+        blocking("writing the backup", move || writing.backup(&path)).await?;
+    }
+    close_analytics(analytics).await?;
+    let (unfinished, parts) = (unfinished(file), [content_part, analytics_part]);
+    let joined =
+        if has_analytics { join(&parts, header.bytes, &unfinished) } else { fs::rename(&parts[0], &unfinished) };
+    parts.iter().for_each(|part| drop(fs::remove_file(part)));
+    joined.and_then(|()| fs::rename(&unfinished, file)).map_err(|error| failed("writing the backup", &error))
+}
+
+/// Joins the parts to one file, and syncs it.
+fn join(parts: &[PathBuf; 2], content_bytes: u64, file: &Path) -> io::Result<()> {
+    let mut out = File::create(file)?;
+    out.write_all(&backup_envelope(content_bytes))?;
+    for part in parts {
+        io::copy(&mut File::open(part)?, &mut out)?;
+    }
+    out.sync_all()
 }
 
 /// Writes what the server sends to a temporary file, which is renamed once it is complete and valid.
@@ -39,20 +92,34 @@ async fn download(remote: &Remote, file: &Path) -> Result<(), CliError> {
     }
     out.sync_all().map_err(writing)?;
     let path = unfinished.clone();
-    blocking("checking the backup", move || verify_backup(&path)).await?;
+    blocking("checking the backup", move || check(&path)).await?;
     fs::rename(&unfinished, file).map_err(writing)
 }
 
 fn unfinished(file: &Path) -> PathBuf {
+    with_suffix(file, "unfinished")
+}
+
+fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
-    name.push(".unfinished");
+    name.push(".");
+    name.push(suffix);
     PathBuf::from(name)
 }
 
 pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
     let options = content_options(&configure(&args.folder)?);
-    let folder = options.folder.display().to_string();
-    let header = blocking("restoring the backup", move || restore_backup(&args.file, &options)).await?;
-    print(&format!("{folder} holds all content up to change {}", header.number));
+    let folder = options.folder.clone();
+    let restore = move || {
+        let found = check(&args.file)?;
+        restore_backup(&args.file, &options)?;
+        if let Some(start) = rest_of_backup(&args.file)? {
+            let analytics = AnalyticsOptions::in_folder(&options.folder).folder;
+            restore_analytics(&args.file, start, Some(&analytics))?;
+        }
+        Ok::<_, CliError>(found)
+    };
+    let found = blocking("restoring the backup", restore).await?;
+    print(&format!("{} holds {found}", folder.display()));
     Ok(())
 }

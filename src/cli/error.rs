@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::analytics::OpenError;
+use crate::analytics::{BackupError, OpenError};
 use crate::config::ConfigError;
 use crate::content::StartError;
 use crate::model::error::Error;
@@ -19,6 +19,9 @@ pub enum CliError {
     /// The analytics cannot be opened.
     #[error(transparent)]
     Analytics(#[from] OpenError),
+    /// The analytics in a backup cannot be read or restored.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// `Content` or `Analytics` rejected the call.
     #[error("{0}")]
     Content(#[from] Error),

@@ -67,14 +67,24 @@ pub(super) async fn with_content<T>(
 
 /// Opens the analytics of the configured folder.
 pub(super) async fn open_analytics(config: &Config) -> Result<Analytics, CliError> {
+    let options = analytics_options(config);
+    blocking("opening the analytics", move || Analytics::open(&options)).await
+}
+
+/// The same for a server or a backup, which go on without analytics that cannot be opened.
+pub(super) async fn open_analytics_or_refuse(config: &Config) -> Result<Analytics, CliError> {
+    let options = analytics_options(config);
+    blocking("opening the analytics", move || Analytics::open_or_refuse(&options)).await
+}
+
+fn analytics_options(config: &Config) -> AnalyticsOptions {
     let settings = &config.analytics;
-    let options = AnalyticsOptions {
+    AnalyticsOptions {
         sites: settings.sites.clone(),
         country_file: settings.country_file.clone(),
         retention_days: settings.retention_days,
         ..AnalyticsOptions::in_folder(&config.data)
-    };
-    blocking("opening the analytics", move || Analytics::open(&options)).await
+    }
 }
 
 /// Writes out and closes the analytics.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::{CliError, failed};
-use super::folder::{close_analytics, close_content, open_analytics, open_content};
+use super::folder::{close_analytics, close_content, open_analytics_or_refuse, open_content};
 use super::output::{print, start_log};
 use crate::access::{Access, NewToken};
 use crate::config::{Config, ServeArgs};
@@ -24,7 +24,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
     let address = listener.local_addr().map_err(|error| failed("listening", &error))?;
     let content = open_content(&config).await?;
-    let analytics = open_analytics(&config).await?;
+    let analytics = open_analytics_or_refuse(&config).await?;
     let is_first_start = content.was_empty();
     if is_first_start && config.demo {
         print("Filling the empty data folder with demonstration content …");

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use super::error::CliError;
 use super::folder::{blocking, close_content, configure_existing, content_options};
 use super::output::print;
-use crate::analytics;
-use crate::config::FolderArgs;
-use crate::config::VerifyArgs;
+use crate::analytics::{self, AnalyticsOptions};
+use crate::config::{FolderArgs, VerifyArgs};
 use crate::content::{self, Findings};
 
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
@@ -15,10 +14,9 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
     let temporary = args.temporary.unwrap_or_else(|| folder_of(&config.data));
     let options = content_options(&config);
     let findings = blocking("verifying", move || content::verify(&options, &temporary)).await?;
-    let analytics = blocking("verifying the analytics", move || {
-        Ok::<_, CliError>(analytics::check(&config.data.join("analytics")))
-    });
-    report(findings, analytics.await?)
+    let folder = AnalyticsOptions::in_folder(&config.data).folder;
+    let analytics = blocking("verifying the analytics", move || analytics::check(&folder)).await?;
+    report(findings, &analytics)
 }
 
 /// The folder that a folder is in.
@@ -27,14 +25,17 @@ fn folder_of(data: &Path) -> PathBuf {
     absolute.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-fn report(mut findings: Findings, analytics: analytics::Checked) -> Result<(), CliError> {
-    for issue in analytics.issues {
-        findings.report(issue);
+fn report(mut findings: Findings, analytics: &analytics::Checked) -> Result<(), CliError> {
+    for finding in &analytics.findings {
+        findings.report(finding.to_string());
+    }
+    if !analytics.findings.is_empty() {
+        findings.note("`bindery analytics repair` moves damaged files of the analytics aside");
     }
     let Findings { log_records, bases, values, resources, unnamed_copies, notes, issue_count, issues } = findings;
     print(&format!("checked {log_records} log records, {bases} bases and {values} values of the store"));
     print(&format!("compared {resources} resources with the index; {unnamed_copies} copies are unreferenced"));
-    print(&format!("checked {} files of the analytics", analytics.files));
+    print(&format!("checked {} day files of the analytics", analytics.day_files));
     notes.iter().chain(&issues).for_each(|line| print(line));
     match issue_count {
         0 => {

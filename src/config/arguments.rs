@@ -220,6 +220,12 @@ pub enum AnalyticsCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
+    /// Move damaged files aside, of a server that is not running, so that reports show what is left
+    Repair {
+        /// The data folder.
+        #[command(flatten)]
+        folder: FolderArgs,
+    },
     /// Delete the pageviews of a site, of all days or of some; to restore those of an access log, import it again
     Delete {
         /// The host whose pageviews to delete

@@ -1,9 +1,13 @@
 //! Analytics: compares every figure with the definitions of `API.md` 4.8, computed naively over a list of pageviews.
 
 mod apache;
+mod backups;
 mod browser;
+mod damage;
 mod deletion;
 mod endpoints;
+mod failures;
+mod flood;
 mod intake;
 mod logs;
 mod midnight;

@@ -27,15 +27,28 @@ impl Content {
     /// # Errors
     /// As [`Content::backup`].
     pub fn backup_to_send(&self) -> Result<(File, Header)> {
+        let mut head = None;
+        let file = self.unnamed_file(|path| {
+            head = Some(self.backup(path)?);
+            Ok(())
+        })?;
+        Ok((file, head.ok_or_else(|| Error::internal("the backup was not written"))?))
+    }
+
+    /// A file in the data folder without a name, which `write` writes at the path that it gets.
+    ///
+    /// # Errors
+    /// Those of `write`; `INTERNAL` if it cannot be opened.
+    pub fn unnamed_file(&self, write: impl FnOnce(&Path) -> Result<()>) -> Result<File> {
         let folder = self.shared.folder.join(FOLDER);
         fs::create_dir_all(&folder).map_err(Error::internal)?;
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(Error::internal)?;
         let path = folder.join(format!("{:016x}", u64::from_le_bytes(random)));
-        let header = self.backup(&path)?;
+        write(&path)?;
         let opened = File::open(&path).map_err(Error::internal);
         fs::remove_file(&path).map_err(Error::internal)?;
-        Ok((opened?, header))
+        opened
     }
 }
 

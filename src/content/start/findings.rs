@@ -34,7 +34,7 @@ impl Findings {
     }
 
     /// Adds a note.
-    pub(crate) fn note(&mut self, text: impl Into<String>) {
+    pub fn note(&mut self, text: impl Into<String>) {
         if self.notes.len() < REPORTED_ISSUES {
             self.notes.push(text.into());
         }

@@ -57,6 +57,19 @@ pub fn verify_backup(file: &Path) -> Result<Header, StartError> {
     base::verify(file).map_err(|error| StartError::folder(file, &error))
 }
 
+/// What a backup begins with that holds content of this many bytes, and more behind it.
+pub fn backup_envelope(content_bytes: u64) -> Vec<u8> {
+    base::envelope(content_bytes)
+}
+
+/// Where the part of a backup begins that is not content; `None` if it holds only content.
+///
+/// # Errors
+/// [`StartError`] if it cannot be read.
+pub fn rest_of_backup(file: &Path) -> Result<Option<u64>, StartError> {
+    base::rest_of(file).map_err(|error| StartError::folder(file, &error))
+}
+
 /// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
 /// incomplete.
 ///

@@ -52,7 +52,7 @@ pub(super) async fn import(
     access.require(&[Ability::Manage])?;
     let site = params::required_site(&RawParams::parse(raw.as_deref().unwrap_or_default()))?;
     let (pieces, mut received) = mpsc::channel::<Bytes>(PIECES_IN_FLIGHT);
-    let mut import = app.analytics.import(&site);
+    let mut import = app.analytics.import(&site)?;
     let reading = tokio::task::spawn_blocking(move || {
         while let Some(piece) = received.blocking_recv() {
             import.push(&piece);

@@ -39,14 +39,14 @@ impl Report {
     /// Blocks for some milliseconds.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`; `INTERNAL` if the disk fails; `OVERLOADED` while the server shuts down.
+    /// `INVALID_PARAMETER`; `INTERNAL` if figures of the period are damaged or the disk fails; `OVERLOADED` while the server shuts down.
     pub fn answer(&self, analytics: &Analytics, raw_query: &str) -> Result<Value> {
         let request = Request { analytics, params: RawParams::parse(raw_query) };
         match self {
-            Report::Summary => request.period(summary),
+            Report::Summary => request.compared(summary),
             Report::Live => request.live(),
             Report::Visitors => request.totals(|totals| json!({ "visitors": totals.visitors })),
-            Report::VisitorsTrends => request.period(visitors_trends),
+            Report::VisitorsTrends => request.compared(visitors_trends),
             Report::Sessions => request.totals(|totals| json!({ "sessions": totals.sessions })),
             Report::AverageDuration => {
                 request.totals(|totals| json!({ "average_session_duration": average_duration(totals) }))
@@ -60,8 +60,9 @@ impl Report {
                 let breakdown = figures.breakdown(period, Dimension::Referrer, limit)?;
                 Ok(shares(&breakdown, "referrer", "visitors"))
             }),
-            Report::ReferrersTrends => request
-                .period(|figures, period| Ok(figures.referrer_trends(period)?.iter().map(referrer_trend).collect())),
+            Report::ReferrersTrends => request.limited(|figures, period, limit| {
+                Ok(figures.referrer_trends(period, limit)?.iter().map(referrer_trend).collect())
+            }),
             Report::Devices => request.demographics(Dimension::Device, "device"),
             Report::Browsers => request.demographics(Dimension::Browser, "browser"),
             Report::Countries => request.demographics(Dimension::Country, "country"),
@@ -84,6 +85,12 @@ impl Request<'_> {
     fn period(&self, body: impl FnOnce(&Figures, Period) -> Result<Value>) -> Result<Value> {
         let period = self.read_period()?;
         self.figures(|figures| body(figures, period))
+    }
+
+    /// A report that also needs the previous period.
+    fn compared(&self, body: impl FnOnce(&Figures, Period) -> Result<Value>) -> Result<Value> {
+        self.analytics.preload(self.read_period()?.previous());
+        self.period(body)
     }
 
     fn totals(&self, body: impl FnOnce(&Totals) -> Value) -> Result<Value> {
@@ -110,7 +117,9 @@ impl Request<'_> {
     }
 
     fn read_period(&self) -> Result<Period> {
-        params::period(&self.params, self.analytics.now())
+        let period = params::period(&self.params, self.analytics.now())?;
+        self.analytics.preload(period);
+        Ok(period)
     }
 
     fn figures(&self, body: impl FnOnce(&Figures) -> Result<Value>) -> Result<Value> {

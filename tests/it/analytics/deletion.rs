@@ -83,7 +83,7 @@ fn filled(folder: &Path) -> Counter {
             counter.submit(&format!("https://{site}/page-of-{site}-{day}"), "", "192.0.2.1", 0, None);
         }
     }
-    let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]);
+    let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]).unwrap();
     import.push(log(&["04", "05", "06"]).as_bytes());
     assert_eq!(import.finish().unwrap().added, 3);
     counter
@@ -238,7 +238,7 @@ fn a_kill_during_a_deletion_leaves_all_or_nothing_deleted() {
 #[test]
 fn importing_a_log_again_restores_its_deleted_figures() {
     let import = |counter: &Counter, days: &[&str]| {
-        let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]);
+        let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]).unwrap();
         import.push(log(days).as_bytes());
         import.finish().unwrap().added
     };

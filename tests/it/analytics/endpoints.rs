@@ -99,7 +99,7 @@ fn an_invalid_value_is_rejected_only_by_reports_that_take_the_parameter() {
         }
         let status = |query: &str| server.get(&format!("/v2/analytics/{path}?{query}")).status;
         for limit in ["0", "1001", "-1", "1.0", "+1", "", "x"] {
-            let takes = ["pages", "referrers"].contains(&path);
+            let takes = ["pages", "referrers", "referrers/trends"].contains(&path);
             assert_eq!(status(&format!("limit={limit}")), if takes { 422 } else { 200 }, "{path} limit={limit}");
         }
         for interval in ["year", "", "Day"] {

@@ -200,6 +200,7 @@ pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i
                 })
                 .collect();
             rows.sort_by_key(|row| std::cmp::Reverse(row["current"].as_u64().unwrap()));
+            rows.truncate(asked.limit);
             rows.into()
         }
         Report::Devices => shares(&views, "device", |seen| seen.device.clone()),

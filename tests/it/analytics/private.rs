@@ -98,7 +98,7 @@ fn a_salt_is_destroyed_half_an_hour_after_its_day() {
     let mut counter = Counter::open(folder.path(), start + DAY - 10 * MINUTE);
     counter.submit("https://a.example/", "", "192.0.2.1", 0, None);
     let first = salts();
-    assert_eq!((first.len(), first[0].0.as_str(), first[0].1.len()), (1, "2024-10-04", 32));
+    assert_eq!((first.len(), first[0].0.as_str(), first[0].1.len()), (1, "2024-10-04", 36));
     counter.restart();
     assert_eq!(salts(), first, "a restart keeps the salt");
     counter.set_clock(start + DAY + 10 * MINUTE);

@@ -1,0 +1,238 @@
+//! The analytics in a backup: day files, imports, state and the records of the log, as of one moment. Salts are never in
+//! it. Owns the bytes of this part of a backup.
+//!
+//! ```text
+//! part  magic (8)  format version (4)  items  BLAKE3 of all before (32)
+//! item  1 (1)  length of the name (1)  name  length (8)  bytes     a file
+//!       2 (1)  number (8)  length (4)  payload                     a log record
+//!       0 (1)  files (8)  records (8)                              the end
+//! ```
+//!
+//! All numbers are little-endian. The files are linked into a folder of their own first, which takes milliseconds: the
+//! worker does it, so nothing changes meanwhile. They are copied from there; a link keeps a file that is replaced.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Take, Write};
+use std::path::{Path, PathBuf};
+
+use super::check::files;
+use super::checked_file::damaged;
+use super::data::{AnalyticsData, DAYS_FOLDER};
+use super::day_files::DayKey;
+use super::handle::WorkerHandle;
+use super::import_list::IMPORTS_FILE;
+use super::links::{self, Through};
+use super::recovery::{self, LOG};
+use super::state::{STATE_FILE, State};
+use super::storage_error::StorageError;
+use crate::log::{FollowLog as _, Log, LogReader};
+use crate::model::error::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"bndryana";
+const VERSION: u32 = 1;
+const HASH_BYTES: u64 = 32;
+const END: u8 = 0;
+const FILE: u8 = 1;
+const RECORD: u8 = 2;
+
+/// Why the analytics of a backup cannot be read or restored.
+#[derive(Debug, thiserror::Error)]
+#[error("the analytics of the backup cannot be restored: {0}")]
+pub struct BackupError(String);
+
+/// Writes a backup to a file. Imports and deletions wait only until the files are linked.
+pub(super) fn write(worker: &WorkerHandle, file: &Path) -> Result<()> {
+    worker.settle()?;
+    let links = links::folder(&worker.data.folder).map_err(Error::internal)?;
+    let written = worker.link(&links).and_then(|through| {
+        let written = write_part(&worker.data, &links, through, file);
+        written.map_err(Error::internal)
+    });
+    let _ = fs::remove_dir_all(&links);
+    written
+}
+
+fn write_part(data: &AnalyticsData, links: &Path, through: Through, path: &Path) -> Result<(), StorageError> {
+    let mut out = Hashed { inner: BufWriter::new(File::create(path)?), hasher: blake3::Hasher::new() };
+    out.write_all(MAGIC)?;
+    out.write_all(&VERSION.to_le_bytes())?;
+    // The restored folder has no salts, and should not miss them.
+    let state = State { day: None, ..data.state.lock().clone() };
+    state.write(links)?;
+    let days = links.join(DAYS_FOLDER);
+    let mut keys = files(&days)?;
+    keys.sort_unstable();
+    let (mut count, mut records) = (0u64, 0u64);
+    let small = [STATE_FILE, IMPORTS_FILE].map(|name| (name.to_owned(), links.join(name)));
+    let day_files = keys.iter().map(|key| key.path(&days)).filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        Some((format!("{DAYS_FOLDER}/{name}"), path))
+    });
+    for (name, path) in small.into_iter().chain(day_files).filter(|(_, path)| path.exists()) {
+        let mut file = File::open(&path)?;
+        let bytes = file.metadata()?.len();
+        out.write_all(&[FILE, name.len() as u8])?;
+        out.write_all(name.as_bytes())?;
+        out.write_all(&bytes.to_le_bytes())?;
+        io::copy(&mut file, &mut out)?;
+        count += 1;
+    }
+    for record in LogReader::of_closed(&links.join(LOG)).read(through.first, through.last)? {
+        let (number, payload) = record?;
+        out.write_all(&[RECORD])?;
+        out.write_all(&number.to_le_bytes())?;
+        out.write_all(&(payload.len() as u32).to_le_bytes())?;
+        out.write_all(&payload)?;
+        records += 1;
+    }
+    out.write_all(&[END])?;
+    out.write_all(&count.to_le_bytes())?;
+    out.write_all(&records.to_le_bytes())?;
+    let hash = out.hasher.finalize();
+    out.inner.write_all(hash.as_bytes())?;
+    out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    Ok(())
+}
+
+/// Checks the analytics in a backup, which begin at byte `start`, and restores them into `folder` (that of
+/// [`super::AnalyticsOptions`]) if one is given. It must not exist.
+///
+/// # Errors
+/// [`BackupError`]; then nothing is restored.
+pub fn restore(backup: &Path, start: u64, folder: Option<&Path>) -> Result<(), BackupError> {
+    let fail = |error: StorageError| BackupError(error.to_string());
+    read(backup, start, None).map_err(fail)?;
+    let Some(folder) = folder else { return Ok(()) };
+    if folder.exists() {
+        return Err(BackupError(format!("{} exists already", folder.display())));
+    }
+    let unfinished = folder.with_extension("unfinished");
+    let restored = fill(backup, start, &unfinished).and_then(|()| Ok(fs::rename(&unfinished, folder)?));
+    if restored.is_err() {
+        let _ = fs::remove_dir_all(&unfinished);
+    }
+    restored.map_err(fail)
+}
+
+fn fill(backup: &Path, start: u64, folder: &Path) -> Result<(), StorageError> {
+    fs::create_dir_all(folder.join(DAYS_FOLDER))?;
+    let mut log = Log::open(&folder.join(LOG), recovery::options(0))?;
+    read(backup, start, Some((folder, &mut log)))?;
+    log.sync()?;
+    File::open(folder.join(DAYS_FOLDER))?.sync_all()?;
+    Ok(File::open(folder)?.sync_all()?)
+}
+
+/// Reads the whole part, and writes what it holds if it is told where.
+fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<(), StorageError> {
+    let bad = |what: &str| damaged(backup, what);
+    let mut file = File::open(backup)?;
+    let bytes = file.metadata()?.len();
+    let length = bytes.checked_sub(start + HASH_BYTES).ok_or_else(|| bad("its analytics are too short"))?;
+    file.seek(SeekFrom::Start(start))?;
+    let mut input = Hashed { inner: BufReader::new(file).take(length), hasher: blake3::Hasher::new() };
+    if input.array::<8>()? != *MAGIC {
+        return Err(bad("its analytics do not begin with their signature").into());
+    }
+    let version = u32::from_le_bytes(input.array()?);
+    if version != VERSION {
+        return Err(bad(&format!("its analytics have format {version}, which this version does not know")).into());
+    }
+    let (mut files, mut records) = (0, 0);
+    loop {
+        match input.array::<1>()?[0] {
+            FILE => {
+                let [length] = input.array()?;
+                let name = String::from_utf8(input.counted(length.into())?).map_err(|_| bad("a name is not text"))?;
+                let path = file_path(&name).ok_or_else(|| bad("it has a file of an unknown kind"))?;
+                let length = u64::from_le_bytes(input.array()?);
+                input.copy(length, to.as_ref().map(|(folder, _)| folder.join(&path)))?;
+                files += 1;
+            }
+            RECORD => {
+                let number = u64::from_le_bytes(input.array()?);
+                let length = u32::from_le_bytes(input.array()?);
+                let payload = input.counted(length.into())?;
+                if let Some((_, log)) = &mut to {
+                    if records == 0 {
+                        log.reset_to(number)?;
+                    }
+                    log.append(&payload)?;
+                }
+                records += 1;
+            }
+            END => break,
+            _ => return Err(bad("it has an item of an unknown kind").into()),
+        }
+    }
+    let counts = (u64::from_le_bytes(input.array()?), u64::from_le_bytes(input.array()?));
+    if counts != (files, records) || input.inner.limit() > 0 {
+        return Err(bad("parts of its analytics are missing").into());
+    }
+    let mut expected = [0; HASH_BYTES as usize];
+    let hash = input.hasher.finalize();
+    input.inner.into_inner().read_exact(&mut expected)?;
+    if hash != expected { Err(bad("the checksum of its analytics is wrong").into()) } else { Ok(()) }
+}
+
+/// Where a file of this name belongs. Nothing else is ever written.
+fn file_path(name: &str) -> Option<PathBuf> {
+    let is_day_file = || DayKey::parse(name.strip_prefix(DAYS_FOLDER)?.strip_prefix('/')?);
+    (name == STATE_FILE || name == IMPORTS_FILE || is_day_file().is_some()).then(|| PathBuf::from(name))
+}
+
+/// Hashes everything that is written to or read from `inner`.
+struct Hashed<T> {
+    inner: T,
+    hasher: blake3::Hasher,
+}
+
+impl<T: Write> Write for Hashed<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<T: Read> Read for Hashed<T> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        self.hasher.update(&bytes[..read]);
+        Ok(read)
+    }
+}
+
+impl Hashed<Take<BufReader<File>>> {
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads this many bytes. Reserves no memory for them: the length is not verified yet.
+    fn counted(&mut self, length: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = self.take(length).read_to_end(&mut bytes)?;
+        if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+
+    /// Copies this many bytes to a file, or nowhere.
+    fn copy(&mut self, length: u64, to: Option<PathBuf>) -> io::Result<()> {
+        let mut bytes = self.take(length);
+        let copied = match to {
+            None => io::copy(&mut bytes, &mut io::sink())?,
+            Some(path) => {
+                let mut file = File::create(path)?;
+                let copied = io::copy(&mut bytes, &mut file)?;
+                file.sync_all()?;
+                copied
+            }
+        };
+        if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}

@@ -1,0 +1,74 @@
+//! Small files that are replaced as a whole: a value as JSON behind a line with its format and its checksum. Also says
+//! which errors of a file mean damage. Knows nothing of the values.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The format of all these files.
+const VERSION: u32 = 2;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    version: u32,
+    blake3: String,
+}
+
+/// Replaces a file. On return it is on disk.
+pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let body = serde_json::to_vec(value)?;
+    let head = Head { version: VERSION, blake3: blake3::hash(&body).to_hex().to_string() };
+    let unfinished = path.with_extension("unfinished");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(&[serde_json::to_vec(&head)?, body].join(&b'\n'))?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)?;
+    sync_folder_of(path)
+}
+
+/// Reads a file; `None` if there is none. A value without a head, as earlier versions wrote it, is taken too.
+///
+/// Errors: [`is_damage`] tells those that mean damage.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        bytes => bytes?,
+    };
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    let body = match serde_json::from_slice::<Head>(&bytes[..end]) {
+        Ok(head) if head.version > VERSION => {
+            let what = format!("{} has format {}, which a later version wrote", path.display(), head.version);
+            return Err(io::Error::new(ErrorKind::Unsupported, what));
+        }
+        Ok(head) => {
+            let body = bytes.get(end + 1..).unwrap_or_default();
+            if blake3::hash(body).to_hex().as_str() != head.blake3 {
+                return Err(damaged(path, "its checksum is wrong"));
+            }
+            body
+        }
+        Err(_) => &bytes[..],
+    };
+    serde_json::from_slice(body).map(Some).map_err(|error| damaged(path, &error.to_string()))
+}
+
+/// Makes a created, renamed or removed file durable.
+pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// The error for a file that does not hold what was written to it.
+pub(super) fn damaged(path: &Path, what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display()))
+}
+
+/// Whether an error means that what was written is lost, and not that it cannot be read just now.
+pub(super) fn is_damage(error: &io::Error) -> bool {
+    const EIO: i32 = 5;
+    matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound | ErrorKind::UnexpectedEof)
+        || error.raw_os_error() == Some(EIO)
+}

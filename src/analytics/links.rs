@@ -1,0 +1,58 @@
+//! Links to the files of the analytics as they are at one moment, for a backup: what is replaced or removed afterwards is
+//! still there under its link.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::data::DAYS_FOLDER;
+use super::import_list::IMPORTS_FILE;
+use super::recovery::LOG;
+
+/// Begins the name of a folder of links.
+const LINKS: &str = "backup-";
+
+/// The records that a backup has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Through {
+    pub(super) first: u64,
+    pub(super) last: u64,
+}
+
+/// A new folder for links.
+pub(super) fn folder(analytics: &Path) -> io::Result<PathBuf> {
+    let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(analytics.join(format!("{LINKS}{random:016x}")))
+}
+
+/// Links every file into a folder. Nothing may change meanwhile.
+pub(super) fn link_files(folder: &Path, links: &Path) -> io::Result<()> {
+    for part in [LOG, DAYS_FOLDER] {
+        fs::create_dir_all(links.join(part))?;
+        for entry in fs::read_dir(folder.join(part))? {
+            let path = entry?.path();
+            let Some(name) = path.file_name() else { continue };
+            if name != "LOCK" && path.extension().is_some_and(|extension| extension == "part" || extension == "log") {
+                link(&path, &links.join(part).join(name))?;
+            }
+        }
+    }
+    let imports = folder.join(IMPORTS_FILE);
+    if imports.exists() { link(&imports, &links.join(IMPORTS_FILE)) } else { Ok(()) }
+}
+
+/// A link, or a copy where the file system has no links.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ()))
+}
+
+/// Removes the links that a kill left.
+pub(super) fn remove_links(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(LINKS) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}

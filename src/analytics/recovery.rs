@@ -1,0 +1,200 @@
+//! Opening the log, also a damaged one: what is valid of it is kept under its numbers, an empty record stands in for
+//! each lost one, and the damaged files are moved aside as they are. Looks before it opens anything, since opening a log
+//! cuts a tail that is not valid.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::checked_file::sync_folder_of;
+use super::codec::Damaged;
+use super::damage::Finding;
+use super::log_record::{self, LogRecord};
+use super::names::Names;
+use super::period::Day;
+use super::session::SESSION_GAP;
+use super::state::State;
+use super::storage_error::StorageError;
+use crate::log::{self, Log, LogOptions};
+use crate::model::time::{Millis, day_number, format_date};
+
+/// The folder of the log, within that of the analytics.
+pub(super) const LOG: &str = "log";
+/// The log that replaces a damaged one, while it is written.
+const REPLACEMENT: &str = "log.unfinished";
+/// The log holds about a day, so its segments are small.
+const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
+const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// What a look at the log found.
+#[derive(Debug, Default)]
+pub(super) struct LogLook {
+    pub(super) findings: Vec<Finding>,
+    /// The days whose pageviews may have been lost.
+    lost: Vec<(Day, Day)>,
+    /// The number of the first record that is left, and whether the ones before it are lost.
+    first: Option<u64>,
+    lacks_beginning: bool,
+    /// The number of the newest record that was ever synced.
+    last: u64,
+}
+
+/// Looks at the log without changing anything. `synced_through` is a record that was synced, `today` the last day that
+/// may have pageviews.
+pub(super) fn look(folder: &Path, state: &State, synced_through: u64, today: Day) -> Result<LogLook, StorageError> {
+    let mut reading =
+        Reading { look: LogLook::default(), last: 0, first_at: None, last_at: None, undecodable: false, today };
+    let names = Names::default();
+    let inspection = log::inspect(&folder.join(LOG), synced_through, |number, payload| {
+        reading.visit(number, &payload, &names);
+    })?;
+    if reading.undecodable {
+        return Err(StorageError::Record(Damaged));
+    }
+    reading.end(inspection.last, state);
+    let mut look = std::mem::take(&mut reading.look);
+    look.last = inspection.last;
+    if look.lost.is_empty() && inspection.damage.iter().any(|damage| !damage.records.is_empty()) {
+        // Only records before a midnight are lost: those of the day before it.
+        let day = reading.first_at.map_or(today, day_number);
+        look.lost.push((day - 1, day));
+    }
+    for damage in inspection.damage {
+        let lost = match damage.records.clone().count() {
+            0 => "none of its records are lost".to_owned(),
+            1 => "1 record of pageviews is lost".to_owned(),
+            count => format!("{count} records of pageviews are lost"),
+        };
+        let what = format!("damaged at byte {}: {}; {lost}", damage.offset, damage.what);
+        look.findings.push(Finding::of(folder, &damage.file, what));
+    }
+    if look.lacks_beginning {
+        look.findings.push(Finding::of(folder, &folder.join(LOG), "its first file is missing".to_owned()));
+    }
+    Ok(look)
+}
+
+/// Opens the log. If it is damaged, notes the loss in `state`, moves it aside and opens what is left of it.
+pub(super) fn open_log(
+    folder: &Path,
+    state: &mut State,
+    synced_through: u64,
+    today: Day,
+) -> Result<(Log, Vec<Finding>), StorageError> {
+    let (current, replacement) = (folder.join(LOG), folder.join(REPLACEMENT));
+    if replacement.exists() {
+        // Complete exactly if the damaged log was moved aside already.
+        if current.exists() { fs::remove_dir_all(&replacement)? } else { put_in_use(&replacement, &current)? }
+    }
+    let look = look(folder, state, synced_through, today)?;
+    if !look.findings.is_empty() {
+        for (first, last) in &look.lost {
+            state.note_loss(*first, *last, "pageviews were lost because the log was damaged");
+        }
+        state.synced_through = look.last.max(synced_through);
+        state.write(folder)?;
+        write_replacement(&current, &replacement, &look, state.synced_through)?;
+        if current.exists() {
+            fs::rename(&current, aside(folder)?.join(LOG))?;
+        }
+        put_in_use(&replacement, &current)?;
+    }
+    Ok((Log::open(&current, options(synced_through))?, look.findings))
+}
+
+/// Makes a new folder for what is moved aside.
+pub(super) fn aside(folder: &Path) -> io::Result<PathBuf> {
+    let free = (1..).map(|number| folder.join(format!("damaged-{number}"))).find(|path| !path.exists());
+    let path = free.unwrap_or_else(|| folder.join("damaged"));
+    fs::create_dir(&path)?;
+    sync_folder_of(&path)?;
+    Ok(path)
+}
+
+pub(super) fn options(synced_through: u64) -> LogOptions {
+    LogOptions { first_segment_bytes: FIRST_SEGMENT_BYTES, segment_bytes: SEGMENT_BYTES, synced_through }
+}
+
+fn put_in_use(replacement: &Path, current: &Path) -> io::Result<()> {
+    fs::rename(replacement, current)?;
+    sync_folder_of(current)
+}
+
+fn write_replacement(current: &Path, path: &Path, look: &LogLook, through: u64) -> Result<(), StorageError> {
+    let filler = log_record::encode_pageviews(&[], &Names::default());
+    let mut log = Log::open(path, options(0))?;
+    let first = look.first.unwrap_or(through + 1);
+    // A stand-in before the first record says that the beginning was lost, not only now.
+    log.reset_to(if look.lacks_beginning || look.first.is_none() { first.max(2) - 1 } else { first })?;
+    let mut result = Ok(());
+    let mut append = |number: u64, payload: Option<&[u8]>| -> Result<(), StorageError> {
+        while log.last() + 1 < number {
+            log.append(&filler)?;
+        }
+        payload.map_or(Ok(()), |payload| Ok(log.append(payload).map(|_| ())?))
+    };
+    log::inspect(current, through, |number, payload| {
+        if result.is_ok() {
+            result = append(number, Some(&payload));
+        }
+    })?;
+    result?;
+    append(through + 1, None)?;
+    log.sync()?;
+    Ok(())
+}
+
+/// Follows the records, to know when what is missing happened.
+struct Reading {
+    look: LogLook,
+    last: u64,
+    first_at: Option<Millis>,
+    last_at: Option<Millis>,
+    undecodable: bool,
+    today: Day,
+}
+
+impl Reading {
+    fn visit(&mut self, number: u64, payload: &[u8], names: &Names) {
+        let Ok(record) = log_record::decode(payload, names) else {
+            self.undecodable = true;
+            return;
+        };
+        let (first_at, last_at, may_begin) = match &record {
+            LogRecord::Pageviews(views) => {
+                (views.first().map(|view| view.at), views.last().map(|view| view.at), views.is_empty() || number == 1)
+            }
+            LogRecord::Midnight { at, .. } | LogRecord::Deletion { at, .. } => (Some(*at), Some(*at), true),
+        };
+        let at = first_at.or(self.last_at);
+        if self.look.first.is_none() {
+            self.look.first = Some(number);
+            self.first_at = first_at;
+            self.look.lacks_beginning = !may_begin;
+        }
+        if !may_begin && self.last == 0 || self.last > 0 && number != self.last + 1 {
+            let day = at.map_or(self.today, day_number);
+            self.look.lost.push((self.last_at.map_or(day, first_day), day));
+        }
+        self.last = number;
+        self.last_at = last_at.or(self.last_at);
+    }
+
+    /// What is lost behind the last record.
+    fn end(&mut self, last: u64, state: &State) {
+        if last > self.last {
+            let first = self.last_at.map(first_day).or(state.day).unwrap_or(self.today);
+            self.look.lost.push((first.min(self.today), self.today));
+        }
+    }
+}
+
+/// The first day that a lost pageview after this time may belong to: its session may have begun the day before.
+fn first_day(last_at: Millis) -> Day {
+    day_number(last_at - SESSION_GAP)
+}
+
+/// The text for days whose figures are lost.
+pub(super) fn name_days(days: impl Iterator<Item = Day>) -> String {
+    days.map(format_date).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,148 @@
+//! Failures: the process ends at a named step of midnight, an import or a deletion, or waits there. The next start has
+//! the figures of what was on disk, and counts nothing twice.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use bindery::http::analytics::Report;
+use serde_json::json;
+
+use super::{AGENTS, Counter, DAY, SITES};
+use crate::support::{Failures, Server};
+
+const NOON: i64 = DAY / 2;
+const FOLDER: &str = "BINDERY_TEST_ANALYTICS_FOLDER";
+const LINE: &str = "192.0.2.1 - - [02/Oct/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 1 \"-\" \"Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0\"\n";
+
+/// What happens in a process of its own: three pageviews, midnight, two pageviews, an import, a deletion.
+#[test]
+#[ignore = "long: run by the test below in a process that fails"]
+fn a_day_in_a_process_that_fails() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else { return };
+    let _scenario = fail::FailScenario::setup();
+    let mut counter = Counter::open(&folder, 20_000 * DAY + NOON);
+    let submit = |counter: &Counter, at: i64, site: &str, visitor: &str| {
+        counter.set_clock(at);
+        counter.submit(&format!("https://{site}/a"), "", visitor, 0, None);
+        counter.report(&Report::Live, "");
+    };
+    submit(&counter, 20_000 * DAY + NOON, SITES[0], "192.0.2.1");
+    submit(&counter, 20_000 * DAY + NOON + 1_000, SITES[1], "192.0.2.1");
+    submit(&counter, 20_001 * DAY - 1_000, SITES[0], "192.0.2.2");
+    counter.restart();
+    done(&folder, "first");
+    submit(&counter, 20_001 * DAY + 1_000, SITES[0], "192.0.2.2");
+    submit(&counter, 20_001 * DAY + NOON, SITES[0], "192.0.2.3");
+    counter.restart();
+    done(&folder, "second");
+    let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]).unwrap();
+    import.push(LINE.repeat(2).as_bytes());
+    if import.finish().is_ok() {
+        done(&folder, "import");
+    }
+    counter.delete(&format!("site={}&start=2024-10-04&end=2024-10-04", SITES[0]));
+    done(&folder, "deletion");
+    counter.analytics.take().unwrap().close();
+}
+
+fn done(folder: &Path, step: &str) {
+    std::fs::write(folder.join(step), "").unwrap();
+}
+
+#[test]
+fn a_kill_at_any_step_loses_nothing_that_was_on_disk_and_counts_nothing_twice() {
+    let points = [
+        "analytics::append=3*off->return(kill)",
+        "analytics::sync=1*off->return(kill)",
+        "midnight::record=return(kill)",
+        "midnight::write=return(kill)",
+        "midnight::replace=return(kill)",
+        "midnight::state=return(kill)",
+        "midnight::cut=return(kill)",
+        "import::write=return(kill)",
+        "import::sync=return(kill)",
+        "deletion::record=return(kill)",
+        "deletion::prepare=return(kill)",
+        "deletion::replace=return(kill)",
+        "deletion::cut=return(kill)",
+        "",
+    ];
+    let mut failures = Failures::default();
+    for point in points {
+        let temp = tempfile::tempdir().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "analytics::failures::a_day_in_a_process_that_fails", "--ignored"])
+            .env("FAILPOINTS", point)
+            .env(FOLDER, temp.path())
+            .output()
+            .unwrap();
+        failures.check(output.status.success() == point.is_empty(), || {
+            format!("{point}: {}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+        });
+        let is_done = |step: &str| temp.path().join(step).exists();
+        for start in 0..2 {
+            let counter = Counter::open(temp.path(), 20_001 * DAY + NOON + 1_000);
+            let count = |day: &str, site: &str| {
+                let query = format!("site={site}&start={day}&end={day}");
+                let pages = counter.report(&Report::Page("a".to_owned()), &query);
+                let body = counter.report(&Report::Summary, &query);
+                assert_eq!(pages["views"], body["pageviews"], "{point}");
+                body["pageviews"].as_u64().unwrap()
+            };
+            let mut check = |day: &str, site: &str, expected: std::ops::RangeInclusive<u64>| {
+                let got = count(day, site);
+                failures.check(expected.contains(&got), || {
+                    format!("{point}: start {start}: {site} on {day}: {got}, expected {expected:?}")
+                });
+            };
+            let least = |step: &str, count: u64| if is_done(step) { count } else { 0 };
+            let first = match (is_done("deletion"), point.starts_with("deletion")) {
+                (true, _) => 0..=0,
+                // The record may be on disk: then the deletion is done.
+                (false, true) => 0..=2,
+                (false, false) => least("first", 2)..=2,
+            };
+            check("2024-10-04", SITES[0], first);
+            check("2024-10-04", SITES[1], least("first", 1)..=1);
+            check("2024-10-05", SITES[0], least("second", 2)..=2);
+            let imported = least("import", 2);
+            check("2024-10-02", SITES[0], imported..=imported);
+            counter.analytics.unwrap().close();
+        }
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn counting_and_reports_go_on_while_the_disk_keeps_an_import_or_the_log_waiting() {
+    for (points, imports) in [("import::sync=sleep(2500)", true), ("analytics::sync=sleep(2500)", false)] {
+        let temp = tempfile::tempdir().unwrap();
+        let sites = format!("--analytics-sites={}", SITES.join(","));
+        let server = Server::start_failing(&temp.path().join("data"), &[&sites], points);
+        let import = || {
+            let path = format!("/v2/analytics/import?site={}", SITES[0]);
+            server.raw("POST", &path, &[("content-type", "text/plain")], LINE.as_bytes()).expect(200)
+        };
+        std::thread::scope(|scope| {
+            let importing = imports.then(|| scope.spawn(import));
+            std::thread::sleep(Duration::from_millis(300));
+            let (began, mut slowest) = (Instant::now(), Duration::ZERO);
+            for number in 1..=20 {
+                let body = json!({ "name": "pageview", "url": format!("https://{}/{number}", SITES[0]) }).to_string();
+                let headers = [("content-type", "text/plain"), ("user-agent", AGENTS[0].0)];
+                let sent = Instant::now();
+                server.as_token("").raw("POST", "/v2/analytics/events", &headers, body.as_bytes()).expect(202);
+                assert_eq!(server.get("/v2/analytics/pageviews").expect(200).json()["pageviews"], number);
+                slowest = slowest.max(sent.elapsed());
+            }
+            assert!(slowest < Duration::from_millis(1_500), "{points}: an event and its report took {slowest:?}");
+            if let Some(importing) = importing {
+                assert!(began.elapsed() > Duration::from_secs(2) || !importing.is_finished(), "the import waits");
+                importing.join().unwrap();
+                let query = "/v2/analytics/pageviews?start=2024-10-02&end=2024-10-02";
+                assert_eq!(server.get(query).json()["pageviews"], 1);
+            }
+        });
+    }
+}
