@@ -55,7 +55,7 @@ pub use api::tokens::IssuedToken;
 pub use api::verify::Findings;
 pub use bindery_index::Options as IndexOptions;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
-pub use data::version::{IfMatch, ResourceVersion};
+pub use data::version::{EntityTag, IfMatch};
 pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use read::export::Export;
