@@ -11,8 +11,8 @@ use crate::content::command::{
     Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, Written,
 };
 use crate::content::data::lookup::Lookup;
-use crate::content::data::refusals::no_resource;
 use crate::content::data::records::Meta;
+use crate::content::data::refusals::no_resource;
 use crate::content::data::sight::may_learn_of;
 use crate::content::data::state::{Collection, State};
 use crate::content::data::version::IfMatch;
@@ -245,9 +245,9 @@ impl Sent {
     fn of(body: &Value, extent: Extent) -> Sent {
         let attributes = match extent {
             Extent::Whole => None,
-            Extent::Partial => Some(
-                body["attributes"].as_object().map(|sent| sent.keys().cloned().collect()).unwrap_or_default(),
-            ),
+            Extent::Partial => {
+                Some(body["attributes"].as_object().map(|sent| sent.keys().cloned().collect()).unwrap_or_default())
+            }
         };
         Sent { attributes, published_at: body.get("published_at").is_some() }
     }

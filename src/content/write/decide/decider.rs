@@ -99,11 +99,7 @@ pub(super) enum Relations {
 }
 
 impl<'a, 'b> Decider<'a, 'b> {
-    pub(super) fn new(
-        context: &'a Context<'a>,
-        write: &'a Write,
-        overlay: &'a mut Overlay<'b>,
-    ) -> Self {
+    pub(super) fn new(context: &'a Context<'a>, write: &'a Write, overlay: &'a mut Overlay<'b>) -> Self {
         let Write { blueprint, missing_targets, access, items: _ } = write;
         let missing_targets = *missing_targets;
         let collection = context.state.blueprints.get(&blueprint.slug);
