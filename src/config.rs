@@ -164,7 +164,7 @@ fn rate(name: &str, sent: Option<String>) -> Result<Option<Rate>, ConfigError> {
     let Some(sent) = sent else { return Ok(None) };
     Rate::parse(&sent).map(Some).ok_or_else(|| {
         ConfigError(format!(
-            "`{name}` is `{sent}`; it must be 1 or more per second, minute or hour: `50/s`, `3000/m`, `9000/h`"
+            "`{name}` is `{sent}`; it must be 1 or more in a second, minute or hour, such as `50/s`, `3000/m` or `9000/h`"
         ))
     })
 }

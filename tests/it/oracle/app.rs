@@ -2,7 +2,6 @@
 //! resources exercise every code path.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
