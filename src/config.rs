@@ -5,6 +5,7 @@
 mod analytics;
 mod arguments;
 mod error;
+mod rate;
 mod settings;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use arguments::{
     SalvageArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand, VerifyArgs,
 };
 pub use error::ConfigError;
+pub use rate::Rate;
 pub use settings::{AnalyticsSettings, Settings};
 
 /// The file that is read unless another is named. It may be missing.
@@ -54,6 +56,10 @@ pub struct Config {
     pub video_hosts: Vec<String>,
     /// The size of the store's cache.
     pub store_cache_bytes: u64,
+    /// How many requests with one token are accepted; `None` for no limit.
+    pub rate_limit_per_token: Option<Rate>,
+    /// How many requests of one address are accepted; `None` for no limit.
+    pub rate_limit_per_address: Option<Rate>,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
 }
@@ -116,6 +122,8 @@ impl Config {
             log: log_filter(settings.log.unwrap_or_else(|| "info".to_owned()))?,
             video_hosts: settings.video_hosts.unwrap_or_else(|| DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_bytes: at_least_one("store_cache_mib", settings.store_cache_mib.unwrap_or(256))? << 20,
+            rate_limit_per_token: rate("rate_limit_per_token", settings.rate_limit_per_token)?,
+            rate_limit_per_address: rate("rate_limit_per_address", settings.rate_limit_per_address)?,
             analytics: AnalyticsConfig::resolve(settings.analytics)?,
         })
     }
@@ -150,6 +158,15 @@ fn cors_origin(sent: &str) -> Result<String, ConfigError> {
 
 fn at_least_one<T: PartialOrd + From<u8>>(name: &str, number: T) -> Result<T, ConfigError> {
     if number >= T::from(1) { Ok(number) } else { Err(ConfigError(format!("`{name}` is 0; it must be 1 or more"))) }
+}
+
+fn rate(name: &str, sent: Option<String>) -> Result<Option<Rate>, ConfigError> {
+    let Some(sent) = sent else { return Ok(None) };
+    Rate::parse(&sent).map(Some).ok_or_else(|| {
+        ConfigError(format!(
+            "`{name}` is `{sent}`; it must be 1 or more in a second, minute or hour, such as `50/s`, `3000/m` or `9000/h`"
+        ))
+    })
 }
 
 fn admin_token(sent: String) -> Result<AdminToken, ConfigError> {

@@ -54,7 +54,7 @@ pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
 pub use bindery_index::Options as IndexOptions;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
-pub use data::version::{IfMatch, ResourceVersion};
+pub use data::version::{EntityTag, IfMatch};
 pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use read::export::Export;

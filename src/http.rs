@@ -9,18 +9,22 @@ mod app;
 mod backup;
 mod body;
 mod bulk;
+mod client;
 mod drain;
 mod error;
 mod frame;
 mod head;
 mod idempotency;
 mod import;
+mod limits;
 mod lines;
 mod links;
+mod rate;
 mod represent;
 mod request_id;
 mod resources;
 mod respond;
+mod route;
 mod serve;
 mod stream;
 
@@ -29,12 +33,13 @@ mod tests;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, post};
 
 use self::administration as admin;
 use self::error::Answer;
+use self::route::{Route, into_router};
 use crate::model::error::{Code, Error};
 
 pub use self::app::App;
@@ -45,31 +50,36 @@ pub use self::serve::{serve, stop_signal};
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
 /// unknown routes and unsupported methods.
 pub fn router(app: App) -> Router {
-    let routes = Router::new()
-        .route("/v2/resources/{blueprint}", get(resources::list).post(resources::create))
-        .route("/v2/resources/{blueprint}/bulk", post(bulk::create).patch(bulk::update).delete(bulk::delete))
-        .route("/v2/resources/{blueprint}/bulk-publish", post(bulk::publish))
-        .route("/v2/resources/{blueprint}/bulk-unpublish", post(bulk::unpublish))
-        .route("/v2/resources/{blueprint}/export", get(resources::export))
-        .route("/v2/resources/{blueprint}/import", post(import::import))
-        .route(
-            "/v2/resources/{blueprint}/{id}",
-            get(resources::find).put(resources::update).patch(resources::update).delete(resources::delete),
-        )
-        .route("/v2/blueprints", get(admin::list_blueprints).post(admin::create_blueprint))
-        .route(
-            "/v2/blueprints/{slug}",
-            get(admin::find_blueprint).put(admin::replace_blueprint).delete(admin::delete_blueprint),
-        )
-        .route("/v2/tokens", get(admin::list_tokens).post(admin::create_token))
-        .route("/v2/tokens/{id}", delete(admin::revoke_token))
-        .route("/v2/members", get(admin::list_members).post(admin::create_member))
-        .route("/v2/members/{id}", get(admin::find_member).patch(admin::change_member).delete(admin::delete_member))
-        .route("/v2/backup", get(backup::backup))
-        .route("/healthz", get(is_alive))
-        .route("/readyz", get(is_ready))
-        .merge(analytics::reports());
-    frame::frame(routes, analytics::intake(&app.config), &app.config.cors_origins).with_state(app)
+    let intake = analytics::intake_router(&app.config);
+    frame::frame(into_router(routes()), intake, &app.config.cors_origins).with_state(app)
+}
+
+/// The routes of the server, but for the intake of analytics.
+fn routes() -> Vec<Route> {
+    let resource = get(resources::find).put(resources::update).patch(resources::update).delete(resources::delete);
+    let blueprint = get(admin::find_blueprint).put(admin::replace_blueprint).delete(admin::delete_blueprint);
+    let member = get(admin::find_member).patch(admin::change_member).delete(admin::delete_member);
+    let probe = [Method::GET, Method::HEAD];
+    let mut routes = vec![
+        Route::new("/v2/resources/{blueprint}", get(resources::list).post(resources::create)),
+        Route::new("/v2/resources/{blueprint}/bulk", post(bulk::create).patch(bulk::update).delete(bulk::delete)),
+        Route::new("/v2/resources/{blueprint}/bulk-publish", post(bulk::publish)),
+        Route::new("/v2/resources/{blueprint}/bulk-unpublish", post(bulk::unpublish)),
+        Route::new("/v2/resources/{blueprint}/export", get(resources::export)),
+        Route::new("/v2/resources/{blueprint}/import", post(import::import)),
+        Route::new("/v2/resources/{blueprint}/{id}", resource),
+        Route::new("/v2/blueprints", get(admin::list_blueprints).post(admin::create_blueprint)),
+        Route::new("/v2/blueprints/{slug}", blueprint),
+        Route::new("/v2/tokens", get(admin::list_tokens).post(admin::create_token)),
+        Route::new("/v2/tokens/{id}", delete(admin::revoke_token)),
+        Route::new("/v2/members", get(admin::list_members).post(admin::create_member)),
+        Route::new("/v2/members/{id}", member),
+        Route::new("/v2/backup", get(backup::backup)),
+        Route::new("/healthz", get(is_alive)).open_to_all(&probe),
+        Route::new("/readyz", get(is_ready)).open_to_all(&probe),
+    ];
+    routes.extend(analytics::reports());
+    routes
 }
 
 /// Succeeds as long as the process responds.

@@ -1,6 +1,5 @@
 //! `bindery serve`. Must not know routes.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::{CliError, failed};
@@ -41,7 +40,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         signal.await;
         stopping.pause_changes();
     };
-    let app = App { config: Arc::new(config), content: content.clone(), analytics: analytics.clone() };
+    let app = App::new(config, content.clone(), analytics.clone());
     let served = http::serve(listener, http::router(app), stop, STOP_GRACE).await;
     close_analytics(analytics).await?;
     close_content(content).await?;

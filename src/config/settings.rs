@@ -51,6 +51,16 @@ pub struct Settings {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub store_cache_mib: Option<u64>,
 
+    /// How many requests with one token to accept, such as `50/s` or `3000/m` [default: no limit]
+    /// [env: BINDERY_RATE_LIMIT_PER_TOKEN]
+    #[arg(long, value_name = "RATE")]
+    pub rate_limit_per_token: Option<String>,
+
+    /// How many requests of one address to accept, such as `50/s` or `3000/m` [default: no limit]
+    /// [env: BINDERY_RATE_LIMIT_PER_ADDRESS]
+    #[arg(long, value_name = "RATE")]
+    pub rate_limit_per_address: Option<String>,
+
     /// The settings of the analytics: the table `analytics` of the file.
     #[command(flatten)]
     #[serde(default)]
@@ -148,6 +158,8 @@ impl Settings {
             log: self.log.or(weaker.log),
             video_hosts: self.video_hosts.or(weaker.video_hosts),
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),
+            rate_limit_per_token: self.rate_limit_per_token.or(weaker.rate_limit_per_token),
+            rate_limit_per_address: self.rate_limit_per_address.or(weaker.rate_limit_per_address),
             analytics: self.analytics.or(weaker.analytics),
         }
     }

@@ -45,7 +45,7 @@ fn without_settings_the_defaults_apply() {
 
 #[test]
 fn a_flag_overrides_the_environment_which_overrides_the_file() {
-    let table: [Precedence; 9] = [
+    let table: [Precedence; 11] = [
         ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
         (
             "--listen=127.0.0.1:1",
@@ -77,6 +77,20 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
             ["1", "2", "3"],
         ),
         ("--log=warn", "BINDERY_LOG=debug", "log='error'", |c| c.log.clone(), ["warn", "debug", "error"]),
+        (
+            "--rate-limit-per-token=1/s",
+            "BINDERY_RATE_LIMIT_PER_TOKEN=20/m",
+            "rate_limit_per_token='300/h'",
+            |c| c.rate_limit_per_token.unwrap().to_string(),
+            ["1 request in one second", "20 requests in one minute", "300 requests in one hour"],
+        ),
+        (
+            "--rate-limit-per-address=1/s",
+            "BINDERY_RATE_LIMIT_PER_ADDRESS=20/m",
+            "rate_limit_per_address='300/h'",
+            |c| c.rate_limit_per_address.unwrap().to_string(),
+            ["1 request in one second", "20 requests in one minute", "300 requests in one hour"],
+        ),
         (
             "--video-hosts=a.example,b.example",
             "BINDERY_VIDEO_HOSTS=c.example",
@@ -120,7 +134,7 @@ fn the_admin_token_comes_only_from_the_environment() {
 #[test]
 fn an_invalid_setting_is_reported_with_what_is_valid() {
     let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
-    let table: [Invalid; 7] = [
+    let table: [Invalid; 9] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],
@@ -148,6 +162,18 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
         (&[], &[("BINDERY_CORS_ORIGINS", "a.example")], "", &format!("`cors_origins` has `a.example`; {origin}")),
         (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it must be 1 or more"),
         (&[], &[], "store_cache_mib=0", "`store_cache_mib` is 0; it must be 1 or more"),
+        (
+            &["--rate-limit-per-token=0/s"],
+            &[],
+            "",
+            "`rate_limit_per_token` is `0/s`; it must be 1 or more in a second, minute or hour, such as `50/s`, `3000/m` or `9000/h`",
+        ),
+        (
+            &[],
+            &[("BINDERY_RATE_LIMIT_PER_ADDRESS", "50")],
+            "",
+            "`rate_limit_per_address` is `50`; it must be 1 or more in a second, minute or hour, such as `50/s`, `3000/m` or `9000/h`",
+        ),
     ];
     for (arguments, env, file, expected) in table {
         assert_eq!(resolve(arguments, env, file).unwrap_err().to_string(), expected);

@@ -20,7 +20,7 @@ use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::{Columns, IndexMapping, put_op};
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion};
-use crate::content::data::state::{Collection, State, StateCell};
+use crate::content::data::state::{Changed, Collection, State, StateCell};
 use crate::content::maintain::sweep::{Garbage, Obsolete, Sweeper};
 use crate::failure;
 use crate::model::blueprint::{Blueprint, render};
@@ -203,16 +203,16 @@ impl Applier {
         if index.schema() != schema {
             index.set_schema(schema);
         }
-        let mut version = version;
+        let mut changed = Changed::at(version);
         if let Some(before) = &before {
             next.garbage.obsolete.extend(released_claims(before, &blueprint, change.as_deref()));
             self.wants_checkpoint |= before.blueprint.filled != blueprint.filled;
             if before.blueprint.revision == blueprint.revision {
                 // A change begins or is given up: what is answered stays the same.
-                version = before.version;
+                changed = before.changed;
             }
         }
-        next.state.put(blueprint, index, change, version);
+        next.state.put(blueprint, index, change, changed);
         Ok(())
     }
 
@@ -249,7 +249,9 @@ impl Applier {
                 }
             };
             next.pending.entry(*number).or_default().push(op);
-            next.state.set_version(*number, version);
+            // The snapshot may be older than transactions of the same group. What those published or withdrew, they noted.
+            let is_published = matches!(effect, ResourceEffect::Put(meta) if meta.published.is_some());
+            next.state.note_change(*number, version, is_published || collection.was_published(*id));
         }
         for (number, ops) in filled {
             self.flush(next, number);

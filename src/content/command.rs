@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::access::{Member, MemberPatch, NewMember, NewToken, Token};
+use crate::access::{Access, Member, MemberPatch, NewMember, NewToken, Token};
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::kept_answer::IdempotentRequest;
@@ -86,6 +86,8 @@ pub(crate) struct Write {
     pub(crate) items: Arc<Vec<Item>>,
     /// What becomes of imported items that relate to resources that do not exist.
     pub(crate) missing_targets: MissingTargets,
+    /// Who writes: it decides what the errors may name.
+    pub(crate) access: Access,
 }
 
 /// What becomes of an imported item that relates to a resource that does not exist.
@@ -257,6 +259,8 @@ pub(crate) struct Written {
     pub(crate) effect: Effect,
     /// The resource's meta record afterwards; of a deleted one, before.
     pub(crate) meta: Meta,
+    /// That of a resource that was updated, before.
+    pub(crate) before: Option<Meta>,
 }
 
 /// What happened to a resource.

@@ -9,5 +9,6 @@ pub(crate) mod kept_answer;
 pub(crate) mod lookup;
 pub(crate) mod records;
 pub(crate) mod refusals;
+pub(crate) mod sight;
 pub(crate) mod state;
 pub(crate) mod version;

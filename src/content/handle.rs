@@ -69,11 +69,6 @@ impl Content {
         self.shared.was_empty
     }
 
-    /// The random number of the history that versions belong to: a part of every entity tag.
-    pub fn epoch(&self) -> u64 {
-        self.state().epoch
-    }
-
     /// Whether writes are accepted: not after a failure of the disk, and not during a shutdown.
     pub fn is_writable(&self) -> bool {
         !self.shared.broken.load(Ordering::SeqCst) && self.shared.queue.is_open()

@@ -1,15 +1,14 @@
 //! Analytics over HTTP (`API.md` 4.8): the routes of reports, events, imports and the script.
 
-mod client;
 mod event_body;
 mod events;
 mod figures;
 mod import;
 mod params;
-mod rate;
 mod report;
 mod script;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -20,16 +19,17 @@ use axum::routing::{MethodRouter, get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::analytics::Metric;
-use crate::config::Config;
+use crate::config::{Config, Rate};
 use crate::http::app::App;
 use crate::http::error::Answer;
 use crate::http::frame;
 use crate::http::head::Bearer;
+use crate::http::rate::RateLimit;
 use crate::http::respond;
+use crate::http::route::{Route, into_router};
 use crate::model::ability::Ability;
 use crate::model::error::Error;
 use crate::model::site::site_host;
-use rate::RateLimit;
 
 pub use event_body::parse_event;
 pub use events::delete_figures;
@@ -39,7 +39,7 @@ pub use report::Report;
 const PAGES: &str = "/v2/analytics/pages/";
 
 /// The routes for readers and administrators.
-pub(super) fn reports() -> Router<App> {
+pub(super) fn reports() -> Vec<Route> {
     let page = || {
         get(|uri: Uri, app: State<App>, bearer: Bearer, query: RawQuery| {
             let path = uri.path().strip_prefix(PAGES).unwrap_or_default().to_owned();
@@ -64,21 +64,30 @@ pub(super) fn reports() -> Router<App> {
         ("timeseries/pageviews", Report::Series(Metric::Pageviews)),
         ("timeseries/sessions", Report::Series(Metric::Sessions)),
     ];
-    let router = routes
-        .into_iter()
-        .fold(Router::new(), |router, (path, which)| router.route(&format!("/v2/analytics/{path}"), report(which)));
-    let router = router.route("/v2/analytics/import", post(import::import));
-    router.route(PAGES, page()).route(&format!("{PAGES}{{*path}}"), page())
+    let reports = routes.into_iter().map(|(path, which)| Route::new(format!("/v2/analytics/{path}"), report(which)));
+    let others = [
+        Route::new("/v2/analytics/import", post(import::import)),
+        Route::new(PAGES, page()),
+        Route::new(format!("{PAGES}{{*path}}"), page()),
+    ];
+    reports.chain(others).collect()
 }
 
-/// The routes for the pages that are counted. Scripts of the configured sites may call them.
-pub(super) fn intake(config: &Config) -> Router<App> {
-    let limit = Arc::new(RateLimit::new(config.analytics.events_per_minute));
-    let routes = Router::new()
-        .route("/v2/analytics/events", post(events::send).layer(Extension(limit)).delete(events::delete))
-        .route("/v2/analytics/script.js", get(script::serve))
-        // Before the CORS layer, which answers the `OPTIONS` requests of browsers.
-        .method_not_allowed_fallback(frame::no_method);
+/// The routes for the pages that are counted.
+pub(super) fn intake(config: &Config) -> Vec<Route> {
+    let rate = Rate::per_minute(config.analytics.events_per_minute);
+    let limit = rate.map(|rate| Arc::new(RateLimit::<IpAddr>::new(rate)));
+    let events = post(events::send).layer(Extension(limit)).delete(events::delete);
+    vec![
+        Route::new("/v2/analytics/events", events).open_to_all(&[Method::POST]),
+        Route::new("/v2/analytics/script.js", get(script::serve)).open_to_all(&[Method::GET, Method::HEAD]),
+    ]
+}
+
+/// The same in a router. Scripts of the configured sites may call them.
+pub(super) fn intake_router(config: &Config) -> Router<App> {
+    // Before the CORS layer, which answers the `OPTIONS` requests of browsers.
+    let routes = into_router(intake(config)).method_not_allowed_fallback(frame::no_method);
     let (sites, origins) = (config.analytics.sites.clone(), config.cors_origins.clone());
     if sites.is_empty() && origins.is_empty() {
         return routes;

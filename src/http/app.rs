@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::limits::Limits;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
@@ -15,4 +16,14 @@ pub struct App {
     pub content: Content,
     /// Pageviews and the reports on them.
     pub analytics: Analytics,
+    /// The rate limits, and what clients have left of them.
+    pub(super) limits: Arc<Limits>,
+}
+
+impl App {
+    /// The services of a server with this configuration.
+    pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
+        let limits = Arc::new(Limits::of(&config));
+        App { config: Arc::new(config), content, analytics, limits }
+    }
 }

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, Uri};
 use serde::de::DeserializeOwned;
 
 use super::app::App;
+use super::client::Client;
 use super::error::Failure;
 use crate::access::Access;
 use crate::model::error::{Code, Error};
@@ -57,7 +58,8 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
     header.or_else(|| uri.authority().cloned()).filter(|authority| !authority.as_str().contains('@'))
 }
 
-/// What the request's token may do. Without a valid token: 401.
+/// What the request's token may do. Without a valid token: 401. Counts the request against the rate limits of its
+/// address, before the token is looked at, and of its token (`API.md` 8.1).
 #[derive(Debug)]
 pub(super) struct Bearer(pub(super) Access);
 
@@ -65,11 +67,14 @@ impl FromRequestParts<App> for Bearer {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
+        app.limits.take_address(Client::of(parts, &app.config.analytics).address)?;
         let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let secret = header
             .and_then(|value| value.split_once(' '))
             .and_then(|(scheme, secret)| scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()));
-        Ok(Bearer(app.content.authenticate(secret)?))
+        let access = app.content.authenticate(secret)?;
+        app.limits.take_token(&access.token)?;
+        Ok(Bearer(access))
     }
 }
 

@@ -12,9 +12,9 @@ use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::links::Links;
-use super::respond::{cacheable, data, no_content, with_data};
+use super::respond::{VARY_BY_TOKEN, cacheable, data, no_content, with_data};
 use super::stream;
-use crate::content::{Created, Export, IfMatch, ListPage, ResourceVersion};
+use crate::content::{Created, EntityTag, Export, IfMatch, ListPage};
 use crate::model::ability::Ability;
 
 /// The path's segments: the blueprint's slug and the resource's id.
@@ -22,11 +22,13 @@ type Resource = (String, String);
 
 pub(super) async fn list(call: Call<String>, BaseUrl(base): BaseUrl, headers: HeaderMap) -> Answer {
     let view = call.app.content.view(&call.access, &call.path)?;
-    let tag = format!("\"{}\"", view.list_tag());
+    let tag = view.list_tag(&base);
     // Made even if the client has it already: an invalid parameter must never be answered with 304.
     let list = view.list(&call.query)?;
     let url = format!("{base}/v2/resources/{}", call.path);
-    Ok(cacheable(&headers, tag, list_body(&list, &url, &call.query)))
+    // The links follow the `Host` of the request, unless an address is configured.
+    let vary = if call.app.config.public_url.is_some() { VARY_BY_TOKEN } else { "Authorization, Host" };
+    Ok(cacheable(&headers, &quoted(tag), vary, list_body(&list, &url, &call.query)))
 }
 
 /// The body of a list: `data`, `links` and `meta` (`API.md` 4.2.1).
@@ -52,14 +54,14 @@ fn list_body(list: &ListPage, url: &str, query: &str) -> String {
 pub(super) async fn find(call: Call<Resource>, headers: HeaderMap) -> Answer {
     let (blueprint, id) = &call.path;
     let resource = call.app.content.view(&call.access, blueprint)?.find(id, &call.query)?;
-    Ok(cacheable(&headers, resource.version.tag(call.app.content.epoch()), with_data(&resource.json)))
+    Ok(cacheable(&headers, &quoted(resource.tag), VARY_BY_TOKEN, with_data(&resource.json)))
 }
 
 pub(super) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-    let (blueprint, epoch) = (call.path.clone(), call.app.content.epoch());
+    let blueprint = call.path.clone();
     let render = move |Created { id, answer }: &Created| {
         Rendered::new(StatusCode::CREATED, with_data(&answer.json))
-            .with(header::ETAG, &answer.version.tag(epoch))
+            .with(header::ETAG, &quoted(answer.tag))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     };
     let create = async |body: JsonBody, idempotent| {
@@ -76,43 +78,48 @@ pub(super) async fn update(call: Call<Resource>, method: Method, headers: Header
     let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
     let id = writing.target(id)?;
     let body = body.read(call.max_body_bytes()).await?;
-    let epoch = call.app.content.epoch();
-    let if_match = if_match(&headers, epoch);
+    let if_match = if_match(&headers);
     let resource = match method {
         Method::PUT => writing.replace(id, if_match, &body).await?,
         _ => writing.change(id, if_match, &body).await?,
     };
-    Ok(([(header::ETAG, resource.version.tag(epoch))], data(StatusCode::OK, &resource.json)).into_response())
+    Ok(([(header::ETAG, quoted(resource.tag))], data(StatusCode::OK, &resource.json)).into_response())
 }
 
 pub(super) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
     let (blueprint, id) = &call.path;
     let writing = call.app.content.write(&call.access, Ability::Delete, blueprint, &call.query)?;
     let id = writing.target(id)?;
-    writing.delete(id, if_match(&headers, call.app.content.epoch())).await?;
+    writing.delete(id, if_match(&headers)).await?;
     Ok(no_content())
 }
 
 pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let mut export = Export::begin(call.app.content.view(&call.access, &call.path)?, &call.query, accept)?;
-    let headers = [(header::CONTENT_TYPE, export.format().media_type()), (header::VARY, "Authorization")];
+    let headers = [(header::CONTENT_TYPE, export.format().media_type()), (header::VARY, VARY_BY_TOKEN)];
     let body = stream::produced(move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
     Ok((headers, Response::new(body)).into_response())
 }
 
-/// The versions that an `If-Match` names. Weak tags, and tags of another form or epoch, match nothing.
-fn if_match(headers: &HeaderMap, epoch: u64) -> IfMatch {
+/// An entity tag as a header has it.
+fn quoted(tag: EntityTag) -> String {
+    format!("\"{tag}\"")
+}
+
+/// What an `If-Match` asks for. Weak tags and tags of another form match nothing.
+fn if_match(headers: &HeaderMap) -> IfMatch {
     let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
     if values.peek().is_none() {
         return IfMatch::Any;
     }
-    let mut versions = Vec::new();
+    let mut tags = Vec::new();
     for tag in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
         if tag.trim() == "*" {
             return IfMatch::Any;
         }
-        versions.extend(ResourceVersion::of_tag(tag.trim(), epoch));
+        let bare = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+        tags.extend(bare.and_then(EntityTag::parse));
     }
-    IfMatch::OneOf(versions)
+    IfMatch::OneOf(tags)
 }

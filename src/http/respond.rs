@@ -34,10 +34,14 @@ pub(super) fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// A JSON text that the client may cache under an entity tag; 304 if the request names that tag.
-pub(super) fn cacheable(request: &HeaderMap, tag: String, body: String) -> Response {
-    let is_unmodified = is_unmodified(request, &tag);
-    let headers = [(ETAG, tag), (VARY, "Authorization".to_owned())];
+/// The `Vary` of what depends on the token and on no other header.
+pub(super) const VARY_BY_TOKEN: &str = "Authorization";
+
+/// A JSON text that the client may cache under an entity tag; 304 if the request names that tag. `vary` lists the
+/// headers that the text depends on.
+pub(super) fn cacheable(request: &HeaderMap, tag: &str, vary: &str, body: String) -> Response {
+    let is_unmodified = is_unmodified(request, tag);
+    let headers = [(ETAG, tag), (VARY, vary)];
     if is_unmodified {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }

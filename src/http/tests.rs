@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod walk;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +28,8 @@ type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);
 
 const MAX_BYTES: usize = 10;
 
-fn config(settings: Settings) -> Arc<Config> {
-    Arc::new(Config::resolve(settings, |_| None, None).unwrap())
+fn config(settings: Settings) -> Config {
+    Config::resolve(settings, |_| None, None).unwrap()
 }
 
 /// A server on a temporary data folder, which is left behind.
@@ -40,11 +42,11 @@ fn app(settings: Settings) -> App {
         index: Default::default(),
     };
     let analytics = Analytics::open(&AnalyticsOptions::in_folder(&options.folder)).unwrap();
-    App { config: config(settings), content: Content::open(&options).unwrap(), analytics }
+    App::new(config(settings), Content::open(&options).unwrap(), analytics)
 }
 
 /// Routes that use every layer of the frame.
-fn routes(settings: Settings) -> Router {
+fn framed_routes(settings: Settings) -> Router {
     let app = app(settings);
     let routes = Router::new()
         .route("/items/{id}", get(async |Path(id): Path<String>| id).delete(async || StatusCode::NO_CONTENT))
@@ -64,7 +66,7 @@ async fn panics() -> StatusCode {
 }
 
 async fn send(request: Request<Body>) -> (StatusCode, HeaderMap, String) {
-    send_to(routes(Settings::default()), request).await
+    send_to(framed_routes(Settings::default()), request).await
 }
 
 async fn send_to(router: Router, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
@@ -207,7 +209,7 @@ async fn a_request_id_that_is_safe_to_log_is_kept() {
 
 #[tokio::test]
 async fn a_request_logs_one_line() {
-    let router = routes(Settings::default());
+    let router = framed_routes(Settings::default());
     let log = Logged::default();
     let sink = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || sink.clone()).finish();
@@ -295,7 +297,7 @@ async fn the_base_url_comes_from_the_configuration_or_the_host_header() {
         if let Some(host) = host {
             request.headers_mut().insert("host", host.parse().unwrap());
         }
-        let (_, _, body) = send_to(routes(settings), request).await;
+        let (_, _, body) = send_to(framed_routes(settings), request).await;
         assert_eq!(body, expected, "{host:?}");
     }
 }
@@ -314,7 +316,7 @@ async fn only_configured_origins_get_cors_headers() {
     ] {
         let mut request = request(Method::GET, "/nope");
         request.headers_mut().insert("origin", "https://a.example".parse().unwrap());
-        let (status, headers, _) = send_to(routes(with(origins)), request).await;
+        let (status, headers, _) = send_to(framed_routes(with(origins)), request).await;
         assert_eq!(status.as_u16(), 404);
         let answered = headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap());
         assert_eq!(answered, allowed, "{origins:?}");
@@ -325,7 +327,7 @@ async fn only_configured_origins_get_cors_headers() {
     let mut preflight = request(Method::OPTIONS, "/items/a");
     preflight.headers_mut().insert("origin", "https://a.example".parse().unwrap());
     preflight.headers_mut().insert("access-control-request-method", "DELETE".parse().unwrap());
-    let (status, headers, _) = send_to(routes(with(&["https://a.example"])), preflight).await;
+    let (status, headers, _) = send_to(framed_routes(with(&["https://a.example"])), preflight).await;
     assert_eq!(status.as_u16(), 200);
     assert_eq!(headers["access-control-allow-methods"], "GET,HEAD,POST,PUT,PATCH,DELETE");
     assert!(headers.contains_key("x-request-id"));
@@ -349,7 +351,7 @@ async fn stopping_gives_running_requests_a_limited_time_to_finish() {
         let stopped = async {
             let _ = stopping.await;
         };
-        let server = tokio::spawn(serve(listener, routes(Settings::default()), stopped, grace));
+        let server = tokio::spawn(serve(listener, framed_routes(Settings::default()), stopped, grace));
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).await.unwrap();
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -368,7 +370,7 @@ async fn stopping_gives_running_requests_a_limited_time_to_finish() {
 async fn the_sender_of_a_body_that_is_too_large_receives_the_response() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let server = serve(listener, routes(Settings::default()), std::future::pending(), Duration::ZERO);
+    let server = serve(listener, framed_routes(Settings::default()), std::future::pending(), Duration::ZERO);
     let server = tokio::spawn(server);
     for head in ["Content-Length: 8000000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n7a1200\r\n"] {
         let mut client = TcpStream::connect(address).await.unwrap();

@@ -60,6 +60,12 @@ impl Selection {
         Selection { keys: Key::ALL.to_vec(), attributes: Attributes::All }
     }
 
+    /// These keys, and of the attributes those of the fields with these numbers.
+    pub fn only(keys: &[Key], fields: Vec<u32>) -> Selection {
+        let keys = Key::ALL.into_iter().filter(|key| keys.contains(key)).collect();
+        Selection { keys, attributes: Attributes::Only(fields) }
+    }
+
     /// Whether it is the whole resource.
     pub fn is_all(&self) -> bool {
         self.keys.len() == Key::ALL.len() && self.attributes == Attributes::All

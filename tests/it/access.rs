@@ -1,5 +1,10 @@
 //! Tokens and members (`API.md` 5 and 4.10).
 
+mod hidden;
+mod limits;
+mod logs;
+mod twins;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

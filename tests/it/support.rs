@@ -1,5 +1,7 @@
 //! The server under test (the real binary on its own data folder), and short helpers to drive it.
 
+mod log_watch;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,6 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use log_watch::LogWatch;
+pub(crate) use log_watch::leaks;
 
 /// A token with every ability.
 pub(crate) const ADMIN: &str = "an-admin-token-for-tests-of-32-characters";
@@ -44,6 +49,7 @@ pub(crate) fn binary() -> PathBuf {
 /// A running server. Killed when dropped.
 pub(crate) struct Server {
     child: Child,
+    log: LogWatch,
     folder: PathBuf,
     _temp: Option<TempDir>,
     address: String,
@@ -166,14 +172,17 @@ impl Server {
     pub(crate) fn start_in_environment(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         let mut child = Command::new(binary())
             .arg("serve")
-            .args(["--listen", "127.0.0.1:0", "--log", "warn", "--data"])
+            .args(["--listen", "127.0.0.1:0", "--data"])
             .arg(folder)
             .args(arguments)
             .env("BINDERY_ADMIN_TOKEN", ADMIN)
             .envs(variables.iter().copied())
+            .env("BINDERY_LOG", "info")
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let log = LogWatch::start(child.stderr.take().unwrap());
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let address = loop {
             let mut line = String::new();
@@ -190,7 +199,7 @@ impl Server {
             .timeout_global(Some(Duration::from_secs(60)))
             .build()
             .new_agent();
-        Server { child, folder: folder.to_owned(), _temp: None, address, token: ADMIN.to_owned(), agent }
+        Server { child, log, folder: folder.to_owned(), _temp: None, address, token: ADMIN.to_owned(), agent }
     }
 
     /// The same server with another token.
@@ -245,6 +254,11 @@ impl Server {
         let mut server = Server::start_in(&self.folder.clone(), &[]);
         server._temp = temp;
         *self = server;
+    }
+
+    /// How many lines the server logged so far.
+    pub(crate) fn logged_lines(&self) -> usize {
+        self.log.lines()
     }
 
     pub(crate) fn process(&self) -> u32 {
@@ -333,6 +347,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.log.finish();
     }
 }
 

@@ -213,7 +213,7 @@ impl Import {
         loop {
             let PreparedLines { blueprint, items, .. } = self.prepare(lines.clone()).await.map_err(Error::internal)?;
             let (items, missing_targets) = (Arc::new(items), MissingTargets::Refuse);
-            let command = Command::Write(Write { blueprint, items, missing_targets });
+            let command = Command::Write(Write { blueprint, items, missing_targets, access: self.access.clone() });
             let keep = idempotent.keep(|outcome: &Outcome, _: &dyn Lookup| lines_of(outcome));
             match self.content.submit_keeping(command, Some(keep)).await? {
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
@@ -262,7 +262,8 @@ impl Import {
         let (lines, items, outcomes) = loop {
             let PreparedLines { blueprint, lines, items } = prepared;
             let items = Arc::new(items);
-            let write = Write { blueprint, items: Arc::clone(&items), missing_targets };
+            let access = self.access.clone();
+            let write = Write { blueprint, items: Arc::clone(&items), missing_targets, access };
             match self.content.submit(Command::Write(write)).await? {
                 Outcome::Written(outcomes) => break (lines, items, outcomes),
                 Outcome::Stale => {

@@ -1,5 +1,6 @@
 //! Writes of one resource (`API.md` 4.4): prepared on the caller's thread, decided by the committer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,7 +11,9 @@ use crate::content::command::{
     Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, Written,
 };
 use crate::content::data::lookup::Lookup;
+use crate::content::data::records::Meta;
 use crate::content::data::refusals::no_resource;
+use crate::content::data::sight::may_learn_of;
 use crate::content::data::state::{Collection, State};
 use crate::content::data::version::IfMatch;
 use crate::content::handle::Content;
@@ -20,7 +23,7 @@ use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
-use crate::query::WriteParams;
+use crate::query::{Key, Selection, WriteParams};
 
 /// Bodies from this size on are prepared on a thread that may block: sanitizing them takes milliseconds.
 const LARGE_BODY_BYTES: usize = 32 << 10;
@@ -43,6 +46,13 @@ pub struct Writing {
     access: Access,
     raw_query: String,
     variant: u16,
+}
+
+/// What the body of an update writes.
+struct Sent {
+    /// The slugs of attributes; `None` for all of them.
+    attributes: Option<HashSet<String>>,
+    published_at: bool,
 }
 
 impl Content {
@@ -78,18 +88,20 @@ impl Writing {
     pub async fn create(mut self, body: &[u8], idempotent: Option<Idempotent<Created>>) -> Result<Answered<Created>> {
         let body = json::parse(body)?;
         let keep = |writing: &Writing| {
-            let (collection, variant) = (Arc::clone(&writing.collection), writing.variant);
+            let (state, collection, variant) =
+                (Arc::clone(&writing.state), Arc::clone(&writing.collection), writing.variant);
             let read = move |outcome: &Outcome, lookup: &dyn Lookup| {
                 let items = outcome.items()?;
                 let item = items.first().ok_or_else(no_outcome)?;
-                created(&collection, variant, item.written()?, lookup)
+                created(&collection, state.epoch, variant, item.written()?, lookup)
             };
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
         match self.run(body, |preparation, body| vec![body::create(preparation, body)], keep).await? {
             Answered::Fresh(outcomes) => {
-                let created = created(&self.collection, self.variant, &only(outcomes)?, &self.content.shared.store)?;
-                Ok(Answered::Fresh(created))
+                let (written, epoch) = (only(outcomes)?, self.state.epoch);
+                let store = &self.content.shared.store;
+                Ok(Answered::Fresh(created(&self.collection, epoch, self.variant, &written, store)?))
             }
             Answered::Kept(answer) => Ok(Answered::Kept(answer)),
         }
@@ -122,10 +134,13 @@ impl Writing {
         let terms = UpdateTerms { id, if_match, may_publish: self.may_publish(), extent };
         body::check_publication(&terms, &body)?;
         self.check_match(id, &terms.if_match)?;
+        let sent = Sent::of(&body, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: &Value| vec![body::update(preparation, terms.clone(), body)];
         let written = self.run_one(body, prepare).await?;
-        written_answer(&self.content.shared.store, &self.collection.blueprint, &written, self.variant)
+        let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
+        let shown = self.shown(&written, &sent);
+        written_answer(store, blueprint, self.state.epoch, &written, self.variant, shown)
     }
 
     /// Deletes a resource. Durable and visible on return.
@@ -137,11 +152,28 @@ impl Writing {
         self.run_one(Value::Null, prepare).await.map(|_| ())
     }
 
+    /// What the answer to an update shows: the whole resource to a token that may see it, before the write or after it.
+    /// To another token only what it has just written, or a write that changes nothing would be a way to read.
+    fn shown(&self, written: &Written, sent: &Sent) -> Selection {
+        let (blueprint, Written { meta, before, .. }) = (&self.collection.blueprint, written);
+        let is_seen = |meta: &Meta| may_learn_of(&self.access, blueprint, meta.published);
+        if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
+            return Selection::all();
+        }
+        let mut keys = vec![Key::Id, Key::Type, Key::Attributes, Key::Relationships];
+        keys.extend(sent.published_at.then_some(Key::PublishedAt));
+        let is_changed = before.as_ref().is_none_or(|before| before.version != meta.version);
+        keys.extend(is_changed.then_some(Key::UpdatedAt));
+        let is_sent = |slug: &String| sent.attributes.as_ref().is_none_or(|slugs| slugs.contains(slug));
+        let fields = blueprint.fields.iter().filter(|field| is_sent(&field.slug));
+        Selection::only(&keys, fields.map(|field| field.number).collect())
+    }
+
     /// Answers a stale `If-Match` early, before errors of the body. The committer checks again.
     fn check_match(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
         let blueprint = &self.collection.blueprint;
         let hit = self.collection.snapshot.get(id.as_u128()).ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
-        if_match.check(self.collection.version_of(&hit))
+        if_match.check(self.collection.version_of(&hit).tag(self.state.epoch))
     }
 
     /// Whether the token may change between draft and published.
@@ -172,7 +204,8 @@ impl Writing {
         loop {
             let items = Arc::new(self.prepare(Arc::clone(&body), prepare.clone()).await?);
             let blueprint = Arc::clone(&self.collection.blueprint);
-            let command = Command::Write(Write { blueprint, items, missing_targets: MissingTargets::Refuse });
+            let (missing_targets, access) = (MissingTargets::Refuse, self.access.clone());
+            let command = Command::Write(Write { blueprint, items, missing_targets, access });
             match self.content.submit_keeping(command, keep(self)).await? {
                 Outcome::Written(outcomes) => return Ok(Answered::Fresh(outcomes)),
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
@@ -208,13 +241,31 @@ impl Writing {
     }
 }
 
+impl Sent {
+    fn of(body: &Value, extent: Extent) -> Sent {
+        let attributes = match extent {
+            Extent::Whole => None,
+            Extent::Partial => {
+                Some(body["attributes"].as_object().map(|sent| sent.keys().cloned().collect()).unwrap_or_default())
+            }
+        };
+        Sent { attributes, published_at: body.get("published_at").is_some() }
+    }
+}
+
 /// What was written by a write of one item.
 fn only(outcomes: Vec<ItemOutcome>) -> Result<Written> {
     outcomes.first().ok_or_else(no_outcome)?.written().cloned()
 }
 
-fn created(collection: &Collection, variant: u16, written: &Written, lookup: &dyn Lookup) -> Result<Created> {
-    let answer = written_answer(lookup, &collection.blueprint, written, variant)?;
+fn created(
+    collection: &Collection,
+    epoch: u64,
+    variant: u16,
+    written: &Written,
+    lookup: &dyn Lookup,
+) -> Result<Created> {
+    let answer = written_answer(lookup, &collection.blueprint, epoch, written, variant, Selection::all())?;
     Ok(Created { id: written.id, answer })
 }
 

@@ -8,9 +8,11 @@ use parking_lot::RwLock;
 use crate::access::{Access, Member, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::refusals::{change_under_way, no_blueprint, no_member};
+use crate::content::data::sight::Sight;
 use crate::content::data::version::ResourceVersion;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::Result;
+use crate::model::id::ResourceId;
 
 /// Everything that a request is answered from, at one moment.
 #[derive(Clone)]
@@ -36,10 +38,19 @@ pub(crate) struct Collection {
     pub(crate) index: bindery_index::Index,
     /// Its resources.
     pub(crate) snapshot: bindery_index::Snapshot,
-    /// The number of the last log record that changed the blueprint or one of its resources.
-    pub(crate) version: u64,
+    /// When the blueprint or its resources changed last.
+    pub(crate) changed: Changed,
     /// The change of the blueprint that is under way.
     pub(crate) change: Option<Arc<BlueprintChange>>,
+}
+
+/// The numbers of the last log records that changed a blueprint or one of its resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// Any of its resources.
+    any: u64,
+    /// One that was published before or is published since, so that changes of drafts do not show.
+    published: u64,
 }
 
 impl State {
@@ -79,11 +90,11 @@ impl State {
         blueprint: Arc<Blueprint>,
         index: bindery_index::Index,
         change: Option<Arc<BlueprintChange>>,
-        version: u64,
+        changed: Changed,
     ) {
         let snapshot = index.snapshot();
         let slug = blueprint.slug.clone();
-        self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, version, change }));
+        self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, changed, change }));
     }
 
     /// Replaces the snapshot of a blueprint by the newest one.
@@ -91,9 +102,14 @@ impl State {
         self.edit(number, |collection| collection.snapshot = collection.index.snapshot());
     }
 
-    /// Notes that a resource of a blueprint changed.
-    pub(crate) fn set_version(&mut self, number: u32, version: u64) {
-        self.edit(number, |collection| collection.version = version);
+    /// Notes that a resource of a blueprint changed. `concerns_published` says whether it was or is published.
+    pub(crate) fn note_change(&mut self, number: u32, version: u64, concerns_published: bool) {
+        self.edit(number, |collection| {
+            collection.changed.any = version;
+            if concerns_published {
+                collection.changed.published = version;
+            }
+        });
     }
 
     fn edit(&mut self, number: u32, edit: impl FnOnce(&mut Collection)) {
@@ -112,7 +128,13 @@ impl State {
 impl Collection {
     /// The version of a resource of this snapshot.
     pub(crate) fn version_of(&self, hit: &bindery_index::Hit) -> ResourceVersion {
-        ResourceVersion { resource: hit.stamps.version, blueprint: self.blueprint.revision }
+        let id = ResourceId::from_u128(hit.id);
+        ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision }
+    }
+
+    /// Whether a resource was published when the snapshot was taken.
+    pub(crate) fn was_published(&self, id: ResourceId) -> bool {
+        self.snapshot.get(id.as_u128()).is_some_and(|hit| hit.stamps.published.is_some())
     }
 
     /// # Errors
@@ -121,6 +143,21 @@ impl Collection {
         match self.change {
             None => Ok(()),
             Some(_) => Err(change_under_way(&self.blueprint.slug)),
+        }
+    }
+}
+
+impl Changed {
+    /// Everything changed at this number.
+    pub(crate) fn at(number: u64) -> Changed {
+        Changed { any: number, published: number }
+    }
+
+    /// When that of it which a token may see changed last.
+    pub(crate) fn as_seen(self, sight: Sight) -> u64 {
+        match sight {
+            Sight::Drafts => self.any,
+            Sight::Published | Sight::Nothing => self.published,
         }
     }
 }

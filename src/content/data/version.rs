@@ -1,35 +1,89 @@
-//! The version of a resource, as entity tags name it and `If-Match` asks for it.
+//! Entity tags: what they are made from, and what `If-Match` asks of them.
 //!
-//! A tag begins with the epoch of the content: a restore goes back to an earlier number, from where numbers are given
-//! to other versions than before. A tag from before the restore must not match one of those.
+//! A tag is a hash, so that it tells nothing about the number of writes, nor about resources that its reader may not see.
+//! It is made with the epoch of the content, which is random: without it, the few numbers that a tag is made from could
+//! be guessed and tried.
+
+use std::fmt;
 
 use crate::content::data::records::Meta;
+use crate::content::data::sight::Sight;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
+use crate::model::id::ResourceId;
 
-/// The version of a resource as an entity tag names it: that of the resource and that of its blueprint.
+const TAG_BYTES: usize = 16;
+
+/// An entity tag, without its quotes: 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResourceVersion {
+pub struct EntityTag([u8; TAG_BYTES]);
+
+/// What the entity tag of a resource is made from: its version and that of its blueprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ResourceVersion {
+    pub(crate) id: ResourceId,
     /// The number of the transaction that changed the resource last.
-    pub resource: u64,
+    pub(crate) resource: u64,
     /// The revision of its blueprint.
-    pub blueprint: u64,
+    pub(crate) blueprint: u64,
+}
+
+/// What the entity tag of a list is made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListVersion<'a> {
+    /// The blueprint's number.
+    pub(crate) blueprint: u32,
+    /// The number of the transaction that last changed what the token may see of the blueprint.
+    pub(crate) changed: u64,
+    pub(crate) sight: Sight,
+    /// "Today", as filters see it.
+    pub(crate) day: i64,
+    /// What the links of the list begin with.
+    pub(crate) base_url: &'a str,
+}
+
+impl EntityTag {
+    /// Reads a tag without its quotes. `None` for one that the server did not make.
+    pub fn parse(text: &str) -> Option<EntityTag> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let tag = text.bytes().all(is_digit).then(|| u128::from_str_radix(text, 16).ok())??;
+        (text.len() == 2 * TAG_BYTES).then(|| EntityTag(tag.to_be_bytes()))
+    }
+
+    fn of(epoch: u64, what: &str, numbers: &[u64], text: &str) -> EntityTag {
+        let mut hasher = blake3::Hasher::new_derive_key("Bindery entity tag");
+        hasher.update(&epoch.to_le_bytes());
+        hasher.update(what.as_bytes());
+        for number in numbers {
+            hasher.update(&number.to_le_bytes());
+        }
+        hasher.update(text.as_bytes());
+        let mut tag = [0; TAG_BYTES];
+        hasher.finalize_xof().fill(&mut tag);
+        EntityTag(tag)
+    }
+}
+
+impl fmt::Display for EntityTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
 }
 
 impl ResourceVersion {
-    /// The entity tag, with its quotes.
-    pub fn tag(self, epoch: u64) -> String {
-        let ResourceVersion { resource, blueprint } = self;
-        format!("\"{epoch:x}-{resource}-{blueprint}\"")
+    /// The entity tag in this epoch.
+    pub(crate) fn tag(self, epoch: u64) -> EntityTag {
+        let ResourceVersion { id, resource, blueprint } = self;
+        EntityTag::of(epoch, "resource", &[resource, blueprint], &id.to_string())
     }
+}
 
-    /// The version that an entity tag names in this epoch. `None` for a tag of another epoch, a weak one, or anything
-    /// else.
-    pub fn of_tag(tag: &str, epoch: u64) -> Option<ResourceVersion> {
-        let mut parts = tag.strip_prefix('"')?.strip_suffix('"')?.split('-');
-        let (of_epoch, resource, blueprint) = (parts.next()?, parts.next()?, parts.next()?);
-        let version = ResourceVersion { resource: resource.parse().ok()?, blueprint: blueprint.parse().ok()? };
-        (parts.next().is_none() && of_epoch == format!("{epoch:x}")).then_some(version)
+impl ListVersion<'_> {
+    /// The entity tag in this epoch.
+    pub(crate) fn tag(self, epoch: u64) -> EntityTag {
+        let ListVersion { blueprint, changed, sight, day, base_url } = self;
+        let numbers = [blueprint.into(), changed, u64::from(sight == Sight::Drafts), day.cast_unsigned()];
+        EntityTag::of(epoch, "list", &numbers, base_url)
     }
 }
 
@@ -52,16 +106,16 @@ pub(crate) fn decode_epoch(bytes: &[u8]) -> Result<u64> {
 pub enum IfMatch {
     /// There is no such header, or it is `*`: every version will do.
     Any,
-    /// The resource must be at one of these versions.
-    OneOf(Vec<ResourceVersion>),
+    /// The resource must have one of these tags.
+    OneOf(Vec<EntityTag>),
 }
 
 impl IfMatch {
     /// # Errors
-    /// `PRECONDITION_FAILED` unless the resource is at one of the versions.
-    pub(crate) fn check(&self, version: ResourceVersion) -> Result<()> {
+    /// `PRECONDITION_FAILED` unless the resource has one of the tags.
+    pub(crate) fn check(&self, tag: EntityTag) -> Result<()> {
         match self {
-            IfMatch::OneOf(versions) if !versions.contains(&version) => Err(Error::new(
+            IfMatch::OneOf(tags) if !tags.contains(&tag) => Err(Error::new(
                 Code::PreconditionFailed,
                 "the resource is no longer at the version that `If-Match` names; read it again and repeat the change",
             )),
@@ -72,8 +126,48 @@ impl IfMatch {
 
 impl Meta {
     /// What the entity tag of the resource is made from.
-    pub(crate) fn resource_version(&self, blueprint: &Blueprint) -> ResourceVersion {
-        ResourceVersion { resource: self.version, blueprint: blueprint.revision }
+    pub(crate) fn resource_version(&self, id: ResourceId, blueprint: &Blueprint) -> ResourceVersion {
+        ResourceVersion { id, resource: self.version, blueprint: blueprint.revision }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn everything_that_a_tag_is_made_from_changes_it() {
+        let id = ResourceId::from_u128;
+        let resource = |epoch, n, resource, blueprint| ResourceVersion { id: id(n), resource, blueprint }.tag(epoch);
+        let list = |epoch, blueprint, changed, sight, day, base_url| {
+            ListVersion { blueprint, changed, sight, day, base_url }.tag(epoch)
+        };
+        let (drafts, published) = (Sight::Drafts, Sight::Published);
+        let tags = [
+            resource(1, 1, 1, 1),
+            resource(2, 1, 1, 1),
+            resource(1, 2, 1, 1),
+            resource(1, 1, 2, 1),
+            resource(1, 1, 1, 2),
+            list(1, 1, 1, drafts, 1, "a"),
+            list(2, 1, 1, drafts, 1, "a"),
+            list(1, 2, 1, drafts, 1, "a"),
+            list(1, 1, 2, drafts, 1, "a"),
+            list(1, 1, 1, published, 1, "a"),
+            list(1, 1, 1, drafts, 2, "a"),
+            list(1, 1, 1, drafts, 1, "b"),
+        ];
+        for (position, tag) in tags.iter().enumerate() {
+            assert!(!tags[..position].contains(tag), "{position}");
+            assert_eq!(EntityTag::parse(&tag.to_string()), Some(*tag));
+        }
+        assert_eq!(resource(1, 1, 1, 1), tags[0]);
+        let text = tags[0].to_string();
+        for other in ["", &text[1..], &text.to_uppercase(), &format!("0{text}"), &format!("+{}", &text[1..])] {
+            assert!(EntityTag::parse(other).is_none() || other.chars().all(|c| c.is_ascii_digit()), "{other}");
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::content::command::Written;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, empty_attributes};
 use crate::content::data::state::Collection;
-use crate::content::data::version::ResourceVersion;
+use crate::content::data::version::EntityTag;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
@@ -29,26 +29,28 @@ pub(crate) struct Presentation {
 pub struct ResourceAnswer {
     /// The resource object as JSON text.
     pub json: String,
-    /// What its entity tag is made from.
-    pub version: ResourceVersion,
+    /// Its entity tag.
+    pub tag: EntityTag,
 }
 
-/// The whole resource in one variant, as a write left it.
+/// The selected parts of a resource in one variant, as a write left it.
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.
 pub(crate) fn written_answer(
     lookup: &dyn Lookup,
     blueprint: &Blueprint,
+    epoch: u64,
     written: &Written,
     variant: u16,
+    selection: Selection,
 ) -> Result<ResourceAnswer> {
-    let presentation = Presentation { variant, fallback: None, selection: Selection::all() };
+    let presentation = Presentation { variant, fallback: None, selection };
     let renderer = Renderer { lookup, blueprint, presentation: &presentation };
     let mut json = String::new();
     let meta = &written.meta;
     renderer.write(&mut json, written.id, meta.stamps(), |variant| meta.copy(variant))?;
-    Ok(ResourceAnswer { json, version: meta.resource_version(blueprint) })
+    Ok(ResourceAnswer { json, tag: meta.resource_version(written.id, blueprint).tag(epoch) })
 }
 
 /// Appends the resource of a hit to `out`.

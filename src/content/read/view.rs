@@ -6,11 +6,12 @@ use bindery_index::Filter;
 
 use crate::access::Access;
 use crate::content::data::refusals::no_resource;
+use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
+use crate::content::data::version::{EntityTag, ListVersion};
 use crate::content::handle::Content;
 use crate::content::read::resource::{Presentation, ResourceAnswer, write_hit};
 use crate::model::ability::Ability;
-use crate::model::blueprint::BlueprintKind;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
@@ -19,22 +20,13 @@ use crate::store::Store;
 
 /// One blueprint at one moment, as one token sees it.
 pub struct View {
-    /// Held so that the versions that the snapshot names stay in the store.
+    /// Held also so that the versions that the snapshot names stay in the store.
     state: Arc<State>,
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
-    visibility: Visibility,
+    sight: Sight,
     /// When it was taken: "today" for `filter[published]` and for the list's entity tag.
     pub(super) now: Millis,
-}
-
-/// Which resources a token sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Visibility {
-    /// Published ones.
-    Published,
-    /// Drafts too.
-    Drafts,
 }
 
 /// A page of a list.
@@ -65,10 +57,8 @@ impl Content {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
-        // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
-        let sees_drafts = access.may(Ability::Preview) || collection.blueprint.kind == BlueprintKind::Singular;
-        let visibility = if sees_drafts { Visibility::Drafts } else { Visibility::Published };
-        Ok(View { state, collection, store: self.shared.store.clone(), visibility, now })
+        let sight = Sight::of(access, &collection.blueprint);
+        Ok(View { state, collection, store: self.shared.store.clone(), sight, now })
     }
 }
 
@@ -81,22 +71,22 @@ impl View {
         let blueprint = &self.collection.blueprint;
         let GetParams { variant, fallback, selection } = GetParams::parse(raw_query, blueprint)?;
         let hit = ResourceId::parse(id).and_then(|id| self.collection.snapshot.get(id.as_u128()));
-        let hit = hit.filter(|hit| self.visibility == Visibility::Drafts || hit.stamps.published.is_some());
+        let hit = hit.filter(|hit| self.sight.shows(hit.stamps.published));
         let hit = hit.ok_or_else(|| no_resource(blueprint, id))?;
         let mut json = String::new();
         let presentation = Presentation { variant, fallback, selection };
         write_hit(&mut json, &self.store, &self.collection, &hit, &presentation)?;
-        Ok(ResourceAnswer { json, version: self.collection.version_of(&hit) })
+        Ok(ResourceAnswer { json, tag: self.collection.version_of(&hit).tag(self.state.epoch) })
     }
 
-    /// What a list's entity tag is made from. It changes with every write, visibility or day that could change the
-    /// answer.
-    pub fn list_tag(&self) -> String {
-        let visibility = match self.visibility {
-            Visibility::Drafts => 'd',
-            Visibility::Published => 'p',
-        };
-        format!("{:x}-{}-{visibility}-{}", self.state.epoch, self.collection.version, day_number(self.now))
+    /// The entity tag of a list whose links begin with `base_url`. It changes with every write that the token may see
+    /// something of, and with every sight, day or address that could change the answer.
+    pub fn list_tag(&self, base_url: &str) -> EntityTag {
+        let Collection { blueprint, changed, .. } = &*self.collection;
+        let (sight, day) = (self.sight, day_number(self.now));
+        let version =
+            ListVersion { blueprint: blueprint.number, changed: changed.as_seen(sight), sight, day, base_url };
+        version.tag(self.state.epoch)
     }
 
     /// A page of the list.
@@ -124,9 +114,9 @@ impl View {
 
     /// The filter, restricted to what the token may see.
     pub(super) fn restrict(&self, filter: Filter) -> Filter {
-        match self.visibility {
-            Visibility::Drafts => filter,
-            Visibility::Published => published_only(filter),
+        match self.sight {
+            Sight::Drafts => filter,
+            Sight::Published | Sight::Nothing => published_only(filter),
         }
     }
 }

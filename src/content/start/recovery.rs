@@ -14,7 +14,7 @@ use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::lookup::resources;
 use crate::content::data::records::decode_id;
-use crate::content::data::state::State;
+use crate::content::data::state::{Changed, State};
 use crate::content::data::version::decode_epoch;
 use crate::content::maintain::sweep::{self, Obsolete};
 use crate::content::start::error::StartError;
@@ -78,7 +78,7 @@ pub(crate) fn load_state(
     let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
-        state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), number);
+        state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), Changed::at(number));
     }
     Ok(state)
 }

@@ -20,6 +20,7 @@ use crate::log::{CommitLog, FollowLog};
 use crate::model::ability::Ability;
 use crate::model::blueprint::render;
 use crate::model::error::{Code, Result};
+use crate::model::id::ResourceId;
 use crate::store::{Store, StoreOptions};
 
 /// How many histories are tried.
@@ -224,7 +225,10 @@ fn answers(content: &Content) -> Vec<String> {
         }
         for id in ids(content) {
             let found = view().find(&id, "").unwrap();
-            answers.push(format!("{:?} {}", found.version, found.json));
+            let state = content.state();
+            let collection = state.collection(&blueprint.slug).unwrap();
+            let hit = collection.snapshot.get(ResourceId::parse(&id).unwrap().as_u128()).unwrap();
+            answers.push(format!("{:?} {}", collection.version_of(&hit), found.json));
         }
     }
     answers

@@ -48,7 +48,7 @@ fn decide_write(context: &Context<'_>, overlay: &mut Overlay<'_>, write: &Write)
     if !is_current(context.state, write) {
         return Outcome::Stale;
     }
-    let mut decider = Decider::new(context, &write.blueprint, overlay, write.missing_targets);
+    let mut decider = Decider::new(context, write, overlay);
     let is_import = write.items.iter().any(|item| matches!(item, Item::Import(_)));
     let outcomes = match write.missing_targets {
         MissingTargets::Refuse if is_import => decider.decide_together(&write.items),

@@ -1,23 +1,24 @@
 //! The handlers of events: one pageview in, and a site's figures out (`API.md` 4.8.1, 4.8.9).
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, Extension, RawQuery, State};
+use axum::extract::{Extension, RawQuery, State};
 use axum::http::header::USER_AGENT;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 
-use super::client::Client;
 use super::event_body::parse_event;
 use super::params;
-use super::rate::RateLimit;
 use crate::analytics::{Analytics, Hit};
 use crate::http::app::App;
 use crate::http::body::JsonBody;
+use crate::http::client::Client;
 use crate::http::error::{Answer, Failure};
 use crate::http::head::Bearer;
+use crate::http::rate::{RateLimit, network};
 use crate::http::respond;
 use crate::model::ability::Ability;
 use crate::model::error::{Code, Error, Result};
@@ -29,15 +30,15 @@ const MAX_EVENT_BYTES: usize = 64 << 10;
 /// `POST /v2/analytics/events`. Answers before the pageview is counted, and also for one that is not.
 pub(super) async fn send(
     State(app): State<App>,
-    Extension(limit): Extension<Arc<RateLimit>>,
-    connection: Option<Extension<ConnectInfo<SocketAddr>>>,
-    headers: HeaderMap,
+    Extension(limit): Extension<Option<Arc<RateLimit<IpAddr>>>>,
+    parts: Parts,
     body: JsonBody,
 ) -> Answer {
     let settings = &app.config.analytics;
-    let peer = connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Extension(ConnectInfo(peer))| peer.ip());
-    let client = Client::of(peer, &headers, settings);
-    if let Err(wait) = limit.take(client.address) {
+    let (client, headers) = (Client::of(&parts, settings), parts.headers);
+    if let Some(limit) = limit
+        && let Err(wait) = limit.take(network(client.address))
+    {
         let message = format!("one address sent more than {} pageviews in a minute", settings.events_per_minute);
         return Err(Failure::from(Error::new(Code::RateLimited, message)).retry_after(wait.seconds));
     }

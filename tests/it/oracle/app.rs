@@ -2,7 +2,6 @@
 //! resources exercise every code path.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
@@ -41,7 +40,7 @@ impl InProcess {
         let content = Content::open(&options(self.folder.path())).unwrap();
         let config = Config::resolve(Settings::default(), |_| None, None).unwrap();
         let analytics = Analytics::open(&AnalyticsOptions::in_folder(self.folder.path())).unwrap();
-        self.router = Some(router(App { config: Arc::new(config), content: content.clone(), analytics }));
+        self.router = Some(router(App::new(config, content.clone(), analytics)));
         self.content = Some(content);
     }
 

@@ -1,9 +1,92 @@
 //! Entity tags of resources and lists (`API.md` 4.2, 4.3, 4.4).
 
+use std::collections::HashSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use serde_json::json;
 
 use super::notes;
 use crate::support::{ADMIN, Failures, Server};
+
+const LIST: &str = "/v2/resources/notes";
+
+/// The head of the answer to a `GET` as the admin with this `Host`.
+fn head_with_host(server: &Server, path: &str, host: &str) -> String {
+    let mut connection = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
+    let head =
+        format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {ADMIN}\r\nConnection: close\r\n\r\n");
+    connection.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    answer.split("\r\n\r\n").next().unwrap().to_lowercase()
+}
+
+fn line<'a>(head: &'a str, name: &str) -> &'a str {
+    head.lines().find(|line| line.starts_with(name)).unwrap_or_default()
+}
+
+#[test]
+fn the_tag_of_a_list_and_vary_mind_the_host_that_links_are_made_from() {
+    let server = Server::start();
+    notes(&server, 2);
+    let heads = ["a.example", "b.example", "a.example"].map(|host| head_with_host(&server, LIST, host));
+    assert_eq!(line(&heads[0], "vary:"), "vary: authorization, host");
+    assert_eq!(line(&heads[0], "etag:"), line(&heads[2], "etag:"));
+    assert_ne!(line(&heads[0], "etag:"), line(&heads[1], "etag:"));
+
+    let server = Server::start_with(&["--public-url", "https://cms.example"]);
+    let id = notes(&server, 2).remove(0);
+    let heads = ["a.example", "b.example"].map(|host| head_with_host(&server, LIST, host));
+    assert_eq!(line(&heads[0], "vary:"), "vary: authorization");
+    assert_eq!(line(&heads[0], "etag:"), line(&heads[1], "etag:"));
+    assert_eq!(line(&head_with_host(&server, &format!("{LIST}/{id}"), "x"), "vary:"), "vary: authorization");
+}
+
+#[test]
+fn the_tag_of_a_list_of_published_resources_changes_with_those_only_and_tells_no_number() {
+    let server = Server::start();
+    let ids = notes(&server, 2);
+    let view = server.token(&["view"]);
+    let tag = |token: &str| server.as_token(token).get(LIST).expect(200).header("etag").unwrap().to_owned();
+    let published = json!("2026-01-01T00:00:00Z");
+    let body = |published_at: &serde_json::Value| json!({ "attributes": { "count": 1 }, "published_at": published_at });
+    let drafts: Vec<String> = (0..2)
+        .map(|_| server.post(LIST, &body(&json!(null))).expect(201).data()["id"].as_str().unwrap().to_owned())
+        .collect();
+    let path = |id: &str| format!("{LIST}/{id}");
+    let patch = |id: &str, body: serde_json::Value| drop(server.patch(&path(id), &body).expect(200));
+    let bulk = |what: &str, ids: serde_json::Value| drop(server.post(&format!("{LIST}/{what}"), &ids).expect(200));
+    // What each step does, and whether a token with `view` may see something of it.
+    let steps: [(&str, bool, &dyn Fn()); 10] = [
+        ("create a draft", false, &|| drop(server.post(LIST, &body(&json!(null))).expect(201))),
+        ("change a draft", false, &|| patch(&drafts[0], json!({ "attributes": { "count": 9 } }))),
+        ("withdraw a draft", false, &|| bulk("bulk-unpublish", json!({ "ids": [drafts[0]] }))),
+        ("delete a draft", false, &|| drop(server.delete(&path(&drafts[1])).expect(204))),
+        ("publish a draft", true, &|| bulk("bulk-publish", json!({ "ids": [drafts[0]] }))),
+        ("change what is published", true, &|| patch(&ids[0], json!({ "attributes": { "count": 9 } }))),
+        ("create what is published", true, &|| drop(server.post(LIST, &body(&published)).expect(201))),
+        ("withdraw", true, &|| patch(&ids[0], json!({ "published_at": null }))),
+        ("change what was withdrawn", false, &|| patch(&ids[0], json!({ "attributes": { "count": 3 } }))),
+        ("delete what is published", true, &|| drop(server.delete(&path(&ids[1])).expect(204))),
+    ];
+    let mut failures = Failures::default();
+    let mut seen = HashSet::from([tag(&view), tag(ADMIN)]);
+    for (name, is_seen, step) in steps {
+        let before = tag(&view);
+        step();
+        failures.check_eq(name, tag(&view) != before, is_seen);
+        failures.check_eq(name, seen.insert(tag(&view)), is_seen);
+        // Every step but the one that changes nothing is seen with `preview`.
+        failures.check_eq(name, seen.insert(tag(ADMIN)), name != "withdraw a draft");
+    }
+    for tag in &seen {
+        let digits = tag.trim_matches('"');
+        let is_opaque = digits.len() == 32 && digits.chars().all(|c| c.is_ascii_hexdigit());
+        failures.check(is_opaque, || tag.clone());
+    }
+    failures.assert_none();
+}
 
 #[test]
 fn entity_tags_make_requests_conditional() {

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::content::command::MissingTargets;
+use crate::access::Access;
+use crate::content::command::{MissingTargets, Write};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::records::Meta;
@@ -27,6 +28,8 @@ pub(super) struct Decider<'a, 'b> {
     pub(super) blueprint: &'a Blueprint,
     /// The change of the blueprint that is under way.
     pub(super) change: Option<&'a BlueprintChange>,
+    /// Who writes: errors name only what it may see.
+    pub(super) access: &'a Access,
     pub(super) overlay: &'a mut Overlay<'b>,
     /// What becomes of imported items that relate to resources that do not exist.
     pub(super) missing_targets: MissingTargets,
@@ -96,16 +99,13 @@ pub(super) enum Relations {
 }
 
 impl<'a, 'b> Decider<'a, 'b> {
-    pub(super) fn new(
-        context: &'a Context<'a>,
-        blueprint: &'a Blueprint,
-        overlay: &'a mut Overlay<'b>,
-        missing_targets: MissingTargets,
-    ) -> Self {
+    pub(super) fn new(context: &'a Context<'a>, write: &'a Write, overlay: &'a mut Overlay<'b>) -> Self {
+        let Write { blueprint, missing_targets, access, items: _ } = write;
+        let missing_targets = *missing_targets;
         let collection = context.state.blueprints.get(&blueprint.slug);
         let change = collection.and_then(|collection| collection.change.as_deref());
         let (waiting, promised) = (HashSet::new(), HashMap::new());
-        Decider { context, blueprint, change, overlay, missing_targets, waiting, promised }
+        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised }
     }
 }
 

@@ -50,7 +50,7 @@ impl Decider<'_, '_> {
         for field in change.becoming_unique() {
             let Some(value) = ValueChange::of(current, values, field.position) else { continue };
             if let Some(holder) = self.claim(edit, change, draft.variant, field, value)? {
-                let text = format!("becomes unique: the resource `{holder}` holds this value already");
+                let text = format!("becomes unique: {} holds this value already", self.name_of(holder)?);
                 errors.push((self.blueprint.fields[field.position].slug.clone(), vec![text]));
             }
         }

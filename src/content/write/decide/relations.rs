@@ -1,4 +1,6 @@
 //! Relations and users: what a value names must exist, unless this field of this resource names it already.
+//!
+//! What the writer must not know of does not exist for it: the answer is the same, word for word.
 
 use serde_json::Value;
 
@@ -7,6 +9,7 @@ use crate::content::command::{CopyDraft, MissingTargets};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::decode_id;
+use crate::content::data::sight::may_relate_to;
 use crate::model::blueprint::{Field, FieldType};
 use crate::model::error::{FieldErrors, Result};
 use crate::model::id::ResourceId;
@@ -96,14 +99,16 @@ impl Decider<'_, '_> {
 
     fn find_target(&self, slug: &str, text: &str) -> Result<Target> {
         let Some(related) = self.context.state.blueprints.get(slug) else { return Ok(Target::Missing) };
-        let blueprint = related.blueprint.number;
+        let related = &*related.blueprint;
+        let blueprint = related.number;
         let is_own = blueprint == self.blueprint.number;
         if let Some(promise) = self.promised.get(text).filter(|_| is_own) {
             return Ok(Target::Id(promise.id));
         }
         if let Some(id) = ResourceId::parse(text) {
-            let exists = self.overlay.get(&Key::Resource { blueprint, id })?.is_some();
-            return Ok(if exists { Target::Id(id) } else { Target::Missing });
+            let target = self.overlay.meta(blueprint, id)?;
+            let is_known = target.is_some_and(|target| may_relate_to(self.access, related, target.published));
+            return Ok(if is_known { Target::Id(id) } else { Target::Missing });
         }
         match self.overlay.get(&Key::ImportKey { blueprint, key: text.into() })? {
             Some(bytes) => Ok(Target::Id(decode_id(&bytes)?)),
@@ -141,9 +146,10 @@ impl Decider<'_, '_> {
         if fits || self.held(edit, position)?.contains(value) {
             return Ok(None);
         }
-        Ok(Some(match (member, role) {
-            (Some(_), Some(role)) => format!("the member {value} does not have the role `{role}`"),
-            _ => format!("there is no member with the id {value}"),
+        // One text for a member with another role and for none: who may write a resource need not know the members.
+        Ok(Some(match role {
+            Some(role) => format!("there is no member with the id {value} and the role `{role}`"),
+            None => format!("there is no member with the id {value}"),
         }))
     }
 }

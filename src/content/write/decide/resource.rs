@@ -11,7 +11,7 @@ use crate::content::data::index_mapping::Columns;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, refused_by_change};
-use crate::content::data::version::IfMatch;
+use crate::content::data::version::{EntityTag, IfMatch};
 use crate::model::blueprint::BlueprintKind;
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
@@ -31,7 +31,7 @@ impl Decider<'_, '_> {
 
     pub(super) fn update(&mut self, update: &Update) -> Result<Written> {
         let before = self.load(update.id)?;
-        update.if_match.check(before.resource_version(self.blueprint))?;
+        update.if_match.check(self.tag_of(update.id, &before))?;
         if let Some(refusal) = &update.refusal {
             return Err(refusal.clone());
         }
@@ -48,7 +48,7 @@ impl Decider<'_, '_> {
 
     pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<Written> {
         let meta = self.load(id)?;
-        if_match.check(meta.resource_version(self.blueprint))?;
+        if_match.check(self.tag_of(id, &meta))?;
         if self.blueprint.kind == BlueprintKind::Singular {
             return Err(not_deletable(self.blueprint));
         }
@@ -63,7 +63,11 @@ impl Decider<'_, '_> {
             self.overlay.supersede(blueprint, id, *version);
         }
         self.overlay.remove(Key::Resource { blueprint, id });
-        Ok(Written { id, effect: Effect::Deleted, meta })
+        Ok(Written { id, effect: Effect::Deleted, meta, before: None })
+    }
+
+    fn tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
+        meta.resource_version(id, self.blueprint).tag(self.context.state.epoch)
     }
 
     fn load(&self, id: ResourceId) -> Result<Meta> {
@@ -147,7 +151,7 @@ impl Decider<'_, '_> {
     /// Writes an edit to the overlay. An edit that changes nothing leaves no trace.
     pub(super) fn apply_edit(&mut self, edit: Edit) -> Written {
         if !edit.is_change() {
-            return Written { id: edit.id, effect: Effect::Updated, meta: edit.after };
+            return Written { id: edit.id, effect: Effect::Updated, meta: edit.after, before: edit.before };
         }
         let Edit { id, before, mut after, copies, removes, puts, missing_targets: _, updated } = edit;
         let blueprint = self.blueprint.number;
@@ -181,7 +185,7 @@ impl Decider<'_, '_> {
         }
         self.overlay.put(Key::Resource { blueprint, id }, after.encode());
         let effect = if before.is_some() { Effect::Updated } else { Effect::Created };
-        Written { id, effect, meta: after }
+        Written { id, effect, meta: after, before }
     }
 }
 

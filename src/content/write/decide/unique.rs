@@ -6,6 +6,7 @@ use super::decider::{Decider, Edit};
 use crate::content::data::claims::ClaimedField;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Meta, decode_id, encode_id};
+use crate::content::data::sight::may_learn_of;
 use crate::model::error::{FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::value::unique_text;
@@ -43,7 +44,7 @@ impl Decider<'_, '_> {
                 && let Some(holder) = self.holder(&key(text.clone()))?
                 && holder != edit.id
             {
-                let text = format!("must be unique: the resource `{holder}` holds this value already");
+                let text = format!("must be unique: {} holds this value already", self.name_of(holder)?);
                 errors.push((self.blueprint.fields[field.position].slug.clone(), vec![text]));
                 continue;
             }
@@ -81,6 +82,13 @@ impl Decider<'_, '_> {
             }
         }
         Ok(claims)
+    }
+
+    /// How an error names the holder of a value: by its id only if the writer may see it.
+    pub(super) fn name_of(&self, holder: ResourceId) -> Result<String> {
+        let published = self.overlay.meta(self.blueprint.number, holder)?.and_then(|meta| meta.published);
+        let may_learn = may_learn_of(self.access, self.blueprint, published);
+        Ok(if may_learn { format!("the resource `{holder}`") } else { "another resource".to_owned() })
     }
 
     /// The resource that a claim names. While a field is becoming unique, stored values may not be claimed yet.

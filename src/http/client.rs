@@ -1,8 +1,10 @@
 //! The client behind a request, according to the connection or to trusted proxies.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use axum::http::HeaderMap;
+use axum::extract::ConnectInfo;
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
 
 use crate::config::AnalyticsConfig;
 
@@ -14,8 +16,12 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// The client of a request that arrived from `peer`. Headers count only if `peer` is a trusted proxy.
-    pub(super) fn of(peer: IpAddr, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
+    /// The client of a request. Its headers count only if it arrived from a trusted proxy.
+    pub(super) fn of(parts: &Parts, settings: &AnalyticsConfig) -> Client {
+        Client::behind(peer(&parts.extensions), &parts.headers, settings)
+    }
+
+    fn behind(peer: IpAddr, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
         let is_trusted = |address: IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
         let peer = peer.to_canonical();
         if !is_trusted(peer) {
@@ -38,6 +44,12 @@ impl Client {
             settings.country_header.as_ref().and_then(|name| headers.get(name)?.to_str().ok().map(str::to_owned));
         Client { address, country }
     }
+}
+
+/// The other end of the connection; unspecified for a request that did not come through one, as in tests.
+fn peer(extensions: &Extensions) -> IpAddr {
+    let connection = extensions.get::<ConnectInfo<SocketAddr>>();
+    connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())
 }
 
 /// Reads an address with or without brackets and port.

@@ -1,0 +1,48 @@
+//! The rate limits of requests that need a token (`API.md` 8.1). Must not know what they ask for.
+
+use std::net::IpAddr;
+
+use super::error::Failure;
+use super::rate::{RateLimit, Wait, network};
+use crate::config::{Config, Rate};
+use crate::model::error::{Code, Error};
+
+/// The limits that are configured.
+#[derive(Debug)]
+pub(super) struct Limits {
+    addresses: Option<(Rate, RateLimit<IpAddr>)>,
+    tokens: Option<(Rate, RateLimit<String>)>,
+}
+
+impl Limits {
+    /// Those of a configuration. Nothing is counted for a limit that it does not have.
+    pub(super) fn of(config: &Config) -> Limits {
+        Limits {
+            addresses: config.rate_limit_per_address.map(|rate| (rate, RateLimit::new(rate))),
+            tokens: config.rate_limit_per_token.map(|rate| (rate, RateLimit::new(rate))),
+        }
+    }
+
+    /// Counts a request of an address.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub(super) fn take_address(&self, address: IpAddr) -> Result<(), Failure> {
+        let Some((rate, limit)) = &self.addresses else { return Ok(()) };
+        limit.take(network(address)).map_err(|wait| limited("one address", rate, &wait))
+    }
+
+    /// Counts a request with a token, by the token's id.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub(super) fn take_token(&self, token: &str) -> Result<(), Failure> {
+        let Some((rate, limit)) = &self.tokens else { return Ok(()) };
+        limit.take(token.to_owned()).map_err(|wait| limited("this token", rate, &wait))
+    }
+}
+
+fn limited(client: &str, rate: &Rate, wait: &Wait) -> Failure {
+    let message = format!("{client} sent more than {rate}; the header `Retry-After` says when to go on");
+    Failure::from(Error::new(Code::RateLimited, message)).retry_after(wait.seconds)
+}

@@ -1,0 +1,34 @@
+//! A route as data, so that a test can walk all of them. Must not know any.
+
+use axum::Router;
+use axum::http::Method;
+use axum::routing::MethodRouter;
+
+use super::app::App;
+
+/// A route of the server.
+pub(super) struct Route {
+    /// Its path, as the router has it.
+    pub(super) path: String,
+    /// The methods that need no token. All others answer 401 without one, which a test holds.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test walks all routes"))]
+    pub(super) open: Vec<Method>,
+    handlers: MethodRouter<App>,
+}
+
+impl Route {
+    /// A route that needs a token.
+    pub(super) fn new(path: impl Into<String>, handlers: MethodRouter<App>) -> Route {
+        Route { path: path.into(), open: Vec::new(), handlers }
+    }
+
+    /// The same route, with methods that need no token.
+    pub(super) fn open_to_all(self, methods: &[Method]) -> Route {
+        Route { open: methods.to_vec(), ..self }
+    }
+}
+
+/// A router of these routes.
+pub(super) fn into_router(routes: Vec<Route>) -> Router<App> {
+    routes.into_iter().fold(Router::new(), |router, route| router.route(&route.path, route.handlers))
+}

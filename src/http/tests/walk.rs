@@ -1,0 +1,71 @@
+//! A walk over every route and method of the server.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+const METHODS: [Method; 7] =
+    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
+
+/// The methods of a path, according to `Allow`.
+async fn methods_of(router: &Router, path: &str) -> Vec<Method> {
+    let unknown = Method::from_bytes(b"BREW").unwrap();
+    let (status, headers, _) = send_to(router.clone(), request(unknown, path)).await;
+    assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+    let allowed = headers["allow"].to_str().unwrap();
+    allowed.split(',').map(|method| Method::from_bytes(method.trim().as_bytes()).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
+    let app = app(Settings::default());
+    let mut table = super::super::routes();
+    table.extend(analytics::intake(&app.config));
+    let router = router(app);
+    let mut open = BTreeSet::new();
+    let mut n_closed = 0;
+    for route in table {
+        let path = route.path.replace('{', "x").replace(['}', '*'], "");
+        let methods = methods_of(&router, &path).await;
+        assert!(route.open.iter().all(|method| methods.contains(method)), "{path}: {methods:?}");
+        for method in methods {
+            for token in [None, Some("Bearer nobody-has-this-token"), Some("Bearer "), Some("Basic bm9ib2R5")] {
+                let mut request = request(method.clone(), &path);
+                if let Some(token) = token {
+                    request.headers_mut().insert("authorization", token.parse().unwrap());
+                }
+                let (status, headers, _) = send_to(router.clone(), request).await;
+                let is_open = route.open.contains(&method);
+                let case = format!("{method} {path} with {token:?}: {status}");
+                assert_eq!(status != StatusCode::UNAUTHORIZED, is_open, "{case}");
+                assert_eq!(headers.contains_key("www-authenticate"), !is_open, "{case}");
+            }
+            match route.open.contains(&method) {
+                true => drop(open.insert(format!("{method} {path}"))),
+                false => n_closed += 1,
+            }
+        }
+        // Methods that are not listed do nothing either.
+        for method in METHODS {
+            let (status, ..) = send_to(router.clone(), request(method, &path)).await;
+            assert_ne!(status, StatusCode::NOT_FOUND, "{path}");
+        }
+    }
+    let expected = [
+        "GET /healthz",
+        "GET /readyz",
+        "GET /v2/analytics/script.js",
+        "HEAD /healthz",
+        "HEAD /readyz",
+        "HEAD /v2/analytics/script.js",
+        "POST /v2/analytics/events",
+    ];
+    assert_eq!(open.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+    assert!(n_closed > 60, "{n_closed}");
+}
+
+#[test]
+fn the_router_is_made_from_the_table_only() {
+    let sources = [include_str!("../../http.rs"), include_str!("../analytics.rs"), include_str!("../frame.rs")];
+    assert!(sources.iter().all(|source| !source.contains(".route(")), "a route that no test walks");
+}

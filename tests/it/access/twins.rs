@@ -1,0 +1,385 @@
+//! Two servers that differ only in what a token may not see. Every answer to the token is the same on both.
+//!
+//! The resources that both have are imported, so that their ids and dates are the same too. Compared is the whole answer,
+//! except for the time of day, request ids, the address of the server and the ids that it gives: those are numbered in
+//! the order of their appearance, and so are entity tags, which are made with a secret of each server.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::oracle::random::Random;
+use crate::support::{Failures, Reply, Server};
+
+const STEPS: usize = 300;
+const MISSING: &str = "0192b3c4-0000-7000-8000-000000000000";
+const WORDS: [&str; 5] = ["alpha", "beta", "gamma", "alphabet", ""];
+
+/// What one of the servers has and the other does not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Hidden {
+    /// Drafts, from tokens without `preview`.
+    Drafts,
+    /// A blueprint, from tokens that are limited to another one.
+    Blueprint,
+}
+
+/// A server, and the names of what differs from server to server.
+struct Twin {
+    server: Server,
+    tokens: Vec<String>,
+    /// Ids that the server gave, in order.
+    given: Vec<String>,
+    tags: Vec<String>,
+    /// The answer that each tag of a path stands for.
+    bodies: HashMap<(String, usize, String), String>,
+    last_tag: HashMap<(String, usize), String>,
+}
+
+impl Twin {
+    /// `has_secrets` says whether the blueprint `secrets` is there at all.
+    fn start(hidden: Hidden, has_secrets: bool) -> Twin {
+        let server = Server::start();
+        server.blueprint("secrets", json!([{ "name": "T", "slug": "t", "type": "text" }]));
+        let relation = |slug: &str, kind: &str, to: &str| json!({ "name": slug, "slug": slug, "type": kind, "settings": { "blueprint": to } });
+        let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
+        let mut unique = field("slug", "slug");
+        unique["unique"] = json!(true);
+        server.blueprint(
+            "notes",
+            json!([
+                field("title", "text"),
+                field("count", "number"),
+                unique,
+                field("who", "user"),
+                relation("see", "references", "notes"),
+                relation("secret", "reference", "secrets"),
+            ]),
+        );
+        if !has_secrets {
+            server.delete("/v2/blueprints/secrets?force=true").expect(204);
+        }
+        server.member("ada", None);
+        let token = |abilities: &[&str], blueprints: Value| {
+            let body = json!({ "name": "x", "abilities": abilities, "blueprints": blueprints });
+            server.post("/v2/tokens", &body).expect(201).data()["secret"].as_str().unwrap().to_owned()
+        };
+        let tokens = match hidden {
+            Hidden::Drafts => vec![token(&["view"], Value::Null), token(&["view", "create"], Value::Null)],
+            Hidden::Blueprint => {
+                vec![token(&["preview", "create", "update", "delete", "publish"], json!(["notes"]))]
+            }
+        };
+        let (given, tags) = (Vec::new(), Vec::new());
+        Twin { server, tokens, given, tags, bodies: HashMap::new(), last_tag: HashMap::new() }
+    }
+
+    fn import(&self, blueprint: &str, item: &Value) {
+        let path = format!("/v2/resources/{blueprint}/import");
+        let headers = [("content-type", "application/x-ndjson")];
+        let reply = self.server.raw("POST", &path, &headers, format!("{item}\n").as_bytes()).expect(200);
+        assert!(reply.text.contains("\"op\""), "{}", reply.text);
+    }
+
+    /// The answer to a request, as text that is the same on both servers.
+    fn answer(&mut self, token: usize, request: &Request) -> String {
+        let named = |text: &str| {
+            let names = self.given.iter().enumerate();
+            names.fold(text.to_owned(), |text, (n, id)| text.replace(&format!("GIVEN-{n}-"), id))
+        };
+        let (path, body) = (named(&request.path), request.body.as_ref().map(|body| named(&body.to_string())));
+        let cached = self.last_tag.get(&(path.clone(), token)).filter(|_| request.is_conditional).cloned();
+        let mut headers: Vec<(&str, &str)> = cached.iter().map(|tag| ("if-none-match", tag.as_str())).collect();
+        headers.extend(body.is_some().then_some(("content-type", "application/json")));
+        let client = self.server.as_token(&self.tokens[token]);
+        let reply = client.raw(request.method, &path, &headers, body.unwrap_or_default().as_bytes());
+        self.learn(request, &reply);
+        let body = self.normal(&reply.text);
+        let mut answer = format!("{} {body}", reply.status);
+        for (name, value) in &reply.headers {
+            match name.as_str() {
+                "date" | "x-request-id" => {}
+                "etag" => {
+                    answer.push_str(&format!("\netag: {}", self.tag(&path, token, request, &reply, value, &body)))
+                }
+                _ => answer.push_str(&format!("\n{name}: {}", self.normal(value))),
+            }
+        }
+        answer
+    }
+
+    /// Remembers the ids that the server gave.
+    fn learn(&mut self, request: &Request, reply: &Reply) {
+        if request.method != "POST" || reply.status >= 300 && reply.status != 207 {
+            return;
+        }
+        let data = reply.data();
+        let created = data["created"].as_array().cloned().unwrap_or_else(|| vec![data.clone()]);
+        let ids = created.iter().filter_map(|item| item["id"].as_str());
+        self.given.extend(ids.filter(|_| request.creates).map(str::to_owned));
+    }
+
+    /// The tag's number. A tag of a path never stands for two answers.
+    fn tag(&mut self, path: &str, token: usize, request: &Request, reply: &Reply, tag: &str, body: &str) -> usize {
+        if request.method == "GET" {
+            self.last_tag.insert((path.to_owned(), token), tag.to_owned());
+            if reply.status == 200 {
+                let key = (path.to_owned(), token, tag.to_owned());
+                let known = self.bodies.entry(key).or_insert_with(|| body.to_owned());
+                assert_eq!(known, body, "one tag for two answers to {path}");
+            }
+        }
+        let known = self.tags.iter().position(|known| known == tag);
+        known.unwrap_or_else(|| {
+            self.tags.push(tag.to_owned());
+            self.tags.len() - 1
+        })
+    }
+
+    fn normal(&self, text: &str) -> String {
+        let mut text = text.replace(self.server.address(), "ADDRESS");
+        for (n, id) in self.given.iter().enumerate() {
+            text = text.replace(id, &format!("GIVEN-{n}-"));
+        }
+        // What both were given has older dates.
+        while let Some(at) = find_date(&text) {
+            text.replace_range(at..at + DATE_CHARS, "NOW");
+        }
+        text
+    }
+}
+
+const DATE_CHARS: usize = "2026-11-20T20:42:31.123+00:00".len();
+
+/// Where a date of this run begins.
+fn find_date(text: &str) -> Option<usize> {
+    let dates = text.match_indices('T').filter_map(|(at, _)| at.checked_sub(10));
+    dates.into_iter().find(|at| {
+        let year = text.get(*at..at + 4).and_then(|year| year.parse::<u32>().ok());
+        let is_date = text.get(at + 4..at + 5) == Some("-") && text.len() >= at + DATE_CHARS;
+        is_date && year.is_some_and(|year| (2026..3000).contains(&year))
+    })
+}
+
+/// A request to both servers. Ids that they gave are written `GIVEN-n-`.
+#[derive(Debug)]
+struct Request {
+    method: &'static str,
+    path: String,
+    body: Option<Value>,
+    is_conditional: bool,
+    creates: bool,
+}
+
+/// What both servers have, and what only the first one has.
+struct World {
+    random: Random,
+    hidden: Hidden,
+    shared: Vec<String>,
+    secret: Vec<String>,
+    n_ids: usize,
+}
+
+impl World {
+    fn id(&mut self) -> String {
+        self.n_ids += 1;
+        format!("01900000-0000-7000-8000-{:012x}", self.n_ids)
+    }
+
+    fn item(&mut self, id: &str, is_published: bool, slug: &str) -> Value {
+        let day = self.random.within(10, 28);
+        let date = format!("2021-03-{day}T10:00:00.{:03}Z", self.random.below(1000));
+        let published = if is_published { json!(date) } else { Value::Null };
+        let attributes = json!({
+            "title": self.random.text(&WORDS),
+            "count": self.random.below(5),
+            "slug": format!("{slug}-{}", &id[24..]),
+        });
+        json!({ "id": id, "published_at": published, "created_at": date, "updated_at": date, "attributes": attributes })
+    }
+
+    /// A change that both servers make.
+    fn change_both(&mut self, twins: &mut [Twin; 2]) {
+        let is_new = self.shared.len() < 5 || self.random.chance(40);
+        let id = if is_new { self.id() } else { self.random.pick(&self.shared).clone() };
+        if !is_new && self.random.chance(25) {
+            let path = format!("/v2/resources/notes/{id}");
+            let statuses = [0, 1].map(|n: usize| twins[n].server.delete(&path).status);
+            assert_eq!(statuses[0], statuses[1]);
+            return;
+        }
+        let is_published = self.random.chance(75);
+        let mut item = self.item(&id, is_published, "shared");
+        if !self.shared.is_empty() && self.random.chance(40) {
+            item["attributes"]["see"] = json!([id]);
+        }
+        twins.iter().for_each(|twin| twin.import("notes", &item));
+        if is_new {
+            self.shared.push(id);
+        }
+    }
+
+    /// A change that only the first server makes, of something that the tokens may not see.
+    fn change_hidden(&mut self, twin: &Twin) {
+        let is_new = self.secret.is_empty() || self.random.chance(40);
+        let id = if is_new { self.id() } else { self.random.pick(&self.secret).clone() };
+        let blueprint = match self.hidden {
+            Hidden::Drafts => "notes",
+            Hidden::Blueprint => "secrets",
+        };
+        let path = format!("/v2/resources/{blueprint}/{id}");
+        if !is_new && self.random.chance(30) {
+            twin.server.delete(&path);
+            return;
+        }
+        let is_published = self.hidden == Hidden::Blueprint && self.random.chance(50);
+        let mut item = self.item(&id, is_published, "hidden");
+        if self.hidden == Hidden::Blueprint {
+            item["attributes"] = json!({ "t": self.random.text(&WORDS) });
+        } else if !self.shared.is_empty() && self.random.chance(50) {
+            item["attributes"]["see"] = json!([id]);
+        }
+        twin.import(blueprint, &item);
+        if self.random.chance(30) && self.hidden == Hidden::Drafts {
+            twin.server.patch(&path, &json!({ "attributes": { "count": 77 } })).expect(200);
+        }
+        if is_new {
+            self.secret.push(id);
+        }
+    }
+
+    /// Any id: of both servers, hidden, given by the servers, or of nothing.
+    fn any_id(&mut self, n_given: usize) -> String {
+        match self.random.below(8) {
+            0..3 if !self.shared.is_empty() => self.random.pick(&self.shared).clone(),
+            3..6 if !self.secret.is_empty() => self.random.pick(&self.secret).clone(),
+            6 if n_given > 0 => format!("GIVEN-{}-", self.random.below(n_given)),
+            _ => MISSING.to_owned(),
+        }
+    }
+
+    fn attributes(&mut self, n_given: usize) -> Value {
+        let mut attributes = json!({ "title": self.random.text(&WORDS), "count": self.random.below(5) });
+        if self.random.chance(50) {
+            attributes["see"] = json!([self.any_id(n_given)]);
+        }
+        if self.random.chance(40) {
+            attributes["secret"] = json!(self.any_id(n_given));
+        }
+        if self.random.chance(20) {
+            attributes["who"] = json!(self.random.below(3));
+        }
+        if self.random.chance(20) {
+            // Not one of a draft: that a value is taken is told, by whom is not (`hidden.rs`).
+            attributes["slug"] = json!(format!("given-{}", self.random.below(20)));
+        }
+        attributes
+    }
+
+    fn read(&mut self, n_given: usize) -> Request {
+        let id = self.any_id(n_given);
+        let queries = [
+            String::new(),
+            "sort=title,-count&per_page=3&page=2".to_owned(),
+            "sort=-published_at,id&per_page=100".to_owned(),
+            "search=alpha&sort=count".to_owned(),
+            "filter[count][gte]=2&sort=id".to_owned(),
+            "filter[count][gt]=50".to_owned(),
+            "filter[see][null]=false&sort=id".to_owned(),
+            "filter[see][ne]=x&filter[published]=true&sort=slug".to_owned(),
+            "filter[published_at][null]=true&sort=id".to_owned(),
+            "filter[created_at][lt]=2021-03-20&fields=id,attributes.title&sort=id".to_owned(),
+            "filter[slug][starts_with]=hidden".to_owned(),
+            format!("filter[id]={id}"),
+            format!("filter[see][has]={id}"),
+            format!("filter[secret]={id}&sort=id"),
+        ];
+        let query = self.random.pick(&queries).clone();
+        let path = match self.random.below(12) {
+            0 => "/v2/blueprints".to_owned(),
+            1 => format!("/v2/blueprints/{}", self.random.pick(&["notes", "nothing"])),
+            2..5 => format!("/v2/resources/notes/{id}"),
+            5 | 6 => {
+                let format = self.random.pick(&["json", "ndjson", "csv"]);
+                format!("/v2/resources/notes/export?{query}&format={format}")
+            }
+            7 if self.hidden == Hidden::Blueprint => {
+                (*self.random.pick(&["/v2/resources/secrets", "/v2/blueprints/secrets"])).to_owned()
+            }
+            8 if self.hidden == Hidden::Blueprint => format!("/v2/resources/secrets/{id}"),
+            _ => format!("/v2/resources/notes?{query}"),
+        };
+        let method = if self.random.chance(15) { "HEAD" } else { "GET" };
+        Request { method, path, body: None, is_conditional: self.random.chance(50), creates: false }
+    }
+
+    fn write(&mut self, n_given: usize) -> Request {
+        let attributes = self.attributes(n_given);
+        let published = if self.random.chance(50) { json!("2022-01-01T00:00:00Z") } else { Value::Null };
+        let create = json!({ "attributes": attributes, "published_at": published });
+        let (method, path, body) = match self.random.below(if self.hidden == Hidden::Drafts { 4 } else { 9 }) {
+            0 | 1 => ("POST", "notes".to_owned(), Some(create)),
+            2 => {
+                let other = json!({ "attributes": self.attributes(n_given) });
+                ("POST", "notes/bulk".to_owned(), Some(json!({ "resources": [create, other] })))
+            }
+            3 => ("PATCH", format!("notes/{}", self.any_id(0)), Some(json!({}))),
+            4 => ("PATCH", format!("notes/{}", self.any_id(n_given)), Some(json!({ "attributes": attributes }))),
+            5 => ("PUT", format!("notes/{}", self.any_id(n_given)), Some(create)),
+            6 => ("POST", "notes/bulk-publish".to_owned(), Some(json!({ "ids": [self.any_id(n_given)] }))),
+            7 => ("DELETE", format!("notes/{}", self.any_id(n_given)), None),
+            _ => {
+                let id = self.any_id(n_given);
+                let path = self.random.pick(&["secrets", "secrets/bulk", "secrets/import"]).to_string();
+                match self.random.chance(50) {
+                    true => ("POST", path, Some(create)),
+                    false => ("PATCH", format!("secrets/{id}"), Some(json!({}))),
+                }
+            }
+        };
+        let creates = matches!(path.as_str(), "notes" | "notes/bulk");
+        Request { method, path: format!("/v2/resources/{path}"), body, is_conditional: false, creates }
+    }
+}
+
+fn compare(hidden: Hidden, seed: u64) {
+    let mut twins = [Twin::start(hidden, true), Twin::start(hidden, hidden == Hidden::Drafts)];
+    let random = Random::new(seed);
+    let mut world = World { random, hidden, shared: Vec::new(), secret: Vec::new(), n_ids: 0 };
+    let (mut failures, mut n_read, mut n_changed) = (Failures::default(), 0, 0);
+    for step in 0..STEPS {
+        let n_given = twins[0].given.len();
+        let request = match world.random.below(10) {
+            0 => {
+                world.change_both(&mut twins);
+                continue;
+            }
+            1..4 => {
+                world.change_hidden(&twins[0]);
+                n_changed += 1;
+                continue;
+            }
+            4 => world.write(n_given),
+            _ => world.read(n_given),
+        };
+        n_read += 1;
+        let token = world.random.below(twins[0].tokens.len());
+        let answers = twins.each_mut().map(|twin| twin.answer(token, &request));
+        failures.check(answers[0] == answers[1], || {
+            format!("step {step}, token {token}, {request:?}:\n{}\n---\n{}\n", answers[0], answers[1])
+        });
+    }
+    assert!(n_read > STEPS / 3 && n_changed > STEPS / 6, "{n_read} requests, {n_changed} hidden changes");
+    assert!(twins[0].bodies.len() > 30, "{} tags", twins[0].bodies.len());
+    failures.assert_none();
+}
+
+#[test]
+fn nothing_of_a_draft_shows_to_tokens_that_see_what_is_published() {
+    (1..=2).for_each(|seed| compare(Hidden::Drafts, seed));
+}
+
+#[test]
+fn nothing_of_another_blueprint_shows_to_a_limited_token() {
+    (11..=12).for_each(|seed| compare(Hidden::Blueprint, seed));
+}
