@@ -24,7 +24,7 @@ pub(super) async fn list(call: Call<String>, BaseUrl(base): BaseUrl, headers: He
     let view = call.app.content.view(&call.access, &call.path)?;
     let tag = format!("\"{}\"", view.list_tag());
     // Made even if the client has it already: an invalid parameter must never be answered with 304.
-    let list = view.list(&call.query)?;
+    let list = view.list_in_time(&call.query).await?;
     let url = format!("{base}/v2/resources/{}", call.path);
     Ok(cacheable(&headers, tag, list_body(&list, &url, &call.query)))
 }
@@ -94,7 +94,8 @@ pub(super) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
 
 pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let mut export = Export::begin(call.app.content.view(&call.access, &call.path)?, &call.query, accept)?;
+    let view = call.app.content.view(&call.access, &call.path)?;
+    let mut export = Export::begin_in_time(view, &call.query, accept).await?;
     let headers = [(header::CONTENT_TYPE, export.format().media_type()), (header::VARY, "Authorization")];
     let body = stream::produced(move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
     Ok((headers, Response::new(body)).into_response())

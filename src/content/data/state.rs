@@ -89,6 +89,14 @@ impl State {
         self.edit(number, |collection| collection.snapshot = collection.index.snapshot());
     }
 
+    /// Puts an index that holds the same resources in the place of a blueprint's index.
+    pub(crate) fn replace_index(&mut self, number: u32, index: bindery_index::Index) {
+        self.edit(number, |collection| {
+            collection.snapshot = index.snapshot();
+            collection.index = index;
+        });
+    }
+
     /// Notes that a resource of a blueprint changed.
     pub(crate) fn set_version(&mut self, number: u32, version: u64) {
         self.edit(number, |collection| collection.version = version);

@@ -145,7 +145,8 @@ fn an_unknown_sort_field_is_reported_with_the_known_ones() {
 #[test]
 fn more_filters_values_or_sort_keys_than_the_limits_are_refused() {
     let filters = |count: usize| vec!["filter[title][ne]=x"; count].join("&");
-    let list = |operator: &str, field: &str, count: usize| format!("filter[{field}][{operator}]={}", ",".repeat(count - 1));
+    let list =
+        |operator: &str, field: &str, count: usize| format!("filter[{field}][{operator}]={}", ",".repeat(count - 1));
     let sort = "sort=title,-kind,stock,day,length,slug,-email,color";
     for raw in [&filters(100), &list("in", "title", 1_000), &list("not_in", "id", 1_000), sort] {
         assert!(list_of(raw).is_ok(), "{raw}");
