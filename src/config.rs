@@ -13,6 +13,7 @@ mod tests;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -48,6 +49,8 @@ pub struct Config {
     pub cors_origins: Vec<String>,
     /// The largest request body, and the longest line of an import, in bytes.
     pub max_body_bytes: usize,
+    /// How long a search of a request may take, waiting included.
+    pub query_timeout: Duration,
     /// A token with every ability that is valid while the server runs and never stored.
     pub admin_token: Option<AdminToken>,
     /// What is logged, in the syntax of `tracing_subscriber` filters.
@@ -118,6 +121,7 @@ impl Config {
                 .map(|origin| cors_origin(origin))
                 .collect::<Result<_, _>>()?,
             max_body_bytes: at_least_one("max_body_bytes", settings.max_body_bytes.unwrap_or(10 << 20))?,
+            query_timeout: Duration::from_secs(at_least_one("query_timeout", settings.query_timeout.unwrap_or(10))?),
             admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
             log: log_filter(settings.log.unwrap_or_else(|| "info".to_owned()))?,
             video_hosts: settings.video_hosts.unwrap_or_else(|| DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),

@@ -3,7 +3,7 @@
 //! Owns the one write path (a committer thread, fed by a queue) and the one read path (a published state). Knows no
 //! HTTP. Handlers and the command line translate, and hold no rule of their own.
 //!
-//! Rooms, from the top: `api` and `read` are what callers use; `prepare` makes commands of bodies; `queue` takes commands
+//! Rooms, from the top: `api` and `read` are what callers use (`search_pool` is where searches run); `prepare` makes commands of bodies; `queue` takes commands
 //! to `write`, which decides them and appends transactions to the log; `apply` makes a transaction visible;
 //! `blueprint_change` carries blueprint changes through, by the rules of `compatibility`; `maintain` writes checkpoints
 //! and removes what nobody needs; `start` brings a data folder up; `data` holds the types that all of them share.
@@ -21,24 +21,27 @@ mod maintain;
 mod prepare;
 mod queue;
 mod read;
+mod search_pool;
 mod start;
 mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use crate::access::AdminToken;
 use crate::base::{self, Header, Recovered};
-use crate::content::apply::Applier;
+use crate::content::apply::{Applier, Rebuilds};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::data::state::StateCell;
 use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::Sweeper;
 use crate::content::queue::Queue;
+use crate::content::search_pool::SearchPool;
 use crate::content::start::{epoch, folder, recovery};
 use crate::content::write::append::Appender;
 use crate::content::write::committer::Committer;
@@ -80,6 +83,8 @@ pub struct ContentOptions {
     pub store_cache_bytes: u64,
     /// When indexes write to disk and what they keep in memory; the default suits everything but tests.
     pub index: bindery_index::Options,
+    /// How long a search of a request may take.
+    pub query_timeout: Duration,
 }
 
 /// What a content is made of.
@@ -149,6 +154,7 @@ impl Content {
                 indexes,
                 cell: cell_of_applier,
                 sweeper,
+                rebuilds: Rebuilds::default(),
                 clock,
                 wants_checkpoint: false,
             },
@@ -166,6 +172,7 @@ impl Content {
             was_empty,
             cell,
             store,
+            searches: Arc::new(SearchPool::new(options.query_timeout).map_err(|error| fail(&error))?),
             queue,
             changes: runner,
             committer: Mutex::new(Some(committer)),

@@ -22,6 +22,9 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// An [`Interrupt`](crate::Interrupt) ended the search.
+    #[error("the search was stopped before its end")]
+    Interrupted,
 }
 
 impl Error {

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use crate::bitmap::Bitmap;
+use crate::damage::Damage;
 use crate::error::Error;
 use crate::options::Options;
 use crate::pins::Pins;
 use crate::run::{DiskRun, FrozenRun, NumberedRun, Run, RunNumber};
 use crate::schema::{IndexOp, Schema, VariantNumber};
-use crate::search::{SearchContext, Snapshot};
+use crate::search::{Caches, QueryCache, SearchContext, Snapshot};
 use crate::slot_table::SlotTable;
 use crate::version::{Location, Row, Version};
 pub(crate) use replace::ReplacedRun;
@@ -50,6 +51,24 @@ struct Inner {
 /// Wakes the thread that writes frozen runs to disk.
 pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
+/// What an index is given besides its contents.
+pub(crate) struct Shared {
+    /// Shared with all indexes of a data folder.
+    pub(crate) caches: Arc<Caches>,
+    /// Where its runs report damage.
+    pub(crate) damage: Arc<Damage>,
+    pub(crate) options: Options,
+    /// Without it, frozen runs stay in memory and writers never wait for them.
+    pub(crate) wake: Option<Wake>,
+}
+
+impl Shared {
+    /// For an index with caches of its own.
+    pub(crate) fn alone(options: Options, wake: Option<Wake>) -> Shared {
+        Shared { caches: Arc::new(Caches::new(&options)), damage: Arc::default(), options, wake }
+    }
+}
+
 /// The copies of one variant as read from disk.
 #[derive(Debug)]
 pub(crate) struct LoadedCopies {
@@ -81,22 +100,16 @@ enum CachedResults {
 impl Index {
     /// An empty index that is only in memory: its runs are never written to disk.
     pub fn in_memory(schema: Schema, options: Options) -> Index {
-        Index::new(schema, options, None)
+        Index::new(schema, Shared::alone(options, None))
     }
 
-    /// An empty index. Without `wake`, frozen runs stay in memory and writers never wait for them.
-    pub(crate) fn new(schema: Schema, options: Options, wake: Option<Wake>) -> Index {
-        Index::of(Version::empty(schema, &Arc::new(Pins::default())), options, wake)
+    /// An empty index.
+    pub(crate) fn new(schema: Schema, shared: Shared) -> Index {
+        Index::of(Version::empty(schema, &Arc::new(Pins::default())), shared)
     }
 
     /// An index as read from disk. Every location must name a run of its variant and a document of that run.
-    pub(crate) fn load(
-        schema: Schema,
-        rows: SlotTable<Row>,
-        copy_sets: Vec<LoadedCopies>,
-        options: Options,
-        wake: Option<Wake>,
-    ) -> Index {
+    pub(crate) fn load(schema: Schema, rows: SlotTable<Row>, copy_sets: Vec<LoadedCopies>, shared: Shared) -> Index {
         let mut version = Version::empty(schema, &Arc::new(Pins::default()));
         let live_slots: Bitmap = (0..rows.len() as u32).filter(|&slot| rows.get(slot).is_live()).collect();
         version.total = live_slots.count();
@@ -111,11 +124,13 @@ impl Index {
             copies.locations = locations;
             copies.runs = Arc::new(runs);
         }
-        Index::of(version, options, wake)
+        Index::of(version, shared)
     }
 
-    fn of(version: Version, options: Options, wake: Option<Wake>) -> Index {
-        let context = Arc::new(SearchContext::new(&version, options.clone()));
+    fn of(version: Version, shared: Shared) -> Index {
+        let Shared { caches, damage, options, wake } = shared;
+        let cache = QueryCache::new(version.number, caches, damage);
+        let context = Arc::new(SearchContext::new(&version, cache, options.clone()));
         let inner = Inner {
             writer: Mutex::new(IndexWriter::new(version.clone(), Arc::clone(&context.slots), options)),
             context,
@@ -202,7 +217,18 @@ impl Index {
         Arc::clone(&self.inner.current.read())
     }
 
+    /// Whether its files were found to be damaged: searches fail, and it must be rebuilt. Operations are still applied.
+    pub fn is_damaged(&self) -> bool {
+        self.damage().is_found()
+    }
+
+    /// Where its runs report damage.
+    pub(crate) fn damage(&self) -> &Arc<Damage> {
+        &self.inner.context.cache.damage
+    }
+
     /// Checks every file of the index against its checksums, and the inverted index of each run against its columns.
+    /// Writes nothing.
     pub fn verify(&self) -> Result<(), Error> {
         let version = self.version();
         for numbered in version.copy_sets.iter().flat_map(|copies| copies.runs.iter()) {

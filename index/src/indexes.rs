@@ -9,16 +9,20 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 
 use crate::error::Error;
-use crate::index::Index;
+use crate::index::{Index, Shared};
 use crate::options::Options;
 use crate::schema::Schema;
 pub use checkpoint::Checkpoint;
+pub use folder_check::FolderCheck;
 use index_folder::IndexFolder;
 use registry::{Registry, wake};
 use signal::Task;
 
 mod checkpoint;
 mod cleanup;
+#[cfg(test)]
+mod damage_tests;
+mod folder_check;
 mod index_folder;
 mod manifest;
 mod registry;
@@ -71,19 +75,55 @@ impl Indexes {
 
     /// Creates an empty index, and removes one of the same name.
     pub fn create(&self, name: u32, schema: Schema) -> Index {
+        let index = self.create_unfinished(name, schema);
+        self.finish(name);
+        index
+    }
+
+    /// Like [`Indexes::create`], but checkpoints leave the index out until [`Indexes::finish`]: for one that is filled
+    /// from the store while checkpoints are written.
+    pub fn create_unfinished(&self, name: u32, schema: Schema) -> Index {
         let registry = &self.registry;
         let generation = registry.next_generation.fetch_add(1, Ordering::Relaxed);
-        let index = Index::new(schema, registry.options.clone(), Some(wake(&registry.signal)));
+        let shared = Shared {
+            caches: Arc::clone(&registry.caches),
+            damage: Arc::default(),
+            options: registry.options.clone(),
+            wake: Some(wake(&registry.signal)),
+        };
+        let index = Index::new(schema, shared);
         let folder = IndexFolder::create(&registry.dir, name, generation, index.clone());
         let previous = registry.folders.lock().insert(name, Arc::new(folder));
         release(previous);
         index
     }
 
+    /// Has the checkpoints that are frozen from now on include an index.
+    pub fn finish(&self, name: u32) {
+        if let Some(folder) = self.registry.folders.lock().get(&name) {
+            folder.is_finished.store(true, Ordering::Release);
+        }
+    }
+
     /// Removes an index. The next checkpoint removes its files.
     pub fn remove(&self, name: u32) {
         let removed = self.registry.folders.lock().remove(&name);
         release(removed);
+    }
+
+    /// The names of the indexes whose files were found to be damaged. Their searches fail, and checkpoints leave them out:
+    /// they must be created again and filled. [`Indexes::create`] drops the damaged one.
+    pub fn damaged(&self) -> Vec<u32> {
+        let folders = self.registry.folders.lock();
+        folders.iter().filter(|(_, folder)| folder.index.is_damaged()).map(|(&name, _)| name).collect()
+    }
+
+    /// Compares every byte of the indexes in `dir` with its checksum, and each inverted index with its columns. Only reads:
+    /// nothing is created, changed or removed. No process may write there meanwhile.
+    ///
+    /// Whatever is wrong with a file is among the problems; an error of the system may be too.
+    pub fn check(dir: &Path) -> FolderCheck {
+        folder_check::check(dir)
     }
 
     /// Fixes what a checkpoint will contain: everything applied so far, up to and including this log number. Fast.

@@ -42,6 +42,9 @@
 //!
 //! Runs of similar size are merged in the background, which drops outdated documents.
 //!
+//! Every block of a run is compared with its checksum before it is first used. Once damage is found, every search fails, and
+//! [`Indexes::damaged`] names the index: its owner creates it again.
+//!
 //! # From a filter to a bitmap
 //!
 //! 1. A filter is a tree of [`Filter::And`], [`Filter::Or`] and [`Filter::Not`] over primitives, such as a predicate on
@@ -77,11 +80,13 @@
 
 mod bitmap;
 mod collate;
+mod damage;
 mod error;
 pub mod failure;
 mod files;
 mod index;
 mod indexes;
+mod interrupt;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
@@ -99,7 +104,8 @@ mod version;
 
 pub use error::Error;
 pub use index::Index;
-pub use indexes::{Checkpoint, Indexes, checkpointed};
+pub use indexes::{Checkpoint, FolderCheck, Indexes, checkpointed};
+pub use interrupt::Interrupt;
 pub use options::Options;
 pub use query::*;
 pub use schema::*;

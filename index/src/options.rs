@@ -17,9 +17,9 @@ pub struct Options {
     pub sort_limit: usize,
     /// Results of at most this size are always sorted.
     pub always_sort_limit: usize,
-    /// Memory for cached bitmaps, per index.
+    /// Memory for cached bitmaps, of all indexes of a data folder.
     pub bitmap_cache_bytes: usize,
-    /// Memory for cached orders, per index.
+    /// Memory for cached orders, of all indexes of a data folder.
     pub order_cache_bytes: usize,
 }
 

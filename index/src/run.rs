@@ -7,16 +7,19 @@ use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::value::ValueRef;
-pub(crate) use disk::{DiskRun, MergeInput, VERIFY_SUFFIX};
+pub(crate) use disk::{DiskRun, MergeInput};
 pub(crate) use memory::{Document, MemoryRun};
 
+mod checked;
 mod columns;
 mod disk;
 mod memory;
 mod segment;
+mod sums;
 
 /// Identifies a run within its index.
 pub(crate) type RunNumber = u32;
@@ -91,11 +94,13 @@ impl Run {
         &self,
         column: Column,
         predicate: &PreparedPredicate,
+        interrupt: &Interrupt<'_>,
         emit: &mut dyn FnMut(u32),
     ) -> Result<(), Error> {
         match self {
             Run::Memory(run) => {
                 for doc in 0..run.len() {
+                    interrupt.step()?;
                     let value = run.document(doc).value(column.id);
                     if !value.is_null() && predicate.matches(column.kind, value) {
                         emit(doc);
@@ -103,19 +108,26 @@ impl Run {
                 }
                 Ok(())
             }
-            Run::Disk(run) => run.evaluate(column, predicate, emit),
+            Run::Disk(run) => run.evaluate(column, predicate, interrupt, emit),
         }
     }
 
     /// Emits the documents whose value is not null, ascending and without duplicates.
-    pub(crate) fn present(&self, column: ColumnId, emit: &mut dyn FnMut(u32)) {
+    pub(crate) fn present(
+        &self,
+        column: ColumnId,
+        interrupt: &Interrupt<'_>,
+        emit: &mut dyn FnMut(u32),
+    ) -> Result<(), Error> {
         match self {
             Run::Memory(run) => {
                 for doc in (0..run.len()).filter(|&doc| !run.document(doc).value(column).is_null()) {
+                    interrupt.step()?;
                     emit(doc);
                 }
+                Ok(())
             }
-            Run::Disk(run) => run.present(column, emit),
+            Run::Disk(run) => run.present(column, interrupt, emit),
         }
     }
 }

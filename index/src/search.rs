@@ -2,13 +2,16 @@
 //! and a page is cut from both. It knows no writes.
 
 pub(crate) use context::SearchContext;
+pub(crate) use query_cache::{Caches, QueryCache};
 pub use snapshot::{Snapshot, Stream};
 
 mod changed_slots;
 mod context;
+mod estimate;
 mod evaluate;
 mod lru;
 mod order;
 mod predicate_key;
 mod query_cache;
 mod snapshot;
+mod sort;

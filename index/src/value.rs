@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use crate::damage::FileDamage;
 use crate::text::head;
 
 /// Stands before and after each element of a list. The byte never occurs in UTF-8.
@@ -43,8 +44,8 @@ pub(crate) enum FullText<'a> {
     /// The head is the whole text.
     Head,
     Plain(&'a str),
-    /// Compressed with zstd.
-    Packed(&'a [u8]),
+    /// Compressed with zstd, with where to report that it cannot be decompressed.
+    Packed(&'a [u8], FileDamage<'a>),
 }
 
 /// The elements of a list, raw and folded, with frames: `FF e1 FF e2 FF`. An empty list is a single `FF`.
@@ -64,10 +65,10 @@ impl<'a> TextRef<'a> {
         match self.full {
             FullText::Head => Cow::Borrowed(self.head),
             FullText::Plain(text) => Cow::Borrowed(text),
-            FullText::Packed(packed) => match unpack(packed) {
+            FullText::Packed(packed, file) => match unpack(packed) {
                 Some(text) => Cow::Owned(text),
                 None => {
-                    tracing::error!("the index holds a text that cannot be decompressed; run `verify`");
+                    file.report("a text cannot be decompressed");
                     Cow::Borrowed(self.head)
                 }
             },

@@ -36,6 +36,7 @@ pub(super) fn content_options(config: &Config) -> ContentOptions {
         video_hosts: config.video_hosts.clone(),
         store_cache_bytes: config.store_cache_bytes,
         index: IndexOptions::default(),
+        query_timeout: config.query_timeout,
     }
 }
 

@@ -39,6 +39,10 @@ pub struct Settings {
     #[arg(long, value_name = "BYTES")]
     pub max_body_bytes: Option<usize>,
 
+    /// How long a search of a request may take, in seconds [default: 10] [env: BINDERY_QUERY_TIMEOUT]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3_600))]
+    pub query_timeout: Option<u64>,
+
     /// What to log, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
@@ -155,6 +159,7 @@ impl Settings {
             public_url: self.public_url.or(weaker.public_url),
             cors_origins: self.cors_origins.or(weaker.cors_origins),
             max_body_bytes: self.max_body_bytes.or(weaker.max_body_bytes),
+            query_timeout: self.query_timeout.or(weaker.query_timeout),
             log: self.log.or(weaker.log),
             video_hosts: self.video_hosts.or(weaker.video_hosts),
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),

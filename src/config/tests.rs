@@ -39,13 +39,14 @@ fn without_settings_the_defaults_apply() {
     assert_eq!((config.demo, config.public_url, config.admin_token), (false, None, None));
     assert_eq!(config.cors_origins, Vec::<String>::new());
     assert_eq!(config.max_body_bytes, 10 * 1024 * 1024);
+    assert_eq!(config.query_timeout.as_secs(), 10);
     assert_eq!(config.store_cache_bytes, 256 * 1024 * 1024);
     assert_eq!(config.log, "info");
 }
 
 #[test]
 fn a_flag_overrides_the_environment_which_overrides_the_file() {
-    let table: [Precedence; 11] = [
+    let table: [Precedence; 12] = [
         ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
         (
             "--listen=127.0.0.1:1",
@@ -74,6 +75,13 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
             "BINDERY_MAX_BODY_BYTES=2",
             "max_body_bytes=3",
             |c| c.max_body_bytes.to_string(),
+            ["1", "2", "3"],
+        ),
+        (
+            "--query-timeout=1",
+            "BINDERY_QUERY_TIMEOUT=2",
+            "query_timeout=3",
+            |c| c.query_timeout.as_secs().to_string(),
             ["1", "2", "3"],
         ),
         ("--log=warn", "BINDERY_LOG=debug", "log='error'", |c| c.log.clone(), ["warn", "debug", "error"]),
@@ -134,7 +142,7 @@ fn the_admin_token_comes_only_from_the_environment() {
 #[test]
 fn an_invalid_setting_is_reported_with_what_is_valid() {
     let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
-    let table: [Invalid; 9] = [
+    let table: [Invalid; 10] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],
@@ -161,6 +169,7 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
         ),
         (&[], &[("BINDERY_CORS_ORIGINS", "a.example")], "", &format!("`cors_origins` has `a.example`; {origin}")),
         (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it must be 1 or more"),
+        (&[], &[], "query_timeout=0", "`query_timeout` is 0; it must be 1 or more"),
         (&[], &[], "store_cache_mib=0", "`store_cache_mib` is 0; it must be 1 or more"),
         (
             &["--rate-limit-per-token=0/s"],

@@ -10,6 +10,7 @@
 //! they are deleted, the store keeps a list of them, and the sweeper deletes them.
 
 mod effects;
+mod rebuild;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::{Key, Store, StoreWrite, Transaction, encode_writes};
 use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
+pub(crate) use rebuild::Rebuilds;
+use rebuild::Rebuilt;
 
 /// What was already computed from the writes of a transaction, on the thread that prepared its command. It saves work
 /// and decides nothing: whatever is missing is computed from the writes, with the same result.
@@ -67,6 +70,8 @@ pub(crate) struct Applier {
     pub(crate) indexes: bindery_index::Indexes,
     pub(crate) cell: Arc<StateCell>,
     pub(crate) sweeper: Sweeper,
+    /// The indexes that are being rebuilt.
+    pub(crate) rebuilds: Rebuilds,
     pub(crate) clock: Clock,
     /// Set when an index from before the last transactions would have to be rebuilt: a checkpoint is due soon.
     pub(crate) wants_checkpoint: bool,
@@ -101,6 +106,25 @@ impl Applier {
         let Next { state, garbage, .. } = next;
         self.cell.publish(state);
         self.sweeper.replaced(&before, garbage);
+        Ok(())
+    }
+
+    /// Carries the rebuilding of damaged indexes on by one piece. A new index that is complete takes the place of the
+    /// damaged one: lists show what they showed before the damage, and what was written since.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails. This may be called again.
+    pub(crate) fn rebuild_damaged(&mut self) -> Result<()> {
+        let before = self.cell.load();
+        let rebuilt = self.rebuilds.step(&self.store, &self.indexes, &before)?;
+        if let Some(Rebuilt { blueprint, index }) = rebuilt {
+            let mut state = State::clone(&before);
+            state.replace_index(blueprint, index);
+            self.cell.publish(state);
+            self.sweeper.replaced(&before, Garbage::default());
+            self.indexes.finish(blueprint);
+            self.wants_checkpoint = true;
+        }
         Ok(())
     }
 
@@ -186,6 +210,7 @@ impl Applier {
         if effect.is_deleted() {
             next.state.remove(number);
             self.indexes.remove(number);
+            self.rebuilds.forget(number);
             next.garbage.obsolete.push(Obsolete::Blueprint(number));
             return Ok(());
         }
@@ -200,8 +225,10 @@ impl Applier {
             Some(before) => before.index.clone(),
             None => self.indexes.create(number, schema.clone()),
         };
-        if index.schema() != schema {
-            index.set_schema(schema);
+        for index in [Some(&index), self.rebuilds.index(number)].into_iter().flatten() {
+            if index.schema() != schema {
+                index.set_schema(schema.clone());
+            }
         }
         let mut changed = Changed::at(version);
         if let Some(before) = &before {
@@ -256,6 +283,9 @@ impl Applier {
         for (number, ops) in filled {
             self.flush(next, number);
             if let Some(collection) = next.state.numbered(number) {
+                if let Some(rebuilt) = self.rebuilds.index(number) {
+                    rebuilt.backfill(ops.clone());
+                }
                 collection.index.backfill(ops);
             }
         }
@@ -266,6 +296,9 @@ impl Applier {
     fn flush(&self, next: &mut Next, number: u32) {
         let Some(ops) = next.pending.remove(&number) else { return };
         if let Some(collection) = next.state.numbered(number) {
+            if let Some(rebuilt) = self.rebuilds.index(number) {
+                rebuilt.apply(ops.clone());
+            }
             collection.index.apply(ops);
         }
         next.state.refresh(number);

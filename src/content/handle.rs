@@ -17,6 +17,7 @@ use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::state::{State, StateCell};
 use crate::content::maintain::checkpoint::Pins;
 use crate::content::queue::Queue;
+use crate::content::search_pool::SearchPool;
 use crate::log::FollowLog;
 use crate::model::error::Result;
 use crate::model::time::now_millis;
@@ -33,6 +34,7 @@ pub struct Content {
 pub(crate) struct Shared {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
+    pub(crate) searches: Arc<SearchPool>,
     pub(crate) queue: Queue,
     pub(crate) changes: Arc<ChangeRunner>,
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,

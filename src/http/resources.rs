@@ -24,7 +24,7 @@ pub(super) async fn list(call: Call<String>, BaseUrl(base): BaseUrl, headers: He
     let view = call.app.content.view(&call.access, &call.path)?;
     let tag = view.list_tag(&base);
     // Made even if the client has it already: an invalid parameter must never be answered with 304.
-    let list = view.list(&call.query)?;
+    let list = view.list_in_time(&call.query).await?;
     let url = format!("{base}/v2/resources/{}", call.path);
     // The links follow the `Host` of the request, unless an address is configured.
     let vary = if call.app.config.public_url.is_some() { VARY_BY_TOKEN } else { "Authorization, Host" };
@@ -96,7 +96,8 @@ pub(super) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
 
 pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let mut export = Export::begin(call.app.content.view(&call.access, &call.path)?, &call.query, accept)?;
+    let view = call.app.content.view(&call.access, &call.path)?;
+    let mut export = Export::begin_in_time(view, &call.query, accept).await?;
     let headers = [(header::CONTENT_TYPE, export.format().media_type()), (header::VARY, VARY_BY_TOKEN)];
     let body = stream::produced(move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
     Ok((headers, Response::new(body)).into_response())

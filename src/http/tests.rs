@@ -40,6 +40,7 @@ fn app(settings: Settings) -> App {
         video_hosts: Vec::new(),
         store_cache_bytes: 1 << 20,
         index: Default::default(),
+        query_timeout: std::time::Duration::from_secs(10),
     };
     let analytics = Analytics::open(&AnalyticsOptions::in_folder(&options.folder)).unwrap();
     App::new(config(settings), Content::open(&options).unwrap(), analytics)

@@ -22,13 +22,21 @@ use crate::model::sent::quote;
 use crate::model::time::Millis;
 use crate::projection;
 
+/// More filters in a request are refused.
+const MAX_FILTERS: usize = 100;
+
 /// The conjunction of all filters and the search.
 ///
 /// # Errors
 /// `INVALID_FILTER`; `INVALID_PARAMETER` for a `search` that is given twice or is not valid UTF-8.
 pub(super) fn parse(params: &RawParams, blueprint: &Blueprint, now: Millis) -> Result<Filter, Error> {
+    let filters = params.filters()?;
+    if filters.len() > MAX_FILTERS {
+        let message = format!("the request has {} filters; it must have at most {MAX_FILTERS}", filters.len());
+        return Err(invalid(message));
+    }
     let mut all = Vec::new();
-    for (name, value) in params.filters()? {
+    for (name, value) in filters {
         all.push(one(name, value, blueprint, now)?);
     }
     all.extend(search(params, blueprint)?);
@@ -62,7 +70,7 @@ fn one(parameter: &str, value: &str, blueprint: &Blueprint, now: Millis) -> Resu
     };
     let condition = Condition { name, operator, value };
     match target {
-        Target::Id => Ok(id(&condition)),
+        Target::Id => id(&condition),
         Target::Published => Ok(date::published(&condition, now)),
         Target::Date(date) => date::date(&condition, date),
         Target::Column(column) => column::column(&condition, &column),
@@ -78,19 +86,19 @@ fn split(parameter: &str) -> Option<(&str, &str)> {
 }
 
 /// A filter on `id`. A value that is not an id matches nothing.
-fn id(condition: &Condition) -> Filter {
+fn id(condition: &Condition) -> Result<Filter, Error> {
     let ids = |values: &[String]| {
         let ids: Vec<u128> = values.iter().filter_map(|id| ResourceId::parse(id)).map(ResourceId::as_u128).collect();
         if ids.is_empty() { Filter::Nothing } else { Filter::Ids(ids) }
     };
     let one = || ids(&[condition.value.to_owned()]);
-    let listed = || ids(&value::split_list(condition.value));
-    match condition.operator {
+    let listed = || Ok::<_, Error>(ids(&condition.list()?));
+    Ok(match condition.operator {
         Operator::Ne => not(one()),
-        Operator::In => listed(),
-        Operator::NotIn => not(listed()),
+        Operator::In => listed()?,
+        Operator::NotIn => not(listed()?),
         _ => one(),
-    }
+    })
 }
 
 /// `search`: the text in any searchable field. An empty one filters nothing.

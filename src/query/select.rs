@@ -112,7 +112,10 @@ impl Selection {
 
     fn of(named: &[Named]) -> Selection {
         let keys = Key::ALL.into_iter().filter(|key| named.iter().any(|name| name.key() == *key));
-        let fields: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
+        let mut fields: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
+        // Looked through for each attribute of each resource: a field that is named a thousand times must not count.
+        fields.sort_unstable();
+        fields.dedup();
         let is_whole = fields.is_empty() || named.contains(&Named::Key(Key::Attributes));
         let attributes = if is_whole { Attributes::All } else { Attributes::Only(fields) };
         Selection { keys: keys.collect(), attributes }

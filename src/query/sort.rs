@@ -9,6 +9,9 @@ use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
+/// More keys are refused: each costs time and memory for every resource.
+const MAX_KEYS: usize = 8;
+
 const DEFAULT: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
 
 /// The requested order; newest first by default.
@@ -18,8 +21,27 @@ const DEFAULT: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descen
 pub(super) fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error> {
     match params.single("sort")? {
         None => Ok(vec![DEFAULT]),
-        Some(sort) => sort.split(',').map(|entry| key(entry, sort, blueprint)).collect(),
+        Some(sort) => keys(sort, blueprint),
     }
+}
+
+fn keys<'a>(sort: &'a str, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error> {
+    let count = sort.split(',').count();
+    if count > MAX_KEYS {
+        return Err(Error::new(Code::InvalidSort, format!("`sort` has {count} keys; it must have at most {MAX_KEYS}")));
+    }
+    let name = |entry: &'a str| entry.strip_prefix('-').unwrap_or(entry);
+    let mut names = Vec::with_capacity(count);
+    let mut keys = Vec::with_capacity(count);
+    for entry in sort.split(',') {
+        keys.push(key(entry, sort, blueprint)?);
+        if names.contains(&name(entry)) {
+            let message = format!("`sort` names {} more than once; name each field once", quote(name(entry)));
+            return Err(Error::new(Code::InvalidSort, message));
+        }
+        names.push(name(entry));
+    }
+    Ok(keys)
 }
 
 fn key(entry: &str, sort: &str, blueprint: &Blueprint) -> Result<SortKey, Error> {

@@ -10,11 +10,12 @@ use std::sync::atomic::Ordering;
 
 use super::cleanup::remove_unneeded;
 use super::index_folder::{IndexFolder, VariantLocations, WrittenSlots};
-use super::manifest::{IndexManifest, Manifest};
+use super::manifest::{IndexManifest, Manifest, NamedSlotFile};
 use super::registry::Registry;
 use super::signal::Task;
 use super::slot_file::{SLOTS, SlotFile};
 use crate::error::Error;
+use crate::failure;
 use crate::files::sync_folder;
 use crate::index::FrozenVersion;
 use crate::run::{FrozenRun, Run, RunNumber};
@@ -38,7 +39,12 @@ struct FrozenIndex {
 impl Checkpoint {
     pub(super) fn freeze(registry: &Arc<Registry>, number: u64) -> Checkpoint {
         let freeze = |folder: Arc<IndexFolder>| FrozenIndex { frozen: folder.freeze(), folder };
-        let indexes: Vec<FrozenIndex> = registry.folders().into_iter().map(freeze).collect();
+        let indexes: Vec<FrozenIndex> = registry
+            .folders()
+            .into_iter()
+            .filter(|folder| folder.is_finished.load(Ordering::Acquire))
+            .map(freeze)
+            .collect();
         registry.add_frozen(indexes.iter().map(|index| Arc::downgrade(&index.folder)));
         registry.signal.notify(Task::Write);
         Checkpoint { registry: Arc::clone(registry), number, indexes }
@@ -61,16 +67,21 @@ impl Checkpoint {
         let sequence = current.sequence;
         let mut manifest = Manifest::new(number, sequence);
         let mut written = Vec::new();
+        failure::point("index::checkpoint").map_err(Error::io(&registry.dir))?;
         for index in &indexes {
             index.folder.write_frozen(&index.frozen.runs)?;
             let slots = index.write_slots(sequence)?;
-            manifest.indexes.push(index.manifest(&slots));
-            written.push(slots);
+            manifest.indexes.push(index.manifest(&slots)?);
+            written.push((index, slots));
         }
+        // A damaged index is not named: it is rebuilt by this process, or else by the next start.
+        let is_sound = |name: u32| indexes.iter().any(|index| index.folder.name == name && !index.is_damaged());
+        manifest.indexes.retain(|index| is_sound(index.name));
+        failure::point("index::folder_sync").map_err(Error::io(&registry.dir))?;
         sync_folder(&registry.dir)?;
         manifest.write(&registry.dir)?;
 
-        for (index, slots) in indexes.iter().zip(written) {
+        for (index, slots) in written {
             *index.folder.written_slots.lock() = slots;
         }
         registry.number.store(number, Ordering::Release);
@@ -83,14 +94,25 @@ impl Checkpoint {
 }
 
 impl FrozenIndex {
-    fn manifest(&self, slots: &WrittenSlots) -> IndexManifest {
+    fn is_damaged(&self) -> bool {
+        self.folder.index.damage().is_found()
+    }
+
+    fn manifest(&self, slots: &WrittenSlots) -> Result<IndexManifest, Error> {
         let version = &self.frozen.version;
         let mut index = IndexManifest::new(self.folder.name, self.folder.generation, &version.schema);
         index.slots = slots.slot_count;
         index.slot_files.clone_from(&slots.files);
-        let numbers = |copies: &CopySet| copies.runs.iter().map(|run| run.number).collect();
-        index.runs = version.copy_sets.iter().map(|copies| (copies.variant.number, numbers(copies))).collect();
-        index
+        for copies in &version.copy_sets {
+            let named = copies.runs.iter().map(|run| self.folder.named_run(run.number)).collect::<Option<_>>();
+            let named = named.ok_or_else(|| self.not_written())?;
+            index.runs.push((copies.variant.number, named));
+        }
+        Ok(index)
+    }
+
+    fn not_written(&self) -> Error {
+        Error::corrupt(&self.folder.path, "a copy is in a run that was not written to disk")
     }
 
     /// Writes the slot files whose slots changed since the last checkpoint.
@@ -116,8 +138,8 @@ impl FrozenIndex {
                 continue;
             }
             let name = format!("slots-{number}-{sequence}");
-            self.slot_file(number, &disk_docs)?.write(&path.join(&name))?;
-            slots.files.push(name);
+            let crc = self.slot_file(number, &disk_docs)?.write(&path.join(&name))?;
+            slots.files.push(NamedSlotFile { name, crc });
         }
         sync_folder(path)?;
         Ok(slots)
@@ -130,9 +152,7 @@ impl FrozenIndex {
         for copies in &version.copy_sets {
             let locations = slots.clone().map(|slot| disk_docs.on_disk(copies, copies.locations.get(slot)));
             let locations: Option<Vec<Location>> = locations.collect();
-            let locations = locations
-                .ok_or_else(|| Error::corrupt(&self.folder.path, "a copy is in a run that was not written to disk"))?;
-            all_locations.push((copies.variant.number, locations));
+            all_locations.push((copies.variant.number, locations.ok_or_else(|| self.not_written())?));
         }
         let rows = slots.map(|slot| version.rows.get(slot)).collect();
         Ok(SlotFile { rows, locations: all_locations })

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::index_folder::{IndexFolder, index_path, run_number};
 use super::manifest::{IndexManifest, Manifest};
 use super::registry::Registry;
-use crate::run::VERIFY_SUFFIX;
+use crate::failure;
+use crate::run::RunNumber;
 
 /// Removes unneeded files of all indexes. What cannot be removed is tried again next time.
 pub(super) fn remove_unneeded(registry: &Registry, manifest: &Manifest) {
@@ -36,25 +37,25 @@ fn remove_unneeded_of(path: &Path, folder: Option<&IndexFolder>, index: Option<&
     let listed = list(path);
     let in_use = folder.map(IndexFolder::runs_in_use).unwrap_or_default();
     for name in listed {
-        // A verification of that run is writing it.
-        if name.strip_suffix(VERIFY_SUFFIX).and_then(run_number).is_some_and(|run| in_use.contains(&run)) {
-            continue;
-        }
         let is_needed = match run_number(&name) {
             Some(run) => {
-                let is_named = index.is_some_and(|index| index.runs.iter().any(|(_, runs)| runs.contains(&run)));
+                let is_named = index.is_some_and(|index| is_named(index, run));
                 let is_needed = is_named || in_use.contains(&run);
                 if !is_needed && let Some(folder) = folder {
                     folder.forget_run(run);
                 }
                 is_needed
             }
-            None => index.is_some_and(|index| index.slot_files.contains(&name)),
+            None => index.is_some_and(|index| index.slot_files.iter().any(|file| file.name == name)),
         };
         if !is_needed {
             remove(&path.join(&name));
         }
     }
+}
+
+fn is_named(index: &IndexManifest, run: RunNumber) -> bool {
+    index.runs.iter().flat_map(|(_, runs)| runs).any(|named| named.number == run)
 }
 
 fn list(folder: &Path) -> Vec<String> {
@@ -67,7 +68,8 @@ fn file_name(path: &Path) -> String {
 }
 
 fn remove(path: &Path) {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let removed = failure::point("index::remove");
+    let removed = removed.and_then(|()| if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) });
     if let Err(error) = removed {
         tracing::warn!("cannot remove {}: {error}", path.display());
     }

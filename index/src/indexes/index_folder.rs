@@ -1,19 +1,23 @@
 //! One index and its folder: loading it, writing its frozen runs, merging its disk runs. It knows no other index.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::manifest::IndexManifest;
+use super::manifest::{IndexManifest, NamedRun, NamedSlotFile};
 use super::slot_file::{SLOTS, SlotFile};
 use crate::bitmap::Bitmap;
+use crate::damage::Damage;
 use crate::error::Error;
-use crate::index::{FrozenVersion, Index, LoadedCopies, LoadedRun, ReplacedRun, Wake};
+use crate::failure;
+use crate::index::{FrozenVersion, Index, LoadedCopies, LoadedRun, ReplacedRun, Shared, Wake};
 use crate::options::Options;
 use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunNumber};
 use crate::schema::VariantNumber;
+use crate::search::Caches;
 use crate::slot_table::SlotTable;
 use crate::version::{CopySet, Location, Row, Version};
 
@@ -24,8 +28,10 @@ pub(super) struct IndexFolder {
     /// Distinguishes indexes that had the same name at different times.
     pub(super) generation: u64,
     pub(super) path: PathBuf,
-    /// Runs that are completely on disk. Locked while a frozen run is written.
-    written: Mutex<HashSet<RunNumber>>,
+    /// Whether checkpoints include it.
+    pub(super) is_finished: AtomicBool,
+    /// Runs that are completely on disk, with their checksums. Locked while a frozen run is written.
+    written: Mutex<HashMap<RunNumber, u32>>,
     /// New runs that merges are writing.
     merging: Mutex<HashSet<RunNumber>>,
     /// The versions of unwritten checkpoints.
@@ -40,7 +46,7 @@ pub(super) struct WrittenSlots {
     pub(super) rows: SlotTable<Row>,
     pub(super) locations: Vec<VariantLocations>,
     pub(super) slot_count: u32,
-    pub(super) files: Vec<String>,
+    pub(super) files: Vec<NamedSlotFile>,
 }
 
 /// The locations of one variant.
@@ -82,6 +88,7 @@ impl IndexFolder {
             name,
             generation,
             path: index_path(dir, name, generation),
+            is_finished: AtomicBool::new(false),
             written: Mutex::default(),
             merging: Mutex::default(),
             frozen: Mutex::default(),
@@ -89,24 +96,19 @@ impl IndexFolder {
         }
     }
 
-    /// Loads an index from its files. Fails if any is missing or inconsistent with the others.
-    pub(super) fn load(dir: &Path, index: &IndexManifest, options: Options, wake: Wake) -> Result<IndexFolder, Error> {
-        let path = index_path(dir, index.name, index.generation);
-        let SlotFile { rows, locations: mut all_locations } = read_slots(&path, index)?;
-        let mut copy_sets = Vec::new();
-        let mut written = HashSet::new();
-        for (variant, numbers) in &index.runs {
-            let position = all_locations.iter().position(|(of, _)| of == variant);
-            let locations = position.map(|position| all_locations.swap_remove(position).1).unwrap_or_default();
-            let mut runs = Vec::new();
-            for &number in numbers {
-                let run = Arc::new(DiskRun::open(&run_path(&path, number))?);
-                runs.push(LoadedRun { number, run });
-                written.insert(number);
-            }
-            check_locations(&path, &locations, &runs)?;
-            copy_sets.push(LoadedCopies { variant: *variant, locations: SlotTable::of(&locations), runs });
-        }
+    /// Loads an index from its files. Fails if any is missing or inconsistent with the others. What is only read when it
+    /// is used is checked then.
+    pub(super) fn load(
+        dir: &Path,
+        index: &IndexManifest,
+        caches: &Arc<Caches>,
+        options: Options,
+        wake: Wake,
+    ) -> Result<IndexFolder, Error> {
+        let damage = Arc::new(Damage::default());
+        let ReadIndex { rows, copy_sets } = ReadIndex::read(dir, index, &damage)?;
+        let named = index.runs.iter().flat_map(|(_, runs)| runs);
+        let written = named.map(|run| (run.number, run.crc)).collect();
         let rows = SlotTable::of(&rows);
         let variant_locations =
             |copies: &LoadedCopies| VariantLocations { variant: copies.variant, locations: copies.locations.clone() };
@@ -116,10 +118,12 @@ impl IndexFolder {
             slot_count: index.slots,
             files: index.slot_files.clone(),
         };
-        let loaded = Index::load(index.schema(), rows, copy_sets, options, Some(wake));
+        let shared = Shared { caches: Arc::clone(caches), damage, options, wake: Some(wake) };
+        let loaded = Index::load(index.schema(), rows, copy_sets, shared);
         let folder = IndexFolder::create(dir, index.name, index.generation, loaded);
         *folder.written.lock() = written;
         *folder.written_slots.lock() = written_slots;
+        folder.is_finished.store(true, Ordering::Release);
         Ok(folder)
     }
 
@@ -145,11 +149,12 @@ impl IndexFolder {
         for frozen in frozen {
             let number = frozen.number;
             let mut written = self.written.lock();
-            if written.contains(&number) {
+            if written.contains_key(&number) {
                 continue;
             }
-            let run = DiskRun::build(&run_path(&self.path, number), &frozen.live_documents())?;
-            written.insert(number);
+            failure::point("index::run").map_err(Error::io(&self.path))?;
+            let run = DiskRun::build(&run_path(&self.path, number), &frozen.live_documents(), self.index.damage())?;
+            written.insert(number, run.sums_crc());
             let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
             // Replaces nothing if the variant was removed. Then only an earlier checkpoint needs the disk run.
             let new = NumberedRun { number, run: Run::Disk(Arc::new(run)) };
@@ -160,6 +165,10 @@ impl IndexFolder {
 
     /// Performs one merge, if one is due.
     pub(super) fn merge_once(&self) -> Result<MergeOutcome, Error> {
+        // A damaged index is about to be replaced.
+        if self.index.damage().is_found() {
+            return Ok(MergeOutcome::NothingToDo);
+        }
         let Some(MergePlan { variant, inputs }) = self.plan_merge() else { return Ok(MergeOutcome::NothingToDo) };
         let replaced: Vec<ReplacedRun> = inputs
             .iter()
@@ -172,14 +181,21 @@ impl IndexFolder {
         self.merging.lock().insert(number);
         let inputs: Vec<MergeInput> =
             inputs.into_iter().map(|PlannedRun { run, live_docs, .. }| MergeInput { run, live_docs }).collect();
-        let replace = |run| {
+        let replace = |run: DiskRun| {
+            // Before another thread can freeze a version that names it.
+            self.written.lock().insert(number, run.sums_crc());
             let new = NumberedRun { number, run: Run::Disk(Arc::new(run)) };
-            self.index.replace(variant, &replaced, Some(new))
+            let is_replaced = self.index.replace(variant, &replaced, Some(new));
+            if !is_replaced {
+                self.forget_run(number);
+            }
+            is_replaced
         };
-        let is_replaced = DiskRun::merge(&run_path(&self.path, number), &inputs).map(replace);
-        if matches!(is_replaced, Ok(true)) {
-            self.written.lock().insert(number);
-        }
+        let merge = || {
+            failure::point("index::merge").map_err(Error::io(&self.path))?;
+            DiskRun::merge(&run_path(&self.path, number), &inputs, self.index.damage())
+        };
+        let is_replaced = merge().map(replace);
         self.merging.lock().remove(&number);
         is_replaced.map(merge_outcome)
     }
@@ -196,6 +212,11 @@ impl IndexFolder {
         runs
     }
 
+    /// How the manifest names a run; `None` if it is not completely on disk.
+    pub(super) fn named_run(&self, number: RunNumber) -> Option<NamedRun> {
+        self.written.lock().get(&number).map(|&crc| NamedRun { number, crc })
+    }
+
     /// Records that a run's folder was removed.
     pub(super) fn forget_run(&self, run: RunNumber) {
         self.written.lock().remove(&run);
@@ -206,6 +227,39 @@ impl IndexFolder {
         let version = self.index.version();
         let fan_in = self.index.options().merge_fan_in.max(2);
         version.copy_sets.iter().find_map(|copies| plan_merge(copies, fan_in))
+    }
+}
+
+/// What the files of an index hold.
+pub(super) struct ReadIndex {
+    rows: Vec<Row>,
+    copy_sets: Vec<LoadedCopies>,
+}
+
+impl ReadIndex {
+    /// Reads the slot files and opens the runs. Damage found in the runs later is reported to `damage`.
+    pub(super) fn read(dir: &Path, index: &IndexManifest, damage: &Arc<Damage>) -> Result<ReadIndex, Error> {
+        let path = index_path(dir, index.name, index.generation);
+        let SlotFile { rows, locations: mut all_locations } = read_slots(&path, index)?;
+        let mut copy_sets = Vec::new();
+        for (variant, named) in &index.runs {
+            let position = all_locations.iter().position(|(of, _)| of == variant);
+            let locations = position.map(|position| all_locations.swap_remove(position).1).unwrap_or_default();
+            let mut runs = Vec::new();
+            for &NamedRun { number, crc } in named {
+                let run = Arc::new(DiskRun::open(&run_path(&path, number), crc, damage)?);
+                runs.push(LoadedRun { number, run });
+            }
+            check_locations(&path, &locations, &runs)?;
+            damage.check()?;
+            copy_sets.push(LoadedCopies { variant: *variant, locations: SlotTable::of(&locations), runs });
+        }
+        Ok(ReadIndex { rows, copy_sets })
+    }
+
+    /// Its runs.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &DiskRun> {
+        self.copy_sets.iter().flat_map(|copies| &copies.runs).map(|run| &*run.run)
     }
 }
 
@@ -262,8 +316,8 @@ fn read_slots(folder: &Path, index: &IndexManifest) -> Result<SlotFile, Error> {
     let mut rows = Vec::new();
     let mut all_locations: Vec<_> = index.runs.iter().map(|(variant, _)| (*variant, Vec::new())).collect();
     for name in &index.slot_files {
-        let path = folder.join(name);
-        let mut file = SlotFile::read(&path)?;
+        let path = folder.join(&name.name);
+        let mut file = SlotFile::read(&path, name.crc)?;
         let is_last = rows.len() + file.rows.len() == index.slots as usize;
         if file.rows.len() != SLOTS && !is_last {
             return Err(Error::corrupt(&path, format!("the file has {} slots, expected {SLOTS}", file.rows.len())));

@@ -12,11 +12,18 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::failure;
 use crate::files::sync_folder;
+use crate::run::RunNumber;
 use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
 
-/// Must change whenever any file of an index would be read differently, and whenever texts would be folded or collated
-/// differently. Indexes of another format are dropped and rebuilt.
-const FORMAT: u32 = 1;
+/// Must change whenever any file of an index would be read differently. Indexes of another format are dropped and rebuilt.
+const FORMAT: u32 = 2;
+
+/// The releases of the crates with the data by which texts are folded and collated, from `build.rs`. With other data a text
+/// may have another folded form and another place in an order, so indexes of other releases are dropped and rebuilt too.
+const TEXT_DATA: &str = env!("BINDERY_TEXT_DATA");
+
+/// The number of the error of a failed read.
+const EIO: i32 = 5;
 
 const FILE: &str = "MANIFEST";
 const TEMPORARY: &str = "MANIFEST.new";
@@ -24,6 +31,8 @@ const TEMPORARY: &str = "MANIFEST.new";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: u32,
+    /// [`TEXT_DATA`].
+    texts: String,
     /// The indexes include everything up to this log number.
     pub(super) number: u64,
     /// Counts checkpoints, including failed ones.
@@ -42,14 +51,30 @@ pub(super) struct IndexManifest {
     /// How many slots the slot files hold.
     pub(super) slots: u32,
     /// The slot files, in order.
-    pub(super) slot_files: Vec<String>,
-    /// The numbers of the runs of each variant.
-    pub(super) runs: Vec<(VariantNumber, Vec<u32>)>,
+    pub(super) slot_files: Vec<NamedSlotFile>,
+    /// The runs of each variant.
+    pub(super) runs: Vec<(VariantNumber, Vec<NamedRun>)>,
+}
+
+/// A slot file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NamedSlotFile {
+    pub(super) name: String,
+    /// The checksum of its contents.
+    pub(super) crc: u32,
+}
+
+/// A run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NamedRun {
+    pub(super) number: RunNumber,
+    /// The checksum of its file of checksums.
+    pub(super) crc: u32,
 }
 
 impl Default for Manifest {
     fn default() -> Manifest {
-        Manifest { format: FORMAT, number: 0, sequence: 0, indexes: Vec::new() }
+        Manifest { format: FORMAT, texts: TEXT_DATA.to_owned(), number: 0, sequence: 0, indexes: Vec::new() }
     }
 }
 
@@ -60,20 +85,28 @@ impl Manifest {
     }
 
     /// Reads the manifest of `folder`. Returns an empty one if it is missing, damaged or of another format: then every
-    /// index must be rebuilt. Fails only on I/O errors.
+    /// index must be rebuilt. Fails only on other I/O errors.
     pub(super) fn read(folder: &Path) -> Result<Manifest, Error> {
-        let path = folder.join(FILE);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Manifest::default()),
-            Err(error) => return Err(Error::io(&path)(error)),
-        };
-        match parse(&bytes) {
-            Ok(manifest) => Ok(manifest),
-            Err(what) => {
-                tracing::warn!("{}: {what}; every index must be rebuilt", path.display());
+        match Manifest::find(folder) {
+            Ok(manifest) => Ok(manifest.unwrap_or_default()),
+            // The disk cannot read the file. A new one takes its place.
+            Err(Error::Io { source, .. }) if source.raw_os_error() != Some(EIO) => {
+                Err(Error::io(&folder.join(FILE))(source))
+            }
+            Err(error) => {
+                tracing::warn!("{error}; every index must be rebuilt");
                 Ok(Manifest::default())
             }
+        }
+    }
+
+    /// Reads the manifest of `folder`; `None` if it is missing. Fails if it is damaged or of another format.
+    pub(super) fn find(folder: &Path) -> Result<Option<Manifest>, Error> {
+        let path = folder.join(FILE);
+        match fs::read(&path) {
+            Ok(bytes) => parse(&bytes).map(Some).map_err(|what| Error::corrupt(&path, what)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(&path)(error)),
         }
     }
 
@@ -84,12 +117,14 @@ impl Manifest {
         let write = || {
             let mut file = File::create(&temporary)?;
             writeln!(file, "{:08x}", crc32fast::hash(&json))?;
-            file.write_all(&json)?;
-            file.sync_all()
+            failure::write("index::manifest", &json, |bytes| file.write_all(bytes))?;
+            failure::point("index::manifest_sync")?;
+            file.sync_all()?;
+            failure::point("index::manifest_rename")?;
+            fs::rename(&temporary, folder.join(FILE))?;
+            failure::point("index::manifest_renamed")
         };
         write().map_err(Error::io(&temporary))?;
-        let renamed = failure::point("index::manifest").and_then(|()| fs::rename(&temporary, folder.join(FILE)));
-        renamed.map_err(Error::io(&temporary))?;
         sync_folder(folder)
     }
 
@@ -128,15 +163,20 @@ fn parse(bytes: &[u8]) -> Result<Manifest, String> {
     #[derive(Deserialize)]
     struct Format {
         format: u32,
+        #[serde(default)]
+        texts: String,
     }
     let truncated = || "the manifest is truncated".to_owned();
     let (checksum, json) = bytes.split_at_checked(9).ok_or_else(truncated)?;
     if checksum != format!("{:08x}\n", crc32fast::hash(json)).as_bytes() {
         return Err("the checksum of the manifest does not match".to_owned());
     }
-    let Format { format } = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    let Format { format, texts } = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     if format != FORMAT {
         return Err(format!("the manifest has format {format}, expected {FORMAT}"));
+    }
+    if texts != TEXT_DATA {
+        return Err(format!("texts were folded and collated by {texts}, this program uses {TEXT_DATA}"));
     }
     serde_json::from_slice(json).map_err(|error| error.to_string())
 }
@@ -155,7 +195,7 @@ mod tests {
         };
         let mut index = IndexManifest::new(5, 2, &schema);
         assert_eq!(index.schema(), schema);
-        index.runs.push((3, vec![1, 9]));
+        index.runs.push((3, vec![NamedRun { number: 1, crc: 7 }, NamedRun { number: 9, crc: u32::MAX }]));
         Manifest { number: 77, sequence: 4, indexes: vec![index], ..Manifest::default() }
     }
 
@@ -178,7 +218,23 @@ mod tests {
             fs::write(&path, &bytes[..length]).unwrap();
             assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest::default(), "truncated to {length}");
         }
-        Manifest { format: FORMAT + 1, ..manifest() }.write(folder.path()).unwrap();
-        assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest::default());
+        for other in [
+            Manifest { format: FORMAT + 1, ..manifest() },
+            Manifest { texts: TEXT_DATA.replacen('.', ".1", 1), ..manifest() },
+            Manifest { texts: String::new(), ..manifest() },
+        ] {
+            other.write(folder.path()).unwrap();
+            assert_eq!(Manifest::read(folder.path()).unwrap(), Manifest::default());
+        }
+    }
+
+    #[test]
+    fn the_text_data_names_a_release_of_each_crate_that_folds_or_collates() {
+        let names = ["icu_casemap", "icu_casemap_data", "icu_collator", "icu_collator_data", "icu_normalizer"];
+        for name in names.iter().chain(&["icu_normalizer_data"]) {
+            let at = TEXT_DATA.find(&format!("{name} ")).unwrap_or_else(|| panic!("{name} in {TEXT_DATA}"));
+            let release = &TEXT_DATA[at + name.len() + 1..];
+            assert!(release.starts_with(|first: char| first.is_ascii_digit()), "{name} in {TEXT_DATA}");
+        }
     }
 }

@@ -16,12 +16,15 @@ use super::signal::{Signal, Task};
 use crate::error::Error;
 use crate::index::Wake;
 use crate::options::Options;
+use crate::search::Caches;
 
 /// What the indexes of a data folder and their threads share.
 pub(super) struct Registry {
     pub(super) dir: PathBuf,
     pub(super) options: Options,
     pub(super) signal: Arc<Signal>,
+    /// What queries of all indexes computed.
+    pub(super) caches: Arc<Caches>,
     /// The folder of each index, by the index's name.
     pub(super) folders: Mutex<BTreeMap<u32, Arc<IndexFolder>>>,
     /// The manifest on disk. Locked while a checkpoint is written.
@@ -39,9 +42,10 @@ impl Registry {
         fs::create_dir_all(dir).map_err(Error::io(dir))?;
         let mut manifest = Manifest::read(dir)?;
         let signal = Arc::new(Signal::default());
+        let caches = Arc::new(Caches::new(&options));
         let mut folders = BTreeMap::new();
         let next_generation = manifest.indexes.iter().map(|index| index.generation + 1).max().unwrap_or(0);
-        manifest.indexes.retain(|index| match load(dir, index, &options, wake(&signal)) {
+        manifest.indexes.retain(|index| match load(dir, index, &caches, &options, wake(&signal)) {
             Some(folder) => {
                 folders.insert(index.name, Arc::new(folder));
                 true
@@ -52,6 +56,7 @@ impl Registry {
             dir: dir.to_owned(),
             options,
             signal,
+            caches,
             folders: Mutex::new(folders),
             number: AtomicU64::new(manifest.number),
             manifest: Mutex::new(manifest),
@@ -87,8 +92,8 @@ pub(super) fn wake(signal: &Arc<Signal>) -> Wake {
 
 /// `None`, after a warning in the log, if the index cannot be loaded. Catches panics, since Tantivy may panic on
 /// damaged files.
-fn load(dir: &Path, index: &IndexManifest, options: &Options, wake: Wake) -> Option<IndexFolder> {
-    let load = AssertUnwindSafe(|| IndexFolder::load(dir, index, options.clone(), wake));
+fn load(dir: &Path, index: &IndexManifest, caches: &Arc<Caches>, options: &Options, wake: Wake) -> Option<IndexFolder> {
+    let load = AssertUnwindSafe(|| IndexFolder::load(dir, index, caches, options.clone(), wake));
     let reason = match catch_unwind(load) {
         Ok(Ok(folder)) => return Some(folder),
         Ok(Err(error)) => error.to_string(),

@@ -1,20 +1,21 @@
 //! Slot files: the rows of a range of slots, and the locations of their copies in each variant. It knows no runs.
 //!
-//! A file is a magic number, the numbers of slots and of variants (u32 each), the rows, each variant's number (u32) and
-//! locations, and the checksum of everything before it (u32). Integers are little-endian.
+//! A file is a magic number, the numbers of slots and of variants (u32 each), the rows, and each variant's number (u32) and
+//! locations. Integers are little-endian. Its checksum is in the manifest, so that no other slot file can stand in for it.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::failure;
 use crate::schema::VariantNumber;
 use crate::version::{Location, Row};
 
 /// Slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s chunk.
 pub(super) const SLOTS: usize = 65_536;
 
-const MAGIC: [u8; 8] = *b"bndslt02";
+const MAGIC: [u8; 8] = *b"bndslt03";
 
 /// The contents of a slot file.
 #[derive(Debug, PartialEq)]
@@ -25,8 +26,8 @@ pub(super) struct SlotFile {
 }
 
 impl SlotFile {
-    /// Writes the file, which is synced on return; its folder is not.
-    pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
+    /// Writes the file, which is synced on return; its folder is not. Returns the checksum of its contents.
+    pub(super) fn write(&self, path: &Path) -> Result<u32, Error> {
         let mut bytes = Vec::with_capacity(64 + self.rows.len() * (48 + 16 * self.locations.len()));
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
@@ -46,28 +47,29 @@ impl SlotFile {
                 bytes.extend_from_slice(&location.number.to_le_bytes());
             }
         }
-        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+        let crc = crc32fast::hash(&bytes);
         let write = || {
             let mut file = File::create(path)?;
-            file.write_all(&bytes)?;
+            failure::write("index::slots", &bytes, |bytes| file.write_all(bytes))?;
+            failure::point("index::slots_sync")?;
             file.sync_all()
         };
-        write().map_err(Error::io(path))
+        write().map_err(Error::io(path))?;
+        Ok(crc)
     }
 
-    /// Reads a file and checks its checksum.
-    pub(super) fn read(path: &Path) -> Result<SlotFile, Error> {
+    /// Reads a file whose contents have this checksum.
+    pub(super) fn read(path: &Path, crc: u32) -> Result<SlotFile, Error> {
         let bytes = fs::read(path).map_err(Error::io(path))?;
-        parse(&bytes).ok_or_else(|| Error::corrupt(path, "the slot file is damaged or truncated"))
+        parse(&bytes, crc).ok_or_else(|| Error::corrupt(path, "the slot file is damaged, truncated or another one"))
     }
 }
 
-fn parse(bytes: &[u8]) -> Option<SlotFile> {
-    let (content, checksum) = bytes.split_last_chunk()?;
-    if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+fn parse(bytes: &[u8], crc: u32) -> Option<SlotFile> {
+    if crc32fast::hash(bytes) != crc {
         return None;
     }
-    let mut rest = content.strip_prefix(&MAGIC)?;
+    let mut rest = bytes.strip_prefix(&MAGIC)?;
     let slots = u32::from_le_bytes(take(&mut rest)?);
     let variants = u32::from_le_bytes(take(&mut rest)?);
     let mut file = SlotFile { rows: Vec::new(), locations: Vec::new() };
@@ -111,15 +113,16 @@ mod tests {
             rows: vec![row(1), row(u128::MAX)],
             locations: vec![(0, vec![location(0), Location::default()]), (u16::MAX, vec![location(3), location(4)])],
         };
-        file.write(&path).unwrap();
-        assert_eq!(SlotFile::read(&path).unwrap(), file);
+        let crc = file.write(&path).unwrap();
+        assert_eq!(SlotFile::read(&path, crc).unwrap(), file);
+        assert!(SlotFile::read(&path, crc ^ 1).is_err());
 
         let bytes = fs::read(&path).unwrap();
         for length in 0..bytes.len() {
-            assert_eq!(parse(&bytes[..length]), None, "truncated to {length}");
+            assert_eq!(parse(&bytes[..length], crc), None, "truncated to {length}");
             let mut changed = bytes.clone();
             changed[length] ^= 4;
-            assert_eq!(parse(&changed), None, "byte {length} changed");
+            assert_eq!(parse(&changed, crc), None, "byte {length} changed");
         }
     }
 }

@@ -327,7 +327,7 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     let on_disk = |number, run| Some(NumberedRun { number, run: Run::Disk(Arc::new(run)) });
     for frozen in index.freeze().runs {
         let number = index.take_run_number();
-        let run = DiskRun::build(&dir.join(number.to_string()), &frozen.live_documents()).unwrap();
+        let run = DiskRun::build(&dir.join(number.to_string()), &frozen.live_documents(), index.damage()).unwrap();
         let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
         assert!(index.replace(frozen.variant, &[replaced], on_disk(number, run)));
     }
@@ -345,7 +345,7 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
         return;
     }
     let number = index.take_run_number();
-    let run = DiskRun::merge(&dir.join(number.to_string()), &inputs).unwrap();
+    let run = DiskRun::merge(&dir.join(number.to_string()), &inputs, index.damage()).unwrap();
     assert!(index.replace(variant, &replaced, on_disk(number, run)));
 }
 

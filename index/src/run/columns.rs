@@ -3,7 +3,7 @@
 
 pub(crate) use column::StoredColumn;
 pub(crate) use file::ColumnFile;
-pub(crate) use format::Encoding;
+pub(crate) use format::{Encoding, FILE};
 pub(crate) use write::write;
 
 mod bits;

@@ -1,7 +1,7 @@
 //! A run on disk: a folder with a column file, which is the source of truth, and an inverted index, which answers
 //! predicates without testing every document.
 
-pub(crate) use disk_run::{DiskRun, MergeInput, VERIFY_SUFFIX};
+pub(crate) use disk_run::{DiskRun, MergeInput};
 
 mod disk_run;
 mod evaluate;

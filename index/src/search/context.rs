@@ -18,8 +18,7 @@ pub(crate) struct SearchContext {
 
 impl SearchContext {
     /// For an index that begins with `version`.
-    pub(crate) fn new(version: &Version, options: Options) -> SearchContext {
-        let cache = QueryCache::new(version.number, &options);
+    pub(crate) fn new(version: &Version, cache: QueryCache, options: Options) -> SearchContext {
         SearchContext { options, slots: Arc::new(SlotMap::of(version)), cache }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A filter is a tree of primitives. Each primitive's bitmap is cached, and combined with the others as the tree says.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::context::SearchContext;
@@ -10,6 +11,7 @@ use super::predicate_key::{write_predicate, write_range};
 use super::query_cache::Cached;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::query::{DateColumn, Filter, Predicate, Range};
 use crate::run::NumberedRun;
@@ -22,10 +24,11 @@ pub(super) struct Evaluator<'a> {
     version: &'a Version,
     /// `None` if the schema lacks the variant.
     copies: Option<&'a CopySet>,
+    interrupt: &'a Interrupt<'a>,
 }
 
 /// A filter with prepared primitives.
-enum Node {
+pub(super) enum Node {
     All,
     Nothing,
     And(Vec<Node>),
@@ -37,15 +40,15 @@ enum Node {
 }
 
 /// A test of one column and its key in the cache.
-struct Primitive {
-    key: Key,
-    test: Test,
-    /// Its bitmap for this version, if it was cached.
+pub(super) struct Primitive {
+    pub(super) key: Key,
+    pub(super) test: Test,
+    /// Its bitmap for this version, if it was cached when the filter was prepared.
     cached: Option<Arc<Bitmap>>,
 }
 
 /// A test of one column. Holds for no null.
-enum Test {
+pub(super) enum Test {
     Date(DateColumn, Range<i64>),
     Draft,
     /// The value is not null.
@@ -54,25 +57,34 @@ enum Test {
 }
 
 impl<'a> Evaluator<'a> {
-    pub(super) fn new(context: &'a SearchContext, version: &'a Version, variant: VariantNumber) -> Evaluator<'a> {
-        Evaluator { context, version, copies: version.copy_set(variant) }
+    pub(super) fn new(
+        context: &'a SearchContext,
+        version: &'a Version,
+        variant: VariantNumber,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Evaluator<'a> {
+        Evaluator { context, version, copies: version.copy_set(variant), interrupt }
     }
 
     /// The slots of the resources that the filter holds for.
     pub(super) fn select(&self, filter: &Filter) -> Result<Arc<Bitmap>, Error> {
-        let node = self.prepare(filter);
+        let mut node = self.prepare(filter);
+        self.look_up(&mut node)?;
         self.bits(&node)
     }
 
     /// Like [`Evaluator::select`], but does not cache the bitmap of a single primitive: for filters used only once.
     pub(super) fn select_once(&self, filter: &Filter) -> Result<Arc<Bitmap>, Error> {
-        match self.prepare(filter) {
+        let mut node = self.prepare(filter);
+        self.look_up(&mut node)?;
+        match node {
             Node::Primitive(primitive) if primitive.cached.is_none() => self.scan(&primitive.test).map(Arc::new),
             node => self.bits(&node),
         }
     }
 
-    fn prepare(&self, filter: &Filter) -> Node {
+    /// The filter with prepared primitives, of which none is looked up in the cache yet.
+    pub(super) fn prepare(&self, filter: &Filter) -> Node {
         match filter {
             Filter::All => Node::All,
             Filter::Nothing => Node::Nothing,
@@ -102,7 +114,7 @@ impl<'a> Evaluator<'a> {
 
     /// `write` appends what identifies the test's operands to its key.
     fn primitive(&self, test: Test, write: impl FnOnce(&mut Vec<u8>)) -> Node {
-        let mut key = Vec::new();
+        let mut key = self.context.cache.new_key();
         let (tag, column) = match &test {
             Test::Date(..) => (0, None),
             Test::Draft => (1, None),
@@ -115,22 +127,35 @@ impl<'a> Evaluator<'a> {
             key.extend_from_slice(&column.id.to_be_bytes());
         }
         write(&mut key);
-        let key = Key::from(key);
-        let cached = self.cached(&key, &test);
-        Node::Primitive(Box::new(Primitive { key, test, cached }))
+        Node::Primitive(Box::new(Primitive { key: key.into(), test, cached: None }))
+    }
+
+    /// Looks all primitives up in the cache.
+    fn look_up(&self, node: &mut Node) -> Result<(), Error> {
+        match node {
+            Node::And(nodes) | Node::Or(nodes) => nodes.iter_mut().try_for_each(|node| self.look_up(node)),
+            Node::Not(node) => self.look_up(node),
+            Node::Primitive(primitive) => {
+                primitive.cached = self.cached(&primitive.key, &primitive.test)?;
+                Ok(())
+            }
+            Node::All | Node::Nothing | Node::Slots(_) => Ok(()),
+        }
     }
 
     /// The cached bitmap, brought up to date for this version. `None` if there is none or too many slots changed.
-    fn cached(&self, key: &Key, test: &Test) -> Option<Arc<Bitmap>> {
-        let (bits, changed) = match self.context.cache.bitmap(key, self.version.number)? {
-            Cached::Current(bits) => return Some(bits),
-            Cached::Outdated { result, changed } => (result, changed),
+    fn cached(&self, key: &Key, test: &Test) -> Result<Option<Arc<Bitmap>>, Error> {
+        let (bits, changed) = match self.context.cache.bitmap(key, self.version.number) {
+            None => return Ok(None),
+            Some(Cached::Current(bits)) => return Ok(Some(bits)),
+            Some(Cached::Outdated { result, changed }) => (result, changed),
         };
         if changed.len() > self.context.options.candidate_limit.max(self.version.total / 32) {
-            return None;
+            return Ok(None);
         }
         let mut bits = Bitmap::clone(&bits);
         for slot in changed {
+            self.interrupt.step()?;
             match self.test(test, slot) {
                 true => bits.insert(slot),
                 false => bits.remove(slot),
@@ -138,10 +163,11 @@ impl<'a> Evaluator<'a> {
         }
         let bits = Arc::new(bits);
         self.context.cache.put_bitmap(key, self.version.number, &bits);
-        Some(bits)
+        Ok(Some(bits))
     }
 
     fn bits(&self, node: &Node) -> Result<Arc<Bitmap>, Error> {
+        self.interrupt.check()?;
         Ok(match node {
             Node::All => Arc::clone(&self.version.live_slots),
             Node::Nothing => Arc::new(Bitmap::default()),
@@ -177,9 +203,7 @@ impl<'a> Evaluator<'a> {
         let mut left = Arc::clone(&self.version.live_slots);
         for (index, node) in nodes.iter().enumerate() {
             if node.cost() > 0 && left.count() <= self.context.options.candidate_limit {
-                let rest = &nodes[index..];
-                let holds = |&slot: &u32| rest.iter().all(|node| self.holds(node, slot));
-                return Ok(Arc::new(left.iter().filter(holds).collect()));
+                return self.test_each(&left, &nodes[index..]).map(Arc::new);
             }
             match node {
                 Node::Not(node) => Arc::make_mut(&mut left).subtract(&*self.bits(node)?),
@@ -189,12 +213,26 @@ impl<'a> Evaluator<'a> {
         Ok(left)
     }
 
+    /// The candidates for which all nodes hold.
+    fn test_each(&self, candidates: &Bitmap, nodes: &[&Node]) -> Result<Bitmap, Error> {
+        let mut left = Bitmap::default();
+        for slot in candidates.iter() {
+            if self.all_hold(nodes, slot)? {
+                left.insert(slot);
+            }
+        }
+        Ok(left)
+    }
+
     /// Computes the bitmap of a test: from every run of the variant, or from every row.
     fn scan(&self, test: &Test) -> Result<Bitmap, Error> {
         let mut bits = Bitmap::with_room(self.version.slot_count as usize);
         let (Some(copies), Test::Present(column) | Test::Column(column, _)) = (self.copies, test) else {
-            for slot in self.version.live_slots.iter().filter(|&slot| self.test(test, slot)) {
-                bits.insert(slot);
+            for slot in self.version.live_slots.iter() {
+                self.interrupt.step()?;
+                if self.test(test, slot) {
+                    bits.insert(slot);
+                }
             }
             return Ok(bits);
         };
@@ -206,27 +244,46 @@ impl<'a> Evaluator<'a> {
                 }
             };
             match test {
-                Test::Column(column, predicate) => run.evaluate(*column, predicate, &mut emit)?,
-                _ => run.present(column.id, &mut emit),
+                Test::Column(column, predicate) => run.evaluate(*column, predicate, self.interrupt, &mut emit)?,
+                _ => run.present(column.id, self.interrupt, &mut emit)?,
             }
         }
         Ok(bits)
     }
 
     /// Whether the node holds for a live slot.
-    fn holds(&self, node: &Node, slot: u32) -> bool {
-        match node {
+    fn holds(&self, node: &Node, slot: u32) -> Result<bool, Error> {
+        Ok(match node {
             Node::All => true,
             Node::Nothing => false,
-            Node::And(nodes) => nodes.iter().all(|node| self.holds(node, slot)),
-            Node::Or(nodes) => nodes.iter().any(|node| self.holds(node, slot)),
-            Node::Not(node) => !self.holds(node, slot),
+            Node::And(nodes) => self.all_hold(nodes, slot)?,
+            Node::Or(nodes) => {
+                for node in nodes {
+                    if self.holds(node, slot)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Node::Not(node) => !self.holds(node, slot)?,
             Node::Slots(slots) => slots.binary_search(&slot).is_ok(),
             Node::Primitive(primitive) => match &primitive.cached {
                 Some(bits) => bits.contains(slot),
-                None => self.test(&primitive.test, slot),
+                None => {
+                    self.interrupt.step()?;
+                    self.test(&primitive.test, slot)
+                }
             },
+        })
+    }
+
+    fn all_hold<N: Borrow<Node>>(&self, nodes: &[N], slot: u32) -> Result<bool, Error> {
+        for node in nodes {
+            if !self.holds(node.borrow(), slot)? {
+                return Ok(false);
+            }
         }
+        Ok(true)
     }
 
     /// Tests one slot. A vacant slot has neither dates nor values.

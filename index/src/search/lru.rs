@@ -84,6 +84,20 @@ impl<T> LruCache<T> {
     }
 }
 
+impl<T> LruCache<T> {
+    /// The version of a cached result, without using it.
+    pub(super) fn peek(&self, key: &Key) -> Option<u64> {
+        self.contents.lock().results.get(key).map(|cached| cached.version)
+    }
+
+    /// Drops the results whose keys begin with `prefix`.
+    pub(super) fn remove_all(&self, prefix: &[u8]) {
+        let mut contents = self.contents.lock();
+        let keys: Vec<Key> = contents.results.keys().filter(|key| key.starts_with(prefix)).cloned().collect();
+        keys.iter().for_each(|key| contents.remove(key));
+    }
+}
+
 impl<T> Contents<T> {
     fn remove(&mut self, key: &Key) {
         if let Some(cached) = self.results.remove(key) {

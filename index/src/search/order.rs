@@ -3,11 +3,15 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lru::Key;
-use super::query_cache::{Cached, QueryCache};
+use super::query_cache::{Cached, Known, QueryCache};
+use super::sort::sort_by;
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
+use crate::error::Error;
+use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, SortBy, SortKey};
 use crate::run::NumberedRun;
 use crate::schema::{Column, ColumnId, Kind, VariantNumber};
@@ -18,6 +22,7 @@ use crate::version::{CopySet, Version};
 pub(super) struct Sorter<'a> {
     cache: &'a QueryCache,
     version: &'a Version,
+    interrupt: &'a Interrupt<'a>,
     keys: Vec<ResolvedKey<'a>>,
     /// The direction of the id, which is the last key.
     descending: bool,
@@ -58,6 +63,9 @@ const ALWAYS_MERGED: usize = if cfg!(test) { 5 } else { 256 };
 /// Up to this many changed slots are moved one by one. Lower in tests, which cover both ways.
 const MOVED_ONE_BY_ONE: usize = if cfg!(test) { 2 } else { 6 };
 
+/// How long to wait for an order that another thread computes before looking at the interrupt.
+const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
+
 /// Sorts last in both directions.
 const NULL_RANK: u64 = u64::MAX;
 /// Sorts last in both directions.
@@ -69,11 +77,14 @@ impl<'a> Sorter<'a> {
         version: &'a Version,
         variant: VariantNumber,
         sort: &[SortKey],
+        interrupt: &'a Interrupt<'a>,
     ) -> Sorter<'a> {
         let copies = version.copy_set(variant);
         let mut keys = Vec::new();
         let mut descending = false;
-        let mut cache_key = variant.to_be_bytes().to_vec();
+        let mut cache_key = cache.new_key();
+        let variant_at = cache_key.len();
+        cache_key.extend_from_slice(&variant.to_be_bytes());
         for key in sort {
             descending = key.descending;
             let source = match key.by {
@@ -93,61 +104,81 @@ impl<'a> Sorter<'a> {
         cache_key.push(u8::from(descending));
         if keys.iter().all(|key| matches!(key.source, KeySource::Date(_))) {
             // An order that reads no copy is the same for all variants.
-            cache_key[..2].fill(0xFF);
+            cache_key[variant_at..variant_at + 2].fill(0xFF);
         }
-        Sorter { cache, version, keys, descending, cache_key: cache_key.into() }
+        Sorter { cache, version, interrupt, keys, descending, cache_key: cache_key.into() }
     }
 
     /// Sorts these slots, without an order of all.
-    pub(super) fn sort(&self, slots: Vec<u32>) -> Vec<u32> {
-        let values = self.values_of(&slots);
+    pub(super) fn sort(&self, slots: Vec<u32>) -> Result<Vec<u32>, Error> {
+        let values = self.values_of(&slots)?;
         let items: Vec<u32> = (0..slots.len() as u32).collect();
-        let sorted = self.sorted(items, &values, |item| slots[item as usize]);
-        sorted.into_iter().map(|item| slots[item as usize]).collect()
+        let sorted = self.sorted(items, &values, |item| slots[item as usize])?;
+        Ok(sorted.into_iter().map(|item| slots[item as usize]).collect())
     }
 
     /// All live slots in order, if that is cached and cheap to bring up to date for this version.
-    pub(super) fn cached_order(&self) -> Option<Arc<Vec<u32>>> {
-        let (order, changed) = match self.cache.order(&self.cache_key, self.version.number)? {
-            Cached::Current(order) => return Some(order),
-            Cached::Outdated { result, changed } => (result, changed),
+    pub(super) fn cached_order(&self) -> Result<Option<Arc<Vec<u32>>>, Error> {
+        let (order, changed) = match self.cache.order(&self.cache_key, self.version.number) {
+            None => return Ok(None),
+            Some(Cached::Current(order)) => return Ok(Some(order)),
+            Some(Cached::Outdated { result, changed }) => (result, changed),
         };
         if changed.len() > ALWAYS_MERGED.max(self.version.total / 64) {
-            return None;
+            return Ok(None);
         }
-        let order = Arc::new(self.merge(&order, &changed));
+        let order = Arc::new(self.merge(&order, &changed)?);
         self.cache.put_order(&self.cache_key, self.version.number, &order);
-        Some(order)
+        Ok(Some(order))
     }
 
-    /// All live slots in order, from the cache if possible.
-    pub(super) fn order(&self) -> Arc<Vec<u32>> {
-        if let Some(order) = self.cached_order() {
-            return order;
-        }
-        let values = self.values_of_all();
-        let order = Arc::new(self.sorted(self.version.live_slots.iter().collect(), &values, |slot| slot));
+    /// All live slots in order, from the cache if possible. Threads that want the same order wait for the one that computes
+    /// it.
+    pub(super) fn order(&self) -> Result<Arc<Vec<u32>>, Error> {
+        let _claim = loop {
+            if let Some(order) = self.cached_order()? {
+                return Ok(order);
+            }
+            if let Some(claim) = self.cache.claim_order(&self.cache_key, CLAIM_PATIENCE) {
+                break claim;
+            }
+            self.interrupt.check()?;
+        };
+        let values = self.values_of_all()?;
+        let order = Arc::new(self.sorted(self.version.live_slots.iter().collect(), &values, |slot| slot)?);
         self.cache.put_order(&self.cache_key, self.version.number, &order);
-        order
+        Ok(order)
+    }
+
+    /// Whether the order of all live slots is cached.
+    pub(super) fn knows_order(&self) -> Known {
+        self.cache.knows_order(&self.cache_key, self.version.number)
+    }
+
+    /// How many of its keys compare texts, and how many anything else.
+    pub(super) fn key_counts(&self) -> (usize, usize) {
+        let texts = self.keys.iter().filter(|key| matches!(key.source, KeySource::Text(..))).count();
+        (texts, self.keys.len() - texts)
     }
 
     /// The order with each changed slot moved to its new position, or removed if it is vacant.
-    fn merge(&self, order: &[u32], changed: &[u32]) -> Vec<u32> {
+    fn merge(&self, order: &[u32], changed: &[u32]) -> Result<Vec<u32>, Error> {
         if changed.len() <= MOVED_ONE_BY_ONE {
-            return self.move_each(order, changed);
+            return Ok(self.move_each(order, changed));
         }
         let is_changed: Bitmap = changed.iter().copied().collect();
         let mut rest: &[u32] = &order.iter().copied().filter(|&slot| !is_changed.contains(slot)).collect::<Vec<_>>();
         let moved: Vec<u32> = changed.iter().copied().filter(|&slot| self.version.live_slots.contains(slot)).collect();
         let mut merged = Vec::with_capacity(self.version.total);
-        for slot in self.sort(moved) {
+        for slot in self.sort(moved)? {
+            self.interrupt.step()?;
             let position = rest.partition_point(|&other| self.compare(other, slot).is_lt());
             merged.extend_from_slice(&rest[..position]);
             merged.push(slot);
             rest = &rest[position..];
         }
         merged.extend_from_slice(rest);
-        merged
+        Ok(merged)
     }
 
     /// Like [`Sorter::merge`], but faster for very few slots: moves blocks of memory instead of testing every slot.
@@ -198,7 +229,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// Sorts items by their values, then by the ids of their slots. `slot` returns the slot of an item.
-    fn sorted(&self, items: Vec<u32>, values: &[KeyValues<'a>], slot: impl Fn(u32) -> u32) -> Vec<u32> {
+    fn sorted(&self, items: Vec<u32>, values: &[KeyValues<'a>], slot: impl Fn(u32) -> u32) -> Result<Vec<u32>, Error> {
         // Decides most comparisons without another look at the values.
         let prefix = |item: u32| match values {
             [] => 0,
@@ -209,13 +240,13 @@ impl<'a> Sorter<'a> {
             [KeyValues::Ranks(ranks), ..] => u128::from(ranks[item as usize]) << 64,
         };
         let mut prefixed: Vec<(u128, u32)> = items.into_iter().map(|item| (prefix(item), item)).collect();
-        prefixed.sort_unstable_by(|(left_prefix, left), (right_prefix, right)| {
+        sort_by(&mut prefixed, self.interrupt, |(left_prefix, left), (right_prefix, right)| {
             left_prefix
                 .cmp(right_prefix)
                 .then_with(|| self.compare_values(values, *left, *right))
                 .then_with(|| self.compare_ids(slot(*left), slot(*right)))
-        });
-        prefixed.into_iter().map(|(_, item)| item).collect()
+        })?;
+        Ok(prefixed.into_iter().map(|(_, item)| item).collect())
     }
 
     fn compare_values(&self, values: &[KeyValues<'_>], left: u32, right: u32) -> Ordering {
@@ -239,38 +270,46 @@ impl<'a> Sorter<'a> {
     }
 
     /// The values of some slots, by their index in the slice.
-    fn values_of(&self, slots: &[u32]) -> Vec<KeyValues<'a>> {
+    fn values_of(&self, slots: &[u32]) -> Result<Vec<KeyValues<'a>>, Error> {
         let mut buffer = Vec::new();
-        let values = |key: &ResolvedKey<'a>| match key.source {
-            KeySource::Text(copies, column) => {
-                let text = |&slot: &u32| key.text(copies, copies.value_without_folded(slot, column.id), &mut buffer);
-                KeyValues::Texts(slots.iter().map(text).collect())
+        let values = |key: &ResolvedKey<'a>| {
+            if let KeySource::Text(copies, column) = key.source {
+                let mut texts = Vec::with_capacity(slots.len());
+                for &slot in slots {
+                    self.interrupt.step()?;
+                    texts.push(key.text(copies, copies.value_without_folded(slot, column.id), &mut buffer));
+                }
+                return Ok(KeyValues::Texts(texts));
             }
-            _ => KeyValues::Ranks(slots.iter().map(|&slot| self.rank(key, slot)).collect()),
+            self.interrupt.check()?;
+            Ok(KeyValues::Ranks(slots.iter().map(|&slot| self.rank(key, slot)).collect()))
         };
         self.keys.iter().map(values).collect()
     }
 
     /// The values of all slots, by slot. Reads run by run.
-    fn values_of_all(&self) -> Vec<KeyValues<'a>> {
+    fn values_of_all(&self) -> Result<Vec<KeyValues<'a>>, Error> {
         let slot_count = self.version.slot_count;
         let mut buffer = Vec::new();
-        let values = |key: &ResolvedKey<'a>| match key.source {
-            KeySource::Date(_) => KeyValues::Ranks((0..slot_count).map(|slot| self.rank(key, slot)).collect()),
-            KeySource::Rank(copies, column) => {
-                let mut ranks = vec![NULL_RANK; slot_count as usize];
-                each_current_value(copies, column, |slot, value| {
-                    ranks[slot as usize] = key.directed_rank(value.rank());
-                });
-                KeyValues::Ranks(ranks)
-            }
-            KeySource::Text(copies, column) => {
-                let mut texts = vec![NULL_TEXT; slot_count as usize];
-                each_current_value(copies, column, |slot, value| {
-                    texts[slot as usize] = key.text(copies, value, &mut buffer);
-                });
-                KeyValues::Texts(texts)
-            }
+        let values = |key: &ResolvedKey<'a>| {
+            self.interrupt.check()?;
+            Ok(match key.source {
+                KeySource::Date(_) => KeyValues::Ranks((0..slot_count).map(|slot| self.rank(key, slot)).collect()),
+                KeySource::Rank(copies, column) => {
+                    let mut ranks = vec![NULL_RANK; slot_count as usize];
+                    each_current_value(copies, column, self.interrupt, |slot, value| {
+                        ranks[slot as usize] = key.directed_rank(value.rank());
+                    })?;
+                    KeyValues::Ranks(ranks)
+                }
+                KeySource::Text(copies, column) => {
+                    let mut texts = vec![NULL_TEXT; slot_count as usize];
+                    each_current_value(copies, column, self.interrupt, |slot, value| {
+                        texts[slot as usize] = key.text(copies, value, &mut buffer);
+                    })?;
+                    KeyValues::Texts(texts)
+                }
+            })
         };
         self.keys.iter().map(values).collect()
     }
@@ -303,15 +342,22 @@ fn source<'a>(version: &Version, copies: Option<&'a CopySet>, id: ColumnId) -> O
 }
 
 /// Emits the value of every current copy with its slot.
-fn each_current_value<'a>(copies: &'a CopySet, column: Column, mut emit: impl FnMut(u32, ValueRef<'a>)) {
+fn each_current_value<'a>(
+    copies: &'a CopySet,
+    column: Column,
+    interrupt: &Interrupt<'_>,
+    mut emit: impl FnMut(u32, ValueRef<'a>),
+) -> Result<(), Error> {
     for NumberedRun { number, run } in copies.runs.iter() {
         for doc in 0..run.len() {
+            interrupt.step()?;
             let slot = run.slot(doc);
             if copies.is_current(slot, *number, doc) {
                 emit(slot, run.value_without_folded(doc, column.id));
             }
         }
     }
+    Ok(())
 }
 
 /// The position of a slot. Tests whole blocks first, which compiles to wide comparisons.

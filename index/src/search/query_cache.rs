@@ -3,23 +3,67 @@
 //! A cached result survives writes. The cache remembers which slots recent versions changed, so a result of another
 //! version is brought up to date by recomputing those slots only.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::changed_slots::ChangedSlots;
 use super::lru::{Key, LruCache, Versioned};
 use crate::bitmap::Bitmap;
+use crate::damage::Damage;
 use crate::options::Options;
 
-/// Bitmaps and orders that queries of an index computed.
+/// Bitmaps and orders that queries of all indexes of a data folder computed: one budget for all of them.
 #[derive(Debug)]
-pub(crate) struct QueryCache {
+pub(crate) struct Caches {
     /// The slots for which a primitive of a filter holds.
     bitmaps: LruCache<Bitmap>,
     /// All live slots, in an order.
     orders: LruCache<Vec<u32>>,
+    /// Numbers the indexes.
+    next_owner: AtomicU64,
+}
+
+/// What queries of one index computed.
+#[derive(Debug)]
+pub(crate) struct QueryCache {
+    caches: Arc<Caches>,
+    /// Begins every key of this index.
+    owner: [u8; 8],
     changed: Mutex<ChangedSlots>,
+    /// The orders that are being computed.
+    computing: Mutex<HashSet<Key>>,
+    computed: Condvar,
+    /// Nothing is cached once damage is found: it may be wrong.
+    pub(crate) damage: Arc<Damage>,
+}
+
+/// The right to compute an order that no other thread computes meanwhile.
+pub(super) struct Claim<'a> {
+    cache: &'a QueryCache,
+    key: Key,
+}
+
+impl Caches {
+    /// Empty caches.
+    pub(crate) fn new(options: &Options) -> Caches {
+        Caches {
+            bitmaps: LruCache::new(options.bitmap_cache_bytes),
+            orders: LruCache::new(options.order_cache_bytes),
+            next_owner: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Whether something is cached for a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    Current,
+    Outdated,
+    No,
 }
 
 /// A cached result, looked up for some version.
@@ -31,13 +75,16 @@ pub(super) enum Cached<T> {
 }
 
 impl QueryCache {
-    /// An empty cache for an index that begins with `version`.
-    pub(super) fn new(version: u64, options: &Options) -> QueryCache {
-        QueryCache {
-            bitmaps: LruCache::new(options.bitmap_cache_bytes),
-            orders: LruCache::new(options.order_cache_bytes),
-            changed: Mutex::new(ChangedSlots::since(version)),
-        }
+    /// The cache of an index that begins with `version`.
+    pub(crate) fn new(version: u64, caches: Arc<Caches>, damage: Arc<Damage>) -> QueryCache {
+        let owner = caches.next_owner.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let changed = Mutex::new(ChangedSlots::since(version));
+        QueryCache { caches, owner, changed, computing: Mutex::default(), computed: Condvar::new(), damage }
+    }
+
+    /// The beginning of a key, to be extended by what identifies the result within the index.
+    pub(super) fn new_key(&self) -> Vec<u8> {
+        self.owner.to_vec()
     }
 
     /// Records which slots a new version changed. Must be called before the version is published.
@@ -52,20 +99,45 @@ impl QueryCache {
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
     pub(super) fn bitmap(&self, key: &Key, version: u64) -> Option<Cached<Bitmap>> {
-        self.looked_up(self.bitmaps.get(key)?, version)
+        self.looked_up(self.caches.bitmaps.get(key)?, version)
     }
 
     pub(super) fn put_bitmap(&self, key: &Key, version: u64, bitmap: &Arc<Bitmap>) {
-        self.bitmaps.put(key, version, bitmap, bitmap.bytes());
+        if !self.damage.is_found() {
+            self.caches.bitmaps.put(key, version, bitmap, bitmap.bytes());
+        }
     }
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
     pub(super) fn order(&self, key: &Key, version: u64) -> Option<Cached<Vec<u32>>> {
-        self.looked_up(self.orders.get(key)?, version)
+        self.looked_up(self.caches.orders.get(key)?, version)
     }
 
     pub(super) fn put_order(&self, key: &Key, version: u64, order: &Arc<Vec<u32>>) {
-        self.orders.put(key, version, order, order.len() * 4);
+        if !self.damage.is_found() {
+            self.caches.orders.put(key, version, order, order.len() * 4);
+        }
+    }
+
+    /// Whether the bitmap is cached.
+    pub(super) fn knows_bitmap(&self, key: &Key, version: u64) -> Known {
+        known(self.caches.bitmaps.peek(key), version)
+    }
+
+    /// Whether the order is cached.
+    pub(super) fn knows_order(&self, key: &Key, version: u64) -> Known {
+        known(self.caches.orders.peek(key), version)
+    }
+
+    /// The right to compute an order. `None`, after a wait of at most `patience`, if another thread computes it: then it may
+    /// be cached now.
+    pub(super) fn claim_order(&self, key: &Key, patience: Duration) -> Option<Claim<'_>> {
+        let mut computing = self.computing.lock();
+        if computing.insert(Arc::clone(key)) {
+            return Some(Claim { cache: self, key: Arc::clone(key) });
+        }
+        self.computed.wait_for(&mut computing, patience);
+        None
     }
 
     fn looked_up<T>(&self, cached: Versioned<T>, version: u64) -> Option<Cached<T>> {
@@ -75,5 +147,27 @@ impl QueryCache {
         }
         let changed = self.changed.lock().between(computed_for, version)?;
         Some(Cached::Outdated { result, changed })
+    }
+}
+
+impl Drop for QueryCache {
+    fn drop(&mut self) {
+        self.caches.bitmaps.remove_all(&self.owner);
+        self.caches.orders.remove_all(&self.owner);
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.cache.computing.lock().remove(&self.key);
+        self.cache.computed.notify_all();
+    }
+}
+
+fn known(cached: Option<u64>, version: u64) -> Known {
+    match cached {
+        None => Known::No,
+        Some(cached) if cached == version => Known::Current,
+        Some(_) => Known::Outdated,
     }
 }

@@ -5,10 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::SearchContext;
+use super::estimate::estimate;
 use super::evaluate::Evaluator;
 use super::order::Sorter;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::interrupt::Interrupt;
 use crate::query::{Filter, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
@@ -55,14 +57,29 @@ impl Snapshot {
     /// The page of at most `limit` resources that begins at `offset`, and the number of all matches.
     ///
     /// Columns and variants that the schema does not name are null everywhere. Fails only if the index's files cannot
-    /// be read.
+    /// be read or are damaged.
     pub fn search(&self, query: &Query, offset: u64, limit: usize) -> Result<Hits, Error> {
-        let matches = self.evaluator(query).select(&query.filter)?;
+        self.search_with(query, offset, limit, &Interrupt::never())
+    }
+
+    /// Like [`Snapshot::search`]. Also fails with [`Error::Interrupted`], soon after the interrupt says so.
+    pub fn search_with(
+        &self,
+        query: &Query,
+        offset: u64,
+        limit: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Hits, Error> {
+        self.sound(self.page(query, offset, limit, interrupt))
+    }
+
+    fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
+        let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
         let total = matches.count();
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let slots = self.ordered(query, matches, total, &page).page(total, page);
+                let slots = self.ordered(query, matches, total, &page, interrupt)?.page(total, page);
                 slots.into_iter().map(|slot| self.version.hit(slot)).collect()
             }
             _ => Vec::new(),
@@ -70,12 +87,26 @@ impl Snapshot {
         Ok(Hits { total: total as u64, hits })
     }
 
-    /// All matching resources, in order. Fails only if the index's files cannot be read.
+    /// All matching resources, in order. Fails only if the index's files cannot be read or are damaged.
     pub fn stream(&self, query: &Query) -> Result<Stream, Error> {
-        let matches = self.evaluator(query).select(&query.filter)?;
-        let total = matches.count();
-        let slots = self.ordered(query, matches, total, &(0..total));
-        Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
+        self.stream_with(query, &Interrupt::never())
+    }
+
+    /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt says so. Reading the
+    /// stream cannot be interrupted, and takes no time worth mentioning.
+    pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
+        let stream = || {
+            let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
+            let total = matches.count();
+            let slots = self.ordered(query, matches, total, &(0..total), interrupt)?;
+            Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
+        };
+        self.sound(stream())
+    }
+
+    /// Roughly how long a search takes, in nanoseconds: what is cached costs next to nothing.
+    pub fn estimate(&self, query: &Query, offset: u64) -> u64 {
+        estimate(&self.context, &self.version, query, offset)
     }
 
     /// The resource with this id.
@@ -99,7 +130,8 @@ impl Snapshot {
         filter: &Filter,
         mut accept: impl FnMut(u128) -> bool,
     ) -> Result<Option<u128>, Error> {
-        let found = Evaluator::new(&self.context, &self.version, variant).select_once(filter)?;
+        let interrupt = Interrupt::never();
+        let found = self.sound(self.evaluator(variant, &interrupt).select_once(filter))?;
         let id = found.iter().map(|slot| self.version.rows.get(slot).id).find(|id| accept(*id));
         Ok(id)
     }
@@ -115,30 +147,47 @@ impl Snapshot {
         columns.filter(|id| !copies.value(slot, *id).is_same(&expected.value(*id))).collect()
     }
 
-    fn evaluator(&self, query: &Query) -> Evaluator<'_> {
-        Evaluator::new(&self.context, &self.version, query.variant)
+    fn evaluator<'a>(&'a self, variant: VariantNumber, interrupt: &'a Interrupt<'a>) -> Evaluator<'a> {
+        Evaluator::new(&self.context, &self.version, variant, interrupt)
+    }
+
+    /// A result, unless damage was found by the time it was computed: then it may be wrong.
+    fn sound<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        let damage = &self.context.cache.damage;
+        if let Err(Error::Corrupt { path, what }) = &result {
+            damage.report(path, what.as_str());
+        }
+        damage.check()?;
+        result
     }
 
     /// Orders the matches for reading the page: sorts only them, or filters an order of all slots, whichever is
     /// cheaper.
-    fn ordered(&self, query: &Query, matches: Arc<Bitmap>, total: usize, page: &Range<usize>) -> OrderedSlots {
+    fn ordered(
+        &self,
+        query: &Query,
+        matches: Arc<Bitmap>,
+        total: usize,
+        page: &Range<usize>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<OrderedSlots, Error> {
         let options = &self.context.options;
-        let sorter = Sorter::new(&self.context.cache, &self.version, query.variant, &query.sort);
-        let sort_matches = || OrderedSlots::Listed(Arc::new(sorter.sort(matches.iter().collect())));
+        let sorter = Sorter::new(&self.context.cache, &self.version, query.variant, &query.sort, interrupt);
+        let sort_matches = || Ok(OrderedSlots::Listed(Arc::new(sorter.sort(matches.iter().collect())?)));
         if total <= options.always_sort_limit {
             return sort_matches();
         }
         let order = match total <= options.sort_limit {
-            false => sorter.order(),
-            true => match sorter.cached_order() {
+            false => sorter.order()?,
+            true => match sorter.cached_order()? {
                 Some(order) if expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH => order,
                 _ => return sort_matches(),
             },
         };
-        match total == order.len() {
+        Ok(match total == order.len() {
             true => OrderedSlots::Listed(order),
             false => OrderedSlots::Filtered { order, matches },
-        }
+        })
     }
 }
 

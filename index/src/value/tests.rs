@@ -1,14 +1,23 @@
+use std::path::Path;
+
 use super::*;
+use crate::damage::Damage;
 
 #[test]
 fn compressed_texts_compare_like_plain_ones() {
     let long = "päckt ".repeat(400);
     let packed = zstd::encode_all(long.as_bytes(), 3).expect("memory");
-    let text = TextRef { head: head(&long), full: FullText::Packed(&packed), folded: &long };
+    let damage = Damage::default();
+    let file = FileDamage { path: Path::new("file"), damage: &damage };
+    let text = TextRef { head: head(&long), full: FullText::Packed(&packed, file), folded: &long };
     assert_eq!(text.whole(), long);
     for other in [long.clone(), format!("{long}x"), long[..long.len() - 1].to_owned(), "q".into(), "pä".into()] {
         assert_eq!(text.compare(&other), long.as_str().cmp(&other), "{other:?}");
     }
+    assert!(!damage.is_found());
+    let text = TextRef { full: FullText::Packed(&packed[1..], file), ..text };
+    assert_eq!(text.whole(), head(&long));
+    assert!(damage.is_found());
 }
 
 #[test]

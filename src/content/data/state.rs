@@ -102,6 +102,14 @@ impl State {
         self.edit(number, |collection| collection.snapshot = collection.index.snapshot());
     }
 
+    /// Puts an index that holds the same resources in the place of a blueprint's index.
+    pub(crate) fn replace_index(&mut self, number: u32, index: bindery_index::Index) {
+        self.edit(number, |collection| {
+            collection.snapshot = index.snapshot();
+            collection.index = index;
+        });
+    }
+
     /// Notes that a resource of a blueprint changed. `concerns_published` says whether it was or is published.
     pub(crate) fn note_change(&mut self, number: u32, version: u64, concerns_published: bool) {
         self.edit(number, |collection| {

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use bindery_index::Snapshot;
 use serde_json::{Map, Value};
 
 use crate::content::data::lookup::import_key_at;
 use crate::content::read::resource::{Presentation, write_hit};
-use crate::content::read::view::View;
+use crate::content::read::view::{View, search_failed};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::query::{ExportParams, Format, Key as Selected};
@@ -40,11 +41,21 @@ impl Export {
     /// Starts an export of what a query matches. `accept` is the `Accept` header.
     ///
     /// # Errors
-    /// Those of the parameters.
+    /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
-        let mut params = ExportParams::parse(raw_query, accept, &view.collection.blueprint, view.now)?;
-        params.query.filter = view.restrict(params.query.filter);
-        let stream = view.collection.snapshot.stream(&params.query).map_err(Error::internal)?;
+        let params = parameters(&view, raw_query, accept)?;
+        let stream = view.collection.snapshot.stream(&params.query);
+        let stream = stream.map_err(|error| search_failed(&view.collection, error))?;
+        Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
+    }
+
+    /// The same within the time that a request may take.
+    ///
+    /// # Errors
+    /// As [`Export::begin`], and `OVERLOADED` if it takes too long or too many searches wait.
+    pub async fn begin_in_time(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
+        let params = parameters(&view, raw_query, accept)?;
+        let stream = view.search(params.query.clone(), 0, Snapshot::stream_with).await?;
         Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
     }
 
@@ -177,6 +188,12 @@ impl Export {
         let attributes = self.csv_slugs().map(|slug| csv_cell(&object["attributes"][slug]));
         csv_row(keys.chain(attributes))
     }
+}
+
+fn parameters(view: &View, raw_query: &str, accept: Option<&str>) -> Result<ExportParams> {
+    let mut params = ExportParams::parse(raw_query, accept, &view.collection.blueprint, view.now)?;
+    params.query.filter = view.restrict(params.query.filter);
+    Ok(params)
 }
 
 /// Formats a value as a CSV cell: text unchanged, numbers as filters see them, objects and arrays as JSON, and null as

@@ -1,8 +1,9 @@
 //! Reads of one blueprint's resources, all answered from one snapshot (`API.md` 4.2, 4.3).
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bindery_index::Filter;
+use bindery_index::{Filter, Hits, Interrupt, Query, Snapshot};
 
 use crate::access::Access;
 use crate::content::data::refusals::no_resource;
@@ -11,8 +12,9 @@ use crate::content::data::state::{Collection, State};
 use crate::content::data::version::{EntityTag, ListVersion};
 use crate::content::handle::Content;
 use crate::content::read::resource::{Presentation, ResourceAnswer, write_hit};
+use crate::content::search_pool::SearchPool;
 use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
+use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
 use crate::query::{GetParams, ListParams, Page, published_only};
@@ -25,6 +27,7 @@ pub struct View {
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
     sight: Sight,
+    pub(super) searches: Arc<SearchPool>,
     /// When it was taken: "today" for `filter[published]` and for the list's entity tag.
     pub(super) now: Millis,
 }
@@ -58,7 +61,8 @@ impl Content {
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
         let sight = Sight::of(access, &collection.blueprint);
-        Ok(View { state, collection, store: self.shared.store.clone(), sight, now })
+        let (store, searches) = (self.shared.store.clone(), Arc::clone(&self.shared.searches));
+        Ok(View { state, collection, store, searches, sight, now })
     }
 }
 
@@ -89,17 +93,56 @@ impl View {
         version.tag(self.state.epoch)
     }
 
-    /// A page of the list.
+    /// A page of the list, however long it takes.
     ///
     /// # Errors
-    /// Those of the parameters.
+    /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
-        let ListParams { mut query, fallback, page, selection } =
-            ListParams::parse(raw_query, &self.collection.blueprint, self.now)?;
-        query.filter = self.restrict(query.filter);
-        let limit = usize::try_from(page.per_page).map_err(Error::internal)?;
-        let hits = self.collection.snapshot.search(&query, page.offset(), limit).map_err(Error::internal)?;
-        let presentation = Presentation { variant: query.variant, fallback, selection };
+        let params = self.list_params(raw_query)?;
+        let (query, page) = (&params.query, params.page);
+        let hits = self.collection.snapshot.search(query, page.offset(), per_page(page));
+        self.list_page(&params, &hits.map_err(|error| search_failed(&self.collection, error))?)
+    }
+
+    /// A page of the list, searched for within the time that a request may take.
+    ///
+    /// # Errors
+    /// As [`View::list`], and `OVERLOADED` if it takes too long or too many searches wait.
+    pub async fn list_in_time(&self, raw_query: &str) -> Result<ListPage> {
+        let params = self.list_params(raw_query)?;
+        let (query, page) = (params.query.clone(), params.page);
+        let hits = self.search(query, page.offset(), move |snapshot, query, interrupt| {
+            snapshot.search_with(query, page.offset(), per_page(page), interrupt)
+        });
+        self.list_page(&params, &hits.await?)
+    }
+
+    /// Runs a search within the time that a request may take. `offset` is where the page begins that it looks for.
+    pub(super) async fn search<T: Send + 'static>(
+        &self,
+        query: Query,
+        offset: u64,
+        search: impl Fn(&Snapshot, &Query, &Interrupt<'_>) -> Result<T, bindery_index::Error> + Send + 'static,
+    ) -> Result<T> {
+        let estimate = Duration::from_nanos(self.collection.snapshot.estimate(&query, offset));
+        let collection = Arc::clone(&self.collection);
+        let search = move |interrupt: &Interrupt<'_>| match search(&collection.snapshot, &query, interrupt) {
+            Err(bindery_index::Error::Interrupted) => None,
+            result => Some(result.map_err(|error| search_failed(&collection, error))),
+        };
+        self.searches.run(estimate, search).await
+    }
+
+    fn list_params(&self, raw_query: &str) -> Result<ListParams> {
+        let mut params = ListParams::parse(raw_query, &self.collection.blueprint, self.now)?;
+        params.query.filter = self.restrict(params.query.filter);
+        Ok(params)
+    }
+
+    fn list_page(&self, params: &ListParams, hits: &Hits) -> Result<ListPage> {
+        let ListParams { query, fallback, page, selection } = params;
+        let (fallback, page) = (*fallback, *page);
+        let presentation = Presentation { variant: query.variant, fallback, selection: selection.clone() };
         let mut resources = String::with_capacity(4096);
         resources.push('[');
         for (position, hit) in hits.hits.iter().enumerate() {
@@ -119,4 +162,19 @@ impl View {
             Sight::Published | Sight::Nothing => published_only(filter),
         }
     }
+}
+
+fn per_page(page: Page) -> usize {
+    // At most 100.
+    usize::try_from(page.per_page).unwrap_or(usize::MAX)
+}
+
+/// The error of a search that failed.
+pub(super) fn search_failed(collection: &Collection, error: bindery_index::Error) -> Error {
+    if !collection.index.is_damaged() {
+        return Error::internal(error);
+    }
+    let slug = &collection.blueprint.slug;
+    let text = format!("the index of `{slug}` is damaged and is being rebuilt; try again in a moment");
+    Error::new(Code::Overloaded, text)
 }

@@ -38,6 +38,9 @@ const GROUP_COMMANDS: usize = 256;
 /// How often an idle committer looks whether a checkpoint is due, or the log has grown.
 const IDLE_TICK: Duration = Duration::from_secs(1);
 
+/// How long a rebuild of an index leaves the committer to its callers after each piece.
+const REBUILD_PAUSE: Duration = Duration::from_millis(1);
+
 /// Called when a blueprint change has begun, with the way back to its caller.
 pub(crate) type ChangeBegun = Box<dyn Fn(Arc<BlueprintChange>, Reply) + Send>;
 
@@ -59,7 +62,11 @@ impl Committer {
     pub(crate) fn run(mut self, queue: &Receiver<Job>) {
         let _guard = PanicGuard(Arc::clone(&self.broken));
         loop {
-            let tick = if self.applier.sweeper.is_busy() { STEP_PAUSE } else { IDLE_TICK };
+            let tick = match (self.applier.rebuilds.is_busy(), self.applier.sweeper.is_busy()) {
+                (true, _) => REBUILD_PAUSE,
+                (false, true) => STEP_PAUSE,
+                (false, false) => IDLE_TICK,
+            };
             match queue.recv_timeout(tick) {
                 Ok(first) => self.run_queued(first, queue),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -67,6 +74,7 @@ impl Committer {
             }
             self.follow();
             self.sweep();
+            self.rebuild();
             self.checkpoint_if_due();
         }
         self.follow();
@@ -198,6 +206,13 @@ impl Committer {
         if let Err(error) = step {
             tracing::warn!(%error, "obsolete values could not be removed; this is tried again");
             self.applier.sweeper.step_failed();
+        }
+    }
+
+    /// Carries the rebuilding of damaged indexes on. Goes on after a failure of the disk, as reads do.
+    fn rebuild(&mut self) {
+        if let Err(error) = self.applier.rebuild_damaged() {
+            tracing::warn!(%error, "a damaged index could not be rebuilt; this is tried again");
         }
     }
 

@@ -5,7 +5,7 @@ use bindery_index::{Anchor, Filter, Kind, Predicate, Range};
 use super::super::instant;
 use super::condition::{Condition, not};
 use super::operator::Operator;
-use super::value::{closed, decimal, one_sided, split_list};
+use super::value::{closed, decimal, one_sided};
 use crate::model::error::Error;
 use crate::projection::ColumnRef;
 
@@ -46,11 +46,12 @@ fn equals(condition: &Condition, column: &ColumnRef, value: &str) -> Result<Filt
 
 /// `in`, which never matches a list.
 fn one_of(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
+    let values = condition.list()?;
     if column.kind == Kind::List {
         return Ok(Filter::Nothing);
     }
     let mut any = Vec::new();
-    for value in split_list(condition.value) {
+    for value in values {
         any.push(equals(condition, column, &value)?);
     }
     Ok(if any.len() == 1 { any.remove(0) } else { Filter::Or(any) })

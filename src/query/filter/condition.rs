@@ -9,6 +9,9 @@ use super::value::split_list;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
+/// A longer list is refused.
+const MAX_LIST_VALUES: usize = 1_000;
+
 /// A condition on a field that exists, with an operator that the field supports.
 pub(super) struct Condition<'a> {
     /// The field's name as it was sent.
@@ -18,6 +21,21 @@ pub(super) struct Condition<'a> {
 }
 
 impl Condition<'_> {
+    /// The values of an `in` or a `not_in`.
+    ///
+    /// # Errors
+    /// `INVALID_FILTER` for more than 1,000 values.
+    pub(super) fn list(&self) -> Result<Vec<String>, Error> {
+        let values = split_list(self.value);
+        if values.len() > MAX_LIST_VALUES {
+            let (name, operator, count) = (self.name, self.operator.as_str(), values.len());
+            return Err(invalid(format!(
+                "`filter[{name}][{operator}]` has {count} values; it must have at most {MAX_LIST_VALUES}"
+            )));
+        }
+        Ok(values)
+    }
+
     /// The two values of a `between`.
     ///
     /// # Errors

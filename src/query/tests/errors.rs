@@ -143,6 +143,38 @@ fn an_unknown_sort_field_is_reported_with_the_known_ones() {
 }
 
 #[test]
+fn more_filters_values_or_sort_keys_than_the_limits_are_refused() {
+    let filters = |count: usize| vec!["filter[title][ne]=x"; count].join("&");
+    let list =
+        |operator: &str, field: &str, count: usize| format!("filter[{field}][{operator}]={}", ",".repeat(count - 1));
+    let sort = "sort=title,-kind,stock,day,length,slug,-email,color";
+    for raw in [&filters(100), &list("in", "title", 1_000), &list("not_in", "id", 1_000), sort] {
+        assert!(list_of(raw).is_ok(), "{raw}");
+    }
+    let most = "it must have at most";
+    check(
+        Code::InvalidFilter,
+        &[
+            (&filters(101), &format!("the request has 101 filters; {most} 100")),
+            // However many there are, and even if they are invalid otherwise.
+            (&"filter=&".repeat(5_000), &format!("the request has 5000 filters; {most} 100")),
+            (&list("in", "title", 1_001), &format!("`filter[title][in]` has 1001 values; {most} 1000")),
+            (&list("not_in", "tags", 1_001), &format!("`filter[tags][not_in]` has 1001 values; {most} 1000")),
+            (&list("in", "id", 1_001), &format!("`filter[id][in]` has 1001 values; {most} 1000")),
+        ],
+    );
+    check(
+        Code::InvalidSort,
+        &[
+            (&format!("{sort},id"), &format!("`sort` has 9 keys; {most} 8")),
+            (&format!("sort={}", "title,".repeat(13_000)), &format!("`sort` has 13001 keys; {most} 8")),
+            ("sort=title,day,-title", "`sort` names `title` more than once; name each field once"),
+            ("sort=id,-id", "`sort` names `id` more than once; name each field once"),
+        ],
+    );
+}
+
+#[test]
 fn an_invalid_parameter_is_reported_with_what_is_valid() {
     let page = |sent| format!("`page` is `{sent}`; it must be a whole number, 1 or more");
     let per_page = |sent| format!("`per_page` is `{sent}`; it must be a whole number from 1 to 100");

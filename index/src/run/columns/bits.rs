@@ -1,11 +1,10 @@
 //! A bit for each document, read in place. It knows nothing of what the bits stand for.
 
-use tantivy::directory::OwnedBytes;
-
 use super::format::array;
+use crate::run::checked::CheckedBytes;
 
 /// Bits in little-endian words of 64. The bits after the last document are zero.
-pub(crate) struct Bits(OwnedBytes);
+pub(crate) struct Bits(CheckedBytes);
 
 impl Bits {
     /// How many bytes hold a bit for each of `documents`.
@@ -14,23 +13,25 @@ impl Bits {
     }
 
     /// The length of `bytes` must be a multiple of 8.
-    pub(super) fn new(bytes: OwnedBytes) -> Bits {
+    pub(super) fn new(bytes: CheckedBytes) -> Bits {
         Bits(bytes)
     }
 
     /// Whether a document's bit is set.
     pub(crate) fn contains(&self, document: u32) -> bool {
-        self.0.get(document as usize / 8).is_some_and(|byte| byte & (1 << (document % 8)) != 0)
+        let byte = document as usize / 8;
+        self.0.get(byte..byte + 1).is_some_and(|bytes| bytes[0] & (1 << (document % 8)) != 0)
     }
 
-    /// Emits the documents whose bit is set, ascending.
-    pub(crate) fn each(&self, mut emit: impl FnMut(u32)) {
-        let words = self.0.chunks_exact(8).map(|bytes| u64::from_le_bytes(array(bytes)));
+    /// Emits the documents whose bit is set, ascending, until `emit` fails.
+    pub(crate) fn each<E>(&self, mut emit: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
+        let words = self.0.all().chunks_exact(8).map(|bytes| u64::from_le_bytes(array(bytes)));
         for (number, mut word) in words.enumerate() {
             while word != 0 {
-                emit(number as u32 * 64 + word.trailing_zeros());
+                emit(number as u32 * 64 + word.trailing_zeros())?;
                 word &= word - 1;
             }
         }
+        Ok(())
     }
 }

@@ -1,10 +1,9 @@
 //! One column of a column file: its values by document. It knows nothing of how the file is laid out.
 
-use tantivy::directory::OwnedBytes;
-
 use super::bits::Bits;
 use super::format::{Encoding, array};
 use super::strings::{Strings, Texts};
+use crate::run::checked::CheckedBytes;
 use crate::schema::ColumnId;
 use crate::value::{ListRef, ValueRef};
 
@@ -20,10 +19,10 @@ pub(crate) struct StoredColumn {
 /// The values of all documents. Those of documents without one mean nothing.
 pub(super) enum Values {
     Text(Texts),
-    Markup { hashes: OwnedBytes, text: Texts },
-    Number(OwnedBytes),
+    Markup { hashes: CheckedBytes, text: Texts },
+    Number(CheckedBytes),
     Bool(Bits),
-    Instant { micros: OwnedBytes, text: Strings },
+    Instant { micros: CheckedBytes, text: Strings },
     List { raw: Strings, folded: Strings },
 }
 
@@ -41,8 +40,8 @@ impl StoredColumn {
                 ValueRef::Instant { micros: i64::from_le_bytes(element(micros, document)), text: text.str(document) }
             }
             Values::List { raw, folded } => {
-                let raw = raw.get(document);
-                let folded = folded.get(document);
+                let raw = raw.list(document);
+                let folded = folded.list(document);
                 ValueRef::List(ListRef { raw, folded: if folded.is_empty() { raw } else { folded } })
             }
         }
@@ -64,9 +63,9 @@ impl StoredColumn {
     pub(crate) fn folded(&self, document: u32) -> Option<&[u8]> {
         match &self.values {
             Values::Text(texts) | Values::Markup { text: texts, .. } => Some(texts.folded(document)),
-            Values::List { .. } => match self.value(document) {
-                ValueRef::List(list) => Some(list.folded),
-                _ => None,
+            Values::List { raw, folded } => match folded.get(document) {
+                [] => Some(raw.get(document)),
+                folded => Some(folded),
             },
             Values::Number(_) | Values::Bool(_) | Values::Instant { .. } => None,
         }
@@ -75,18 +74,19 @@ impl StoredColumn {
     /// All numbers, including meaningless ones of documents without a value; `None` if the column holds no numbers.
     pub(crate) fn numbers(&self) -> Option<impl Iterator<Item = f64> + '_> {
         let Values::Number(numbers) = &self.values else { return None };
-        Some(numbers.chunks_exact(8).map(|bytes| f64::from_le_bytes(array(bytes))))
+        Some(numbers.all().chunks_exact(8).map(|bytes| f64::from_le_bytes(array(bytes))))
     }
 
     /// All instants in microseconds, including meaningless ones of documents without a value; `None` if the column
     /// holds no instants.
     pub(crate) fn micros(&self) -> Option<impl Iterator<Item = i64> + '_> {
         let Values::Instant { micros, .. } = &self.values else { return None };
-        Some(micros.chunks_exact(8).map(|bytes| i64::from_le_bytes(array(bytes))))
+        Some(micros.all().chunks_exact(8).map(|bytes| i64::from_le_bytes(array(bytes))))
     }
 }
 
 /// The element of a document in an array; zeros for a document that does not exist.
-fn element<const N: usize>(elements: &OwnedBytes, document: u32) -> [u8; N] {
-    elements.get(document as usize * N..).map_or([0; N], array)
+fn element<const N: usize>(elements: &CheckedBytes, document: u32) -> [u8; N] {
+    let start = document as usize * N;
+    elements.get(start..start + N).map_or([0; N], array)
 }

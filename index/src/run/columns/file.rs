@@ -1,41 +1,30 @@
 //! Opening a column file and reading its values. It knows nothing of posting lists or predicates, and not which
 //! documents are current.
 
-use std::path::{Path, PathBuf};
-
-use tantivy::HasLen;
-use tantivy::directory::{Directory, MmapDirectory, OwnedBytes};
+use std::sync::Arc;
 
 use super::bits::Bits;
 use super::column::{StoredColumn, Values};
-use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, Section, SectionKind, TRAILER_BYTES, array, read_table};
+use super::format::{Encoding, NO_COLUMN, Section, SectionKind, array, read_table};
 use super::strings::{Strings, Texts};
-use crate::error::Error;
+use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
 /// An open column file.
 pub(crate) struct ColumnFile {
-    path: PathBuf,
     documents: u32,
-    bytes: OwnedBytes,
-    sections: Vec<Section>,
-    slots: OwnedBytes,
+    slots: CheckedBytes,
     /// Ascending by id and encoding. An id has several encodings only if the column's kind changed between writes.
     columns: Vec<StoredColumn>,
 }
 
 impl ColumnFile {
-    /// Opens the file in `folder` and checks its table and lengths. Does not check its contents: see
-    /// [`ColumnFile::verify`].
-    pub(crate) fn open(folder: &Path) -> Result<ColumnFile, Error> {
-        let path = folder.join(FILE);
-        match read(folder) {
-            Ok(Opened { documents, bytes, sections, slots, columns }) => {
-                Ok(ColumnFile { path, documents, bytes, sections, slots, columns })
-            }
-            Err(what) => Err(Error::corrupt(&path, what)),
-        }
+    /// Reads the table of an open file. Errors say what is wrong with the file.
+    pub(crate) fn open(file: &Arc<CheckedFile>) -> Result<ColumnFile, String> {
+        let (documents, sections) = read_table(file)?;
+        let reader = SectionReader { file, documents: documents as usize, sections: &sections };
+        Ok(ColumnFile { documents, slots: reader.slots()?, columns: reader.columns()? })
     }
 
     /// How many documents it has.
@@ -43,14 +32,10 @@ impl ColumnFile {
         self.documents
     }
 
-    /// The size on disk.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
     /// The slot of a document; `u32::MAX` for a document that does not exist.
     pub(crate) fn slot(&self, document: u32) -> u32 {
-        self.slots.get(document as usize * 4..).map_or(u32::MAX, |bytes| u32::from_le_bytes(array(bytes)))
+        let start = document as usize * 4;
+        self.slots.get(start..start + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(array(bytes)))
     }
 
     /// All columns, ascending by id and encoding.
@@ -75,61 +60,20 @@ impl ColumnFile {
         self.present(document, id).map_or(ValueRef::Null, |column| column.value_without_folded(document))
     }
 
-    /// Checks the checksum of every section.
-    pub(crate) fn verify(&self) -> Result<(), Error> {
-        for section in &self.sections {
-            let bytes = &self.bytes[section.offset as usize..][..section.length as usize];
-            if crc32fast::hash(bytes) != section.crc {
-                let what = format!("section {} of column {}: checksum does not match", section.kind, section.column);
-                return Err(Error::corrupt(&self.path, what));
-            }
-        }
-        Ok(())
-    }
-
     fn present(&self, document: u32, id: ColumnId) -> Option<&StoredColumn> {
         self.column(id).iter().find(|column| column.presence.contains(document))
     }
 }
 
-/// What opening a file yields.
-struct Opened {
-    documents: u32,
-    bytes: OwnedBytes,
-    sections: Vec<Section>,
-    slots: OwnedBytes,
-    columns: Vec<StoredColumn>,
-}
-
-/// Errors say what is wrong with the file.
-fn read(folder: &Path) -> Result<Opened, String> {
-    let bytes = map(folder)?;
-    let (documents, sections) = read_table(&bytes)?;
-    let reader = SectionReader { file: &bytes, documents: documents as usize, sections: &sections };
-    let slots = reader.slots()?;
-    let columns = reader.columns()?;
-    Ok(Opened { documents, slots, columns, sections, bytes })
-}
-
-/// The map stays valid after the file is unlinked.
-fn map(folder: &Path) -> Result<OwnedBytes, String> {
-    let directory = MmapDirectory::open(folder).map_err(|error| error.to_string())?;
-    let file = directory.open_read(Path::new(FILE)).map_err(|error| error.to_string())?;
-    if file.len() < MAGIC.len() + TRAILER_BYTES {
-        return Err("the file is truncated".to_owned());
-    }
-    file.read_bytes().map_err(|error| error.to_string())
-}
-
 /// Finds sections and checks their lengths. Errors say what is wrong with the file.
 struct SectionReader<'a> {
-    file: &'a OwnedBytes,
+    file: &'a Arc<CheckedFile>,
     documents: usize,
     sections: &'a [Section],
 }
 
 impl SectionReader<'_> {
-    fn slots(&self) -> Result<OwnedBytes, String> {
+    fn slots(&self) -> Result<CheckedBytes, String> {
         self.sized(NO_COLUMN, 0, SectionKind::Slots, self.documents * 4)
     }
 
@@ -169,29 +113,30 @@ impl SectionReader<'_> {
 
     /// Strings that are all empty have no sections.
     fn strings(&self, id: ColumnId, encoding: u8, offsets: SectionKind, bytes: SectionKind) -> Result<Strings, String> {
-        let Some(bytes) = self.section(id, encoding, bytes)? else { return Ok(Strings::empty()) };
+        let Some(bytes) = self.section(id, encoding, bytes)? else { return Ok(Strings::empty(self.file)) };
         let offsets =
             self.section(id, encoding, offsets)?.ok_or_else(|| format!("offsets of column {id} are missing"))?;
         Strings::new(offsets, bytes, self.documents)
             .ok_or_else(|| format!("offsets of column {id} do not match its strings"))
     }
 
-    fn sized(&self, id: ColumnId, encoding: u8, kind: SectionKind, length: usize) -> Result<OwnedBytes, String> {
+    fn sized(&self, id: ColumnId, encoding: u8, kind: SectionKind, length: usize) -> Result<CheckedBytes, String> {
         let section = self.section(id, encoding, kind)?;
         let found = section.as_ref().map_or(0, |bytes| bytes.len());
         if found != length {
             return Err(format!("section {kind:?} of column {id} has {found} bytes, expected {length}"));
         }
-        Ok(section.unwrap_or_else(OwnedBytes::empty))
+        Ok(section.unwrap_or_else(|| CheckedBytes::empty(self.file)))
     }
 
-    fn section(&self, id: ColumnId, encoding: u8, kind: SectionKind) -> Result<Option<OwnedBytes>, String> {
+    fn section(&self, id: ColumnId, encoding: u8, kind: SectionKind) -> Result<Option<CheckedBytes>, String> {
         let is = |section: &&Section| (section.column, section.encoding, section.kind) == (id, encoding, kind as u8);
         let Some(section) = self.sections.iter().find(is) else { return Ok(None) };
-        let (start, end) = (section.offset, section.offset.checked_add(section.length));
-        match end {
-            Some(end) if end <= self.file.len() as u64 => Ok(Some(self.file.slice(start as usize..end as usize))),
-            _ => Err(format!("section {kind:?} of column {id} extends past the end of the file")),
-        }
+        let range = usize::try_from(section.offset).ok().and_then(|start| {
+            let length = usize::try_from(section.length).ok()?;
+            Some(start..start.checked_add(length)?)
+        });
+        let part = range.and_then(|range| self.file.part(range));
+        part.map(Some).ok_or_else(|| format!("section {kind:?} of column {id} extends past the end of the file"))
     }
 }

@@ -2,9 +2,11 @@
 //! current.
 //!
 //! A file is a magic number, sections, a table of the sections and a trailer of fixed size. Integers are little-endian.
+//! Its checksums are in the file `sums` of the run.
 //! A section belongs to a column in one [`Encoding`] and holds what its [`SectionKind`] says. Strings take two
 //! sections: their bytes, and offsets of 4 bytes each, or of 8 if 4 are too few. A section without bytes is left out.
 
+use crate::run::checked::CheckedFile;
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
@@ -51,16 +53,15 @@ pub(super) struct Section {
     pub(super) kind: u8,
     pub(super) offset: u64,
     pub(super) length: u64,
-    pub(super) crc: u32,
 }
 
 /// Stands for a column in the section of slots.
 pub(super) const NO_COLUMN: ColumnId = u32::MAX;
-pub(super) const MAGIC: [u8; 8] = *b"bndcol01";
-pub(super) const SECTION_BYTES: usize = 26;
-pub(super) const TRAILER_BYTES: usize = 28;
+pub(super) const MAGIC: [u8; 8] = *b"bndcol02";
+pub(super) const SECTION_BYTES: usize = 22;
+pub(super) const TRAILER_BYTES: usize = 24;
 /// The name of the file in the folder of its run.
-pub(super) const FILE: &str = "columns";
+pub(crate) const FILE: &str = "columns";
 
 /// Precedes a whole text that is stored as it is.
 pub(super) const PLAIN: u8 = 0;
@@ -84,13 +85,13 @@ impl Encoding {
 
 /// Reads the number of documents and the table of sections.
 ///
-/// The trailer is: number of documents, number of sections (u32 each), offset of the table (u64), checksum of the table
-/// and of the trailer up to here (u32), magic number. `file` must be long enough for a trailer.
-pub(super) fn read_table(file: &[u8]) -> Result<(u32, Vec<Section>), String> {
-    let trailer_at = file.len() - TRAILER_BYTES;
-    let trailer = &file[trailer_at..];
-    if file[..8] != MAGIC || trailer[20..] != MAGIC {
-        return Err("not a column file of this version, or truncated".to_owned());
+/// The trailer is: number of documents, number of sections (u32 each), offset of the table (u64), magic number.
+pub(super) fn read_table(file: &CheckedFile) -> Result<(u32, Vec<Section>), String> {
+    let damaged = || "the table of sections is damaged".to_owned();
+    let trailer_at = file.len().checked_sub(TRAILER_BYTES).ok_or("the file is truncated")?;
+    let trailer = file.read(trailer_at..file.len()).ok_or_else(damaged)?;
+    if file.read(0..8).ok_or_else(damaged)? != MAGIC || trailer[16..] != MAGIC {
+        return Err("not a column file of this version".to_owned());
     }
     let documents = u32::from_le_bytes(array(trailer));
     let sections = u32::from_le_bytes(array(&trailer[4..])) as usize;
@@ -98,10 +99,8 @@ pub(super) fn read_table(file: &[u8]) -> Result<(u32, Vec<Section>), String> {
     if trailer_at.checked_sub(start) != sections.checked_mul(SECTION_BYTES) {
         return Err("the table of sections is not where the trailer says".to_owned());
     }
-    if crc32fast::hash(&file[start..trailer_at + 16]) != u32::from_le_bytes(array(&trailer[16..])) {
-        return Err("the checksum of the table of sections does not match".to_owned());
-    }
-    Ok((documents, file[start..trailer_at].chunks_exact(SECTION_BYTES).map(Section::read).collect()))
+    let table = file.read(start..trailer_at).ok_or_else(damaged)?;
+    Ok((documents, table.chunks_exact(SECTION_BYTES).map(Section::read).collect()))
 }
 
 impl Section {
@@ -112,7 +111,6 @@ impl Section {
             kind: bytes[5],
             offset: u64::from_le_bytes(array(&bytes[6..])),
             length: u64::from_le_bytes(array(&bytes[14..])),
-            crc: u32::from_le_bytes(array(&bytes[22..])),
         }
     }
 
@@ -122,8 +120,7 @@ impl Section {
         bytes[4] = self.encoding;
         bytes[5] = self.kind;
         bytes[6..14].copy_from_slice(&self.offset.to_le_bytes());
-        bytes[14..22].copy_from_slice(&self.length.to_le_bytes());
-        bytes[22..].copy_from_slice(&self.crc.to_le_bytes());
+        bytes[14..].copy_from_slice(&self.length.to_le_bytes());
         bytes
     }
 }

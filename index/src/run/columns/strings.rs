@@ -1,52 +1,63 @@
 //! A string for each document, read in place, and the three strings that make up a text. It knows no columns.
 
-use tantivy::directory::OwnedBytes;
+use std::sync::Arc;
 
 use super::format::{PLAIN, array};
-use crate::value::{FullText, TextRef};
+use crate::run::checked::{CheckedBytes, CheckedFile};
+use crate::value::{FRAME, FullText, TextRef};
 
 /// The byte strings of all documents, one after another, and their offsets.
 pub(super) struct Strings {
     /// Where each string begins, and where the last one ends.
-    offsets: OwnedBytes,
-    bytes: OwnedBytes,
+    offsets: CheckedBytes,
+    bytes: CheckedBytes,
     /// How many bytes an offset has: 4 or 8.
     offset_width: usize,
 }
 
 impl Strings {
     /// Every string is empty.
-    pub(super) fn empty() -> Strings {
-        Strings { offsets: OwnedBytes::empty(), bytes: OwnedBytes::empty(), offset_width: 4 }
+    pub(super) fn empty(file: &Arc<CheckedFile>) -> Strings {
+        Strings { offsets: CheckedBytes::empty(file), bytes: CheckedBytes::empty(file), offset_width: 4 }
     }
 
     /// `None` if the lengths of the sections are inconsistent.
-    pub(super) fn new(offsets: OwnedBytes, bytes: OwnedBytes, documents: usize) -> Option<Strings> {
+    pub(super) fn new(offsets: CheckedBytes, bytes: CheckedBytes, documents: usize) -> Option<Strings> {
         let offset_width = [4, 8].into_iter().find(|width| offsets.len() == (documents + 1) * width)?;
-        let strings = Strings { offsets, bytes, offset_width };
-        (strings.offset(documents)? == strings.bytes.len()).then_some(strings)
+        Some(Strings { offsets, bytes, offset_width })
     }
 
     /// Empty for a document that does not exist.
     pub(super) fn get(&self, document: u32) -> &[u8] {
-        let document = document as usize;
-        let range = self.offset(document).zip(self.offset(document + 1));
-        range.and_then(|(start, end)| self.bytes.get(start..end)).unwrap_or_default()
+        self.range(document as usize).and_then(|range| self.bytes.get(range)).unwrap_or_default()
     }
 
-    /// Empty if a damaged file holds invalid UTF-8.
+    /// The same as a text.
     pub(super) fn str(&self, document: u32) -> &str {
-        utf8(self.get(document))
+        self.text(self.get(document))
     }
 
-    fn offset(&self, index: usize) -> Option<usize> {
-        if self.offset_width == 8 {
-            let bytes = self.offsets.get(index * 8..index * 8 + 8)?;
-            usize::try_from(u64::from_le_bytes(array(bytes))).ok()
-        } else {
-            let bytes = self.offsets.get(index * 4..index * 4 + 4)?;
-            Some(u32::from_le_bytes(array(bytes)) as usize)
+    /// The elements of a list, framed.
+    pub(super) fn list(&self, document: u32) -> &[u8] {
+        let framed = self.get(document);
+        for element in framed.split(|&byte| byte == FRAME) {
+            self.text(element);
         }
+        framed
+    }
+
+    fn text<'a>(&self, bytes: &'a [u8]) -> &'a str {
+        self.bytes.text(bytes)
+    }
+
+    fn range(&self, document: usize) -> Option<std::ops::Range<usize>> {
+        let width = self.offset_width;
+        let (start, end) = self.offsets.get(document * width..(document + 2) * width)?.split_at(width);
+        let offset = |bytes: &[u8]| match width {
+            8 => usize::try_from(u64::from_le_bytes(array(bytes))).ok(),
+            _ => Some(u32::from_le_bytes(array(bytes)) as usize),
+        };
+        Some(offset(start)?..offset(end)?)
     }
 }
 
@@ -62,14 +73,14 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn get(&self, document: u32) -> TextRef<'_> {
-        TextRef { folded: utf8(self.folded(document)), ..self.without_folded(document) }
+        TextRef { folded: self.heads.text(self.folded(document)), ..self.without_folded(document) }
     }
 
     /// The same with an empty folded text.
     pub(super) fn without_folded(&self, document: u32) -> TextRef<'_> {
         let full = match self.fulls.get(document) {
-            [PLAIN, whole @ ..] => FullText::Plain(utf8(whole)),
-            [_, packed @ ..] => FullText::Packed(packed),
+            [PLAIN, whole @ ..] => FullText::Plain(self.heads.text(whole)),
+            [_, packed @ ..] => FullText::Packed(packed, self.fulls.bytes.damage()),
             [] => FullText::Head,
         };
         TextRef { head: self.heads.str(document), full, folded: "" }
@@ -83,8 +94,4 @@ impl Texts {
             (folded, _) => folded,
         }
     }
-}
-
-fn utf8(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
 //! Writing a column file from any source of values. It knows nothing of reading.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SECTION_BYTES, Section, SectionKind};
 use crate::error::Error;
+use crate::run::sums::{FileSums, SummedFile};
 use crate::schema::ColumnId;
 use crate::value::{FullText, TextRef, ValueRef};
 
@@ -16,16 +16,15 @@ const COMPRESSION_LEVEL: i32 = 1;
 
 /// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
 /// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column. The file is synced
-/// on return; the folder is not.
+/// on return; the folder is not. Returns the file's checksums.
 pub(crate) fn write<'a>(
     folder: &Path,
     slots: &[u32],
     columns: &[(ColumnId, Encoding)],
     value: &dyn Fn(usize, ColumnId) -> ValueRef<'a>,
-) -> Result<(), Error> {
-    let path = folder.join(FILE);
+) -> Result<FileSums, Error> {
     let write = || {
-        let mut file = SectionWriter::create(&path)?;
+        let mut file = SectionWriter::create(folder)?;
         file.section(NO_COLUMN, 0, SectionKind::Slots, |out| {
             slots.iter().try_for_each(|slot| out.put(&slot.to_le_bytes()))
         })?;
@@ -39,7 +38,7 @@ pub(crate) fn write<'a>(
         }
         file.finish(slots.len() as u32)
     };
-    write().map_err(Error::io(&path))
+    write().map_err(Error::io(&folder.join(FILE)))
 }
 
 /// The values of one column.
@@ -126,7 +125,7 @@ fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, value
         let Some(text) = text_of(&value) else { return Ok(()) };
         let (packing, whole) = match text.full {
             FullText::Head => return Ok(()),
-            FullText::Packed(packed) => (PACKED, packed),
+            FullText::Packed(packed, _) => (PACKED, packed),
             FullText::Plain(plain) if plain.len() <= PLAIN_BYTES => (PLAIN, plain.as_bytes()),
             FullText::Plain(plain) => (PACKED, &packer.compress(plain.as_bytes())?[..]),
         };
@@ -138,7 +137,7 @@ fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, value
         let is_whole = match text.full {
             FullText::Head => text.folded == text.head,
             FullText::Plain(plain) => plain.len() <= PLAIN_BYTES && text.folded == plain,
-            FullText::Packed(_) => false,
+            FullText::Packed(..) => false,
         };
         if is_whole { Ok(()) } else { out.put(text.folded.as_bytes()) }
     })
@@ -153,24 +152,21 @@ fn text_of<'a>(value: &ValueRef<'a>) -> Option<TextRef<'a>> {
 
 /// A column file being written.
 struct SectionWriter {
-    out: BufWriter<File>,
+    out: BufWriter<SummedFile>,
     position: u64,
-    crc: crc32fast::Hasher,
     table: Vec<Section>,
 }
 
 impl SectionWriter {
-    fn create(path: &Path) -> io::Result<SectionWriter> {
-        let file = File::options().write(true).create_new(true).open(path)?;
-        let out = BufWriter::with_capacity(1 << 18, file);
-        let mut writer = SectionWriter { out, position: 0, crc: crc32fast::Hasher::new(), table: Vec::new() };
+    fn create(folder: &Path) -> io::Result<SectionWriter> {
+        let file = SummedFile::create(folder, FILE, "run::columns")?;
+        let mut writer = SectionWriter { out: BufWriter::with_capacity(1 << 18, file), position: 0, table: Vec::new() };
         writer.put(&MAGIC)?;
         Ok(writer)
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.position += bytes.len() as u64;
-        self.crc.update(bytes);
         self.out.write_all(bytes)
     }
 
@@ -182,10 +178,8 @@ impl SectionWriter {
         fill: impl FnOnce(&mut SectionWriter) -> io::Result<()>,
     ) -> io::Result<()> {
         let offset = self.position;
-        self.crc.reset();
         fill(self)?;
-        let crc = self.crc.clone().finalize();
-        self.table.push(Section { column, encoding, kind: kind as u8, offset, length: self.position - offset, crc });
+        self.table.push(Section { column, encoding, kind: kind as u8, offset, length: self.position - offset });
         Ok(())
     }
 
@@ -239,9 +233,8 @@ impl SectionWriter {
         })
     }
 
-    fn finish(mut self, documents: u32) -> io::Result<()> {
+    fn finish(mut self, documents: u32) -> io::Result<FileSums> {
         let start = self.position;
-        self.crc.reset();
         for section in std::mem::take(&mut self.table) {
             self.put(&section.write())?;
         }
@@ -249,9 +242,7 @@ impl SectionWriter {
         self.put(&documents.to_le_bytes())?;
         self.put(&(sections as u32).to_le_bytes())?;
         self.put(&start.to_le_bytes())?;
-        let crc = self.crc.clone().finalize();
-        self.put(&crc.to_le_bytes())?;
         self.put(&MAGIC)?;
-        self.out.into_inner().map_err(|error| error.into_error())?.sync_data()
+        self.out.into_inner().map_err(|error| error.into_error())?.finish()
     }
 }

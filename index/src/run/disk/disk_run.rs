@@ -1,23 +1,29 @@
 //! Building, merging, opening and verifying a disk run. It knows no predicates, and not which documents are current.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::terms;
 use crate::bitmap::Bitmap;
+use crate::damage::Damage;
 use crate::error::Error;
 use crate::files::{create_empty_folder, sync_folder};
+use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::memory::Document;
-use crate::run::segment::{Segment, SegmentInput};
+use crate::run::segment::{Segment, SegmentInput, TermSink};
+use crate::run::sums::{self, FileSums};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
 /// An immutable run, memory-mapped. Its folder may be unlinked while it is open.
 pub(crate) struct DiskRun {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
+    pub(super) files: Vec<Arc<CheckedFile>>,
+    damage: Arc<Damage>,
+    /// The checksum of the file that holds the checksums of its files.
+    sums_crc: u32,
     pub(super) columns: ColumnFile,
     pub(super) segment: Segment,
 }
@@ -27,9 +33,6 @@ impl std::fmt::Debug for DiskRun {
         write!(out, "DiskRun({}, {} documents)", self.folder.display(), self.len())
     }
 }
-
-/// Ends the name of the temporary folder that [`DiskRun::verify`] writes beside the run's own.
-pub(crate) const VERIFY_SUFFIX: &str = ".verify";
 
 /// A run that goes into a merge.
 pub(crate) struct MergeInput {
@@ -49,8 +52,8 @@ struct MergedDoc {
 
 impl DiskRun {
     /// Writes the documents, in their order, as a run into `folder`, and replaces what is there. Durable on return,
-    /// except for the entry of the folder in its parent.
-    pub(crate) fn build(folder: &Path, documents: &[Arc<Document>]) -> Result<DiskRun, Error> {
+    /// except for the entry of the folder in its parent. Damage found while it is read later is reported to `damage`.
+    pub(crate) fn build(folder: &Path, documents: &[Arc<Document>], damage: &Arc<Damage>) -> Result<DiskRun, Error> {
         let slots: Vec<u32> = documents.iter().map(|document| document.slot).collect();
         let encodings = |document: &Document| {
             document.values().filter_map(|(id, value)| Some((id, Encoding::of(&value)?))).collect::<Vec<_>>()
@@ -60,29 +63,50 @@ impl DiskRun {
         let columns: Vec<_> = columns.into_iter().collect();
 
         create_empty_folder(folder)?;
-        columns::write(folder, &slots, &columns, &|document, id| documents[document].value(id))?;
-        Segment::write(folder, document_count(&slots), |writer| {
+        let columns_sums = columns::write(folder, &slots, &columns, &|document, id| documents[document].value(id))?;
+        let segment_sums = Segment::write(folder, document_count(&slots), |sink| {
             for of_one_column in columns.chunk_by(|a, b| a.0 == b.0) {
                 let id = of_one_column[0].0;
                 let values = (0..).zip(documents).map(|(number, document)| (number, document.value(id)));
-                terms::write(writer, id, values)?;
+                terms::write(sink, id, values)?;
             }
             Ok(())
         })?;
-        sync_folder(folder)?;
-        DiskRun::open(folder)
+        DiskRun::finish(folder, columns_sums, segment_sums, damage)
     }
 
-    /// Opens the run in `folder`. Does not check its contents: see [`DiskRun::verify`].
-    pub(crate) fn open(folder: &Path) -> Result<DiskRun, Error> {
-        let columns = ColumnFile::open(folder)?;
-        let segment = Segment::open(folder, columns.len())?;
-        Ok(DiskRun { folder: folder.to_owned(), columns, segment })
+    /// Opens the run in `folder`. `sums_crc` is what [`DiskRun::sums_crc`] returned when it was written. Reads little: the
+    /// rest is checked when it is used, and reported to `damage` if it is damaged.
+    pub(crate) fn open(folder: &Path, sums_crc: u32, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
+        DiskRun::open_files(folder, sums::read(folder, sums_crc)?, sums_crc, damage)
+    }
+
+    /// Writes the checksums of a run whose files are written, and opens it.
+    fn finish(
+        folder: &Path,
+        columns: FileSums,
+        segment: Vec<FileSums>,
+        damage: &Arc<Damage>,
+    ) -> Result<DiskRun, Error> {
+        let files = Vec::from_iter([columns].into_iter().chain(segment));
+        let sums_crc = sums::write(folder, &files)?;
+        sync_folder(folder)?;
+        DiskRun::open_files(folder, files, sums_crc, damage)
+    }
+
+    fn open_files(folder: &Path, sums: Vec<FileSums>, sums_crc: u32, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
+        let open = |sums| CheckedFile::open(folder, sums, damage);
+        let files = sums.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let columns = files.iter().find(|file| file.name() == columns::FILE);
+        let columns = columns.ok_or_else(|| Error::corrupt(folder, "the column file is missing"))?;
+        let columns = ColumnFile::open(columns).map_err(|what| Error::corrupt(folder, what))?;
+        let segment = Segment::new(folder, columns.len(), &files);
+        Ok(DiskRun { folder: folder.to_owned(), files, damage: Arc::clone(damage), sums_crc, columns, segment })
     }
 
     /// Writes the live documents of the inputs, in the order of the inputs, as a run into `folder`, and replaces what
     /// is there. Durable on return, except for the entry of the folder in its parent.
-    pub(crate) fn merge(folder: &Path, inputs: &[MergeInput]) -> Result<DiskRun, Error> {
+    pub(crate) fn merge(folder: &Path, inputs: &[MergeInput], damage: &Arc<Damage>) -> Result<DiskRun, Error> {
         let mut merged: Vec<MergedDoc> = Vec::new();
         let mut segments: Vec<SegmentInput<'_>> = Vec::new();
         for (input, MergeInput { run, live_docs }) in inputs.iter().enumerate() {
@@ -101,13 +125,14 @@ impl DiskRun {
         let columns: BTreeSet<(ColumnId, Encoding)> = inputs.iter().flat_map(|input| encodings(&input.run)).collect();
 
         create_empty_folder(folder)?;
-        columns::write(folder, &slots, &Vec::from_iter(columns), &|index, id| {
+        let columns_sums = columns::write(folder, &slots, &Vec::from_iter(columns), &|index, id| {
             let MergedDoc { input, doc } = merged[index];
             inputs[input].run.value(doc, id)
         })?;
-        Segment::merge(folder, document_count(&slots), &segments)?;
-        sync_folder(folder)?;
-        DiskRun::open(folder)
+        let segment_sums = Segment::merge(folder, document_count(&slots), &segments)?;
+        // What was read from damaged inputs is not what they held.
+        damage.check()?;
+        DiskRun::finish(folder, columns_sums, segment_sums, damage)
     }
 
     /// How many documents it has.
@@ -117,7 +142,12 @@ impl DiskRun {
 
     /// The size on disk.
     pub(crate) fn bytes(&self) -> u64 {
-        self.columns.bytes() + self.segment.bytes()
+        self.files.iter().map(|file| file.len() as u64).sum()
+    }
+
+    /// Identifies its contents: the checksum of the file that holds the checksums of all its other files.
+    pub(crate) fn sums_crc(&self) -> u32 {
+        self.sums_crc
     }
 
     /// The slot of a document.
@@ -135,28 +165,22 @@ impl DiskRun {
         self.columns.value_without_folded(document, column)
     }
 
-    /// Checks every checksum, and that the inverted index matches the columns: rebuilds it beside this run and
-    /// compares.
+    /// Compares every byte with its checksum, and the inverted index with the columns. Writes nothing.
     pub(crate) fn verify(&self) -> Result<(), Error> {
-        self.columns.verify()?;
-        self.segment.verify()?;
-        let mut folder = self.folder.clone().into_os_string();
-        folder.push(VERIFY_SUFFIX);
-        let folder = PathBuf::from(folder);
-        create_empty_folder(&folder)?;
-        Segment::write(&folder, self.len(), |writer| {
+        self.files.iter().try_for_each(|file| file.verify())?;
+        let terms = |sink: &mut TermSink<'_>| {
             for of_one_column in self.columns.columns().chunk_by(|a, b| a.id == b.id) {
                 let id = of_one_column[0].id;
-                terms::write(writer, id, (0..self.len()).map(|document| (document, self.value(document, id))))?;
+                terms::write(sink, id, (0..self.len()).map(|document| (document, self.value(document, id))))?;
             }
             Ok(())
-        })?;
-        let is_same = Segment::open(&folder, self.len())?.is_same(&self.segment)?;
-        fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
-        if is_same {
-            Ok(())
-        } else {
-            Err(Error::corrupt(&self.folder, "the inverted index does not match the columns"))
+        };
+        let is_same = self.segment.holds_exactly(terms)?;
+        // Reading every value may have found one that cannot be decoded.
+        self.damage.check()?;
+        match is_same {
+            true => Ok(()),
+            false => Err(Error::corrupt(&self.folder, "the inverted index does not match the columns")),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use tantivy::TantivyError;
 
 use super::grams::Grams;
-use crate::run::segment::TermWriter;
+use crate::run::segment::TermSink;
 use crate::schema::ColumnId;
 use crate::value::{ValueRef, unframed};
 
@@ -56,9 +56,9 @@ pub(super) fn gram(column: ColumnId, gram: &str) -> Vec<u8> {
     term(column, Tag::Gram, gram.as_bytes())
 }
 
-/// Writes the terms of one column from its values by document, ascending. Columns must be written in ascending order.
+/// Emits the terms of one column from its values by document, ascending. Columns must come in ascending order.
 pub(super) fn write<'a>(
-    writer: &mut TermWriter<'_>,
+    sink: &mut TermSink<'_>,
     column: ColumnId,
     values: impl Iterator<Item = (u32, ValueRef<'a>)>,
 ) -> Result<(), TantivyError> {
@@ -90,14 +90,14 @@ pub(super) fn write<'a>(
     exacts.finish(|key, documents| {
         term.truncate(4);
         term.extend_from_slice(key);
-        writer.term(&term, documents)
+        sink(&term, documents)
     })?;
     term.truncate(4);
     term.push(Tag::Gram as u8);
     grams.finish(|gram, documents| {
         term.truncate(5);
         term.extend_from_slice(gram.as_bytes());
-        writer.term(&term, documents)
+        sink(&term, documents)
     })
 }
 

@@ -1,10 +1,8 @@
-//! What every Tantivy segment of a run has in common: its schema, settings, id and files. It knows no folder.
+//! What every Tantivy segment of a run has in common: its schema, settings and id. It knows no files.
 
-use std::path::PathBuf;
-
-use tantivy::index::{SegmentComponent, SegmentId};
+use tantivy::IndexSettings;
+use tantivy::index::SegmentId;
 use tantivy::schema::{BytesOptions, Field, Schema};
-use tantivy::{Index, IndexSettings};
 
 /// The one field.
 pub(super) const FIELD: Field = Field::from_field_id(0);
@@ -22,11 +20,4 @@ pub(super) fn settings() -> IndexSettings {
 /// Every run has its own folder, so all segments can have the same id.
 pub(super) fn segment_id() -> SegmentId {
     SegmentId::from_uuid_string("00000000000000000000000000000000").expect("invariant: 32 hexadecimal digits")
-}
-
-/// The files of the segment that are on disk, relative to its folder.
-pub(super) fn paths(index: &Index) -> [PathBuf; 3] {
-    let segment = index.segment(index.new_segment_meta(segment_id(), 0));
-    [SegmentComponent::Terms, SegmentComponent::Postings, SegmentComponent::Positions]
-        .map(|component| segment.relative_path(component))
 }

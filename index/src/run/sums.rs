@@ -1,0 +1,168 @@
+//! The checksums of a run's files, block by block: computing them while a file is written, and the file that holds them.
+//! It knows nothing of what the files hold.
+//!
+//! The file `sums` is a magic number, the number of files (u32), and for each file the length of its name (u32), its name,
+//! its length in bytes (u64) and the CRC-32 of each block (u32 each). Integers are little-endian. The manifest names the
+//! CRC-32 of the whole file, so no file of a run can stand in for that of another.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::error::Error;
+use crate::failure;
+
+/// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value reads
+/// little, large enough that checksums take 1/16,384 of the space.
+pub(super) const BLOCK: usize = 64 << 10;
+
+const MAGIC: [u8; 8] = *b"bndsum01";
+/// The name of the file in the folder of its run.
+const FILE: &str = "sums";
+
+/// The checksums of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileSums {
+    pub(super) name: String,
+    /// The length of the file.
+    pub(super) length: u64,
+    /// The CRC-32 of each block.
+    pub(super) blocks: Vec<u32>,
+}
+
+/// A new file whose checksums are computed as it is written.
+pub(super) struct SummedFile {
+    file: File,
+    point: &'static str,
+    name: String,
+    length: u64,
+    crc: crc32fast::Hasher,
+    blocks: Vec<u32>,
+}
+
+impl SummedFile {
+    /// Creates the file, which must not exist. `point` names the point of failure of its writes.
+    pub(super) fn create(folder: &Path, name: &str, point: &'static str) -> io::Result<SummedFile> {
+        let file = File::options().write(true).create_new(true).open(folder.join(name))?;
+        let (crc, blocks) = (crc32fast::Hasher::new(), Vec::new());
+        Ok(SummedFile { file, point, name: name.to_owned(), length: 0, crc, blocks })
+    }
+
+    /// Makes the file durable, except for its entry in the folder. Nothing may be written afterwards.
+    pub(super) fn finish(&mut self) -> io::Result<FileSums> {
+        failure::point("run::sync")?;
+        self.file.sync_data()?;
+        if !self.length.is_multiple_of(BLOCK as u64) {
+            self.end_block();
+        }
+        let (name, blocks) = (std::mem::take(&mut self.name), std::mem::take(&mut self.blocks));
+        Ok(FileSums { name, length: self.length, blocks })
+    }
+
+    fn end_block(&mut self) {
+        self.blocks.push(std::mem::take(&mut self.crc).finalize());
+    }
+}
+
+impl Write for SummedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        failure::write(self.point, bytes, |bytes| self.file.write_all(bytes))?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let left_in_block = BLOCK - (self.length % BLOCK as u64) as usize;
+            let (part, after) = rest.split_at(left_in_block.min(rest.len()));
+            self.crc.update(part);
+            self.length += part.len() as u64;
+            if part.len() == left_in_block {
+                self.end_block();
+            }
+            rest = after;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes the checksums of a run's files; durable on return, except for the entry in the folder. Returns the checksum of
+/// what was written.
+pub(super) fn write(folder: &Path, files: &[FileSums]) -> Result<u32, Error> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&(files.len() as u32).to_le_bytes());
+    for FileSums { name, length, blocks } in files {
+        bytes.extend_from_slice(&(name.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(&length.to_le_bytes());
+        blocks.iter().for_each(|crc| bytes.extend_from_slice(&crc.to_le_bytes()));
+    }
+    let path = folder.join(FILE);
+    let write = || {
+        let mut file = File::create_new(&path)?;
+        failure::write("run::sums", &bytes, |bytes| file.write_all(bytes))?;
+        file.sync_data()
+    };
+    write().map_err(Error::io(&path))?;
+    Ok(crc32fast::hash(&bytes))
+}
+
+/// Reads the checksums of a run's files. `expected` is the checksum that [`write`] returned.
+pub(super) fn read(folder: &Path, expected: u32) -> Result<Vec<FileSums>, Error> {
+    let path = folder.join(FILE);
+    let bytes = fs::read(&path).map_err(Error::io(&path))?;
+    if crc32fast::hash(&bytes) != expected {
+        return Err(Error::corrupt(&path, "the checksum differs from that in the manifest"));
+    }
+    parse(&bytes).ok_or_else(|| Error::corrupt(&path, "not a file of checksums"))
+}
+
+fn parse(bytes: &[u8]) -> Option<Vec<FileSums>> {
+    let mut rest = bytes.strip_prefix(&MAGIC)?;
+    let mut files = Vec::new();
+    for _ in 0..u32::from_le_bytes(take(&mut rest)?) {
+        let name_bytes = u32::from_le_bytes(take(&mut rest)?) as usize;
+        let (name, after) = rest.split_at_checked(name_bytes)?;
+        rest = after;
+        let length = u64::from_le_bytes(take(&mut rest)?);
+        let mut blocks = Vec::new();
+        for _ in 0..length.div_ceil(BLOCK as u64) {
+            blocks.push(u32::from_le_bytes(take(&mut rest)?));
+        }
+        files.push(FileSums { name: str::from_utf8(name).ok()?.to_owned(), length, blocks });
+    }
+    rest.is_empty().then_some(files)
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (bytes, left) = rest.split_first_chunk()?;
+    *rest = left;
+    Some(*bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn checksums_do_not_depend_on_how_a_file_is_written_and_are_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes: Vec<u8> = (0..BLOCK * 2 + 100).map(|index| (index * 7 % 251) as u8).collect();
+        let mut all = Vec::new();
+        for (length, piece) in [(0, 1), (1, 1), (BLOCK - 1, 999), (BLOCK, 3_000), (BLOCK * 2 + 100, BLOCK + 7)] {
+            let mut file = SummedFile::create(folder.path(), &format!("{length}"), "test").unwrap();
+            bytes[..length].chunks(piece).for_each(|piece| file.write_all(piece).unwrap());
+            let sums = file.finish().unwrap();
+            let expected: Vec<u32> = bytes[..length].chunks(BLOCK).map(crc32fast::hash).collect();
+            assert_eq!((sums.length, &sums.blocks), (length as u64, &expected));
+            all.push(sums);
+        }
+        let crc = write(folder.path(), &all).unwrap();
+        assert_eq!(read(folder.path(), crc).unwrap(), all);
+        assert!(read(folder.path(), crc ^ 1).is_err());
+        let bytes = fs::read(folder.path().join(FILE)).unwrap();
+        assert!((0..bytes.len()).all(|length| parse(&bytes[..length]).is_none()));
+    }
+}
