@@ -170,29 +170,3 @@ mod tests {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    #[test]
-    fn a_tag_names_a_version_in_its_own_epoch_only() {
-        let version = ResourceVersion { resource: 12, blueprint: 3 };
-        let tag = version.tag(0xabc);
-        assert_eq!(tag, "\"abc-12-3\"");
-        assert_eq!(ResourceVersion::of_tag(&tag, 0xabc), Some(version));
-        for (tag, epoch) in [
-            (tag.as_str(), 0xabd),
-            ("\"12-3\"", 0xabc),
-            ("\"0abc-12-3\"", 0xabc),
-            ("\"abc-12-3-4\"", 0xabc),
-            ("W/\"abc-12-3\"", 0xabc),
-            ("abc-12-3", 0xabc),
-            ("\"abc-12-\"", 0xabc),
-        ] {
-            assert_eq!(ResourceVersion::of_tag(tag, epoch), None, "{tag}");
-        }
-    }
-}

@@ -26,7 +26,7 @@ use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::STEP_PAUSE;
 use crate::content::queue::{Job, Reply, stopped_writing};
 use crate::failure;
-use crate::model::error::{Error, Result};
+use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, now_millis};
 use crate::sanitize::Sanitizer;
