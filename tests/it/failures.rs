@@ -418,22 +418,30 @@ fn run_case(template: &Path, point: &Point, action: &str) {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("data");
     copy_folder(template, &folder);
-    // A start comes by some of the points, too: it syncs the folders of both logs.
-    let passes = if point.name == "log::folder" || point.name == "log::mark" { 3 } else { 1 };
-    let checkpoints =
-        if point.reach == Reach::Checkpoint { "checkpoint::is_due=return;checkpoint::base_is_due=return;" } else { "" };
-    let points = format!("{checkpoints}{}={passes}*off->return({action})", point.name);
+    // How often a start, or a write that shall succeed, comes by the point.
+    let passes = match (point.name, &point.reach) {
+        ("log::mark", _) => "3*off->",
+        ("log::folder", _) => "2*off->",
+        ("log::remove", _) | (_, Reach::Segment) => "",
+        _ => "1*off->",
+    };
+    let due = match point.reach {
+        Reach::Checkpoint => "checkpoint::is_due=return;checkpoint::base_is_due=return;",
+        _ => "",
+    };
+    let points = format!("{due}{}={passes}return({action})", point.name);
     let mut server = Server::start_failing(&folder, &[], &points);
     let known: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
     let mut refused = BTreeSet::new();
-    let counter = AtomicU64::new(0);
+    // The writer's texts are as long as its numbers: 2 KiB.
+    let counter = AtomicU64::new(2_000);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| write_until(server.address(), &stop, &known, &counter));
         let started = Instant::now();
         // Long enough to fill the segment, and for checkpoints to follow.
         let is_long = point.reach == Reach::Segment || point.name == "log::remove";
-        let is_enough = |count| count > if is_long { 250 } else { 30 };
+        let is_enough = |count| count > if is_long { 2_160 } else { 2_030 };
         while !writer.is_finished() && started.elapsed() < Duration::from_secs(20) {
             if is_enough(counter.load(Ordering::SeqCst)) {
                 stop.store(true, Ordering::SeqCst);
@@ -446,8 +454,8 @@ fn run_case(template: &Path, point: &Point, action: &str) {
         }
     });
     if action == "kill" {
-        // The end of the process is what ended the writer, or comes with the checkpoint of the shutdown.
-        let _ = server.terminate();
+        // The point was reached, at the latest by the checkpoint of the shutdown.
+        assert!(!server.terminate().success(), "{case}: the process was not ended");
     } else {
         let is_ready = server.get("/readyz").status == 200;
         let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "value": 1_000_000 } }));
