@@ -16,6 +16,8 @@ use super::segment::{self, HEADER_BYTES, RECORD_HEADER_BYTES, SegmentFile};
 pub struct Inspection {
     /// The numbers of the valid records, in order.
     pub records: Vec<RangeInclusive<u64>>,
+    /// The number that follows the last record; `None` if there are no segments at all.
+    pub next: Option<u64>,
     /// What is damaged or missing, as text for the user.
     pub issues: Vec<String>,
     /// The last segment, if it ends in bytes that are no record. A kill leaves such a tail; the next start discards it.
@@ -65,7 +67,9 @@ pub fn inspect<E: From<LogError>>(
             found.issues.push(missing(next, file.first - 1));
         }
         let is_last = position + 1 == segments.len();
+        found.next = Some(next.max(file.first));
         next = inspect_segment(file, next.max(file.first), is_last, &mut found, visit)?;
+        found.next = Some(next);
     }
     Ok(found)
 }
@@ -88,7 +92,9 @@ fn inspect_segment<E: From<LogError>>(
     let mut offset = HEADER_BYTES as usize;
     // Where the last valid record ended. What is between there and the next valid one is damage.
     let mut end = offset;
-    while let Some(rest) = bytes.get(offset..).filter(|rest| rest.len() as u64 >= RECORD_HEADER_BYTES) {
+    // No record begins in the zeros at the end.
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |position| position + 1);
+    while let Some(rest) = bytes.get(offset..).filter(|_| offset < used) {
         let Some((number, payload)) = record_at(rest, epoch, next) else {
             offset += 1;
             continue;
