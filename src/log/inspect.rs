@@ -11,6 +11,9 @@ use super::error::{LogError, at};
 use super::folder;
 use super::segment::{self, HEADER_BYTES, RECORD_HEADER_BYTES, SegmentFile};
 
+/// Gets each valid record with its number.
+type Visit<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<(), E>;
+
 /// What a folder of a log holds.
 #[derive(Debug, Default)]
 pub struct Inspection {
@@ -52,10 +55,7 @@ impl Inspection {
 ///
 /// # Errors
 /// [`LogError::Io`]. Damage is no error but an issue. `visit` may end the reading with an error of its own.
-pub fn inspect<E: From<LogError>>(
-    folder: &Path,
-    visit: &mut dyn FnMut(u64, &[u8]) -> Result<(), E>,
-) -> Result<Inspection, E> {
+pub fn inspect<E: From<LogError>>(folder: &Path, visit: Visit<'_, E>) -> Result<Inspection, E> {
     let mut found = Inspection::default();
     if !folder.exists() {
         return Ok(found);
@@ -80,7 +80,7 @@ fn inspect_segment<E: From<LogError>>(
     mut next: u64,
     is_last: bool,
     found: &mut Inspection,
-    visit: &mut dyn FnMut(u64, &[u8]) -> Result<(), E>,
+    visit: Visit<'_, E>,
 ) -> Result<u64, E> {
     let path = &file.path;
     let bytes = fs::read(path).map_err(at("read", path))?;
