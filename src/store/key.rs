@@ -2,13 +2,11 @@
 //!
 //! No key is a prefix of another one, so that each [`Prefix`] selects exactly one table or a part of it. Numbers are
 //! big-endian, so the resources of a blueprint are ordered by id, and the copies of a resource are adjacent.
-
 use crate::model::id::ResourceId;
 
 /// The longest text that a key contains verbatim. A longer text is replaced by its hash.
 const PLAIN_TEXT_BYTES: usize = 64;
-/// Stands in place of a length if a hash follows.
-const HASHED: u8 = 0xff;
+const HASHED: u8 = 0xff; // stands in place of a length if a hash follows
 
 /// Identifies one value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,8 +90,7 @@ pub enum Counter {
     Resource,
     /// The time of the last transaction, in milliseconds.
     Time,
-    /// The random number of the history that this content belongs to. A restore begins another history, in which the
-    /// numbers of transactions repeat.
+    /// A random number. A restore sets another one, since from then on the numbers of transactions repeat.
     Epoch,
 }
 
@@ -340,9 +337,8 @@ impl Counter {
     }
 
     fn of_code(code: u8) -> Option<Counter> {
-        [Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time, Counter::Epoch]
-            .into_iter()
-            .find(|counter| counter.code() == code)
+        use Counter::{Blueprint, Epoch, Member, Resource, Time};
+        [Blueprint, Member, Resource, Time, Epoch].into_iter().find(|counter| counter.code() == code)
     }
 }
 

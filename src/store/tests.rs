@@ -206,7 +206,9 @@ fn a_value_of_a_newer_format_is_an_error_and_does_not_condemn_the_store() {
     let mut newer = store.0.db.get(&key).unwrap().unwrap().to_vec();
     newer[0] += 1;
     let mut hasher = crc32fast::Hasher::new();
-    [&(key.len() as u32).to_le_bytes()[..], &key, &newer[..10], &newer[14..]].map(|part| hasher.update(part));
+    for part in [&(key.len() as u32).to_le_bytes()[..], &key, &newer[..10], &newer[14..]] {
+        hasher.update(part);
+    }
     newer[10..14].copy_from_slice(&hasher.finalize().to_le_bytes());
     store.0.db.insert(&key, newer).unwrap();
     let error = store.get(&resource(1)).unwrap_err();

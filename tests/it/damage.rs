@@ -25,7 +25,9 @@ fn site(is_killed: bool) -> Site {
         { "name": "Body", "slug": "body", "type": "text" },
     ]);
     server.blueprint("notes", fields);
-    server.post("/v2/blueprints", &json!({ "name": "Home", "slug": "home", "kind": "singular" })).expect(201);
+    server
+        .post("/v2/blueprints", &json!({ "name": "Home", "slug": "home", "kind": "singular_resource", "fields": [] }))
+        .expect(201);
     let mut notes = BTreeMap::new();
     for n in 0..120 {
         if n == 100 {
@@ -34,16 +36,16 @@ fn site(is_killed: bool) -> Site {
         }
         let title = format!("note {n}");
         // Some are large enough for several pieces.
-        let body = blake3::hash(title.as_bytes()).to_hex().repeat(if n % 30 == 7 { 2000 } else { 3 });
+        let body = blake3::hash(title.as_bytes()).to_hex().repeat(if n % 30 == 7 { 900 } else { 3 });
         let id = server.create("notes", json!({ "title": title, "body": body }));
         notes.insert(id, title);
     }
     let first = notes.keys().next().unwrap().clone();
     server.patch(&format!("/v2/resources/notes/{first}"), &json!({ "attributes": { "body": "changed" } })).expect(200);
     if is_killed {
-        server.kill()
+        server.kill();
     } else {
-        drop(server.terminate())
+        server.terminate();
     }
     Site { folder, notes }
 }

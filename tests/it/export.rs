@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use bindery::content::{Content, ContentOptions};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Server};
@@ -291,6 +293,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
         video_hosts: Vec::new(),
         store_cache_bytes: 1 << 20,
         index: bindery_index::Options::default(),
+        query_timeout: Duration::from_secs(10),
     };
     let content = Content::open(&options).unwrap();
     let access = content.authenticate(Some(ADMIN)).unwrap();

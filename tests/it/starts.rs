@@ -281,7 +281,7 @@ fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
     let server = Server::start_in(&disk.0.path().join("data"), &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     let filler = disk.0.path().join("filler");
-    let text = "x".repeat(200_000);
+    let text = "x".repeat(60_000);
     for round in 0..3 {
         // As much as there is.
         let _ = Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(&filler).output().unwrap();

@@ -93,11 +93,8 @@ fn verify_store(
     let original = folder.join(base::STORE);
     let issues_before = findings.issue_count;
     let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
-    match condemned(&original).map_err(|error| fail(&error))? {
-        Some(reason) => {
-            findings.report(format!("the store is marked as damaged, the next start rebuilds it: {reason}"))
-        }
-        None => {}
+    if let Some(reason) = condemned(&original).map_err(|error| fail(&error))? {
+        findings.report(format!("the store is marked as damaged, the next start rebuilds it: {reason}"));
     }
     let checkpoint = match checkpointed(&original) {
         Ok(checkpoint) => checkpoint,
@@ -149,14 +146,16 @@ fn compare_numbers(store: &Store, checkpoint: u64, log: &Inspection, findings: &
         findings.report(format!("the store is at record {applied}, before its checkpoint at record {checkpoint}"));
     }
     let known = applied.max(checkpoint);
-    match (log.first, log.last_valid()) {
-        (first, _) if first > checkpoint + 1 => findings
-            .report(format!("the store's checkpoint is at record {checkpoint}, but the log begins at record {first}")),
-        (_, Some(last)) if last < known => {
-            findings.report(format!("the store is at record {known}, but the log ends at record {last}"));
-        }
-        // A new segment after a restore or a base holds no records yet.
-        _ => {}
+    let first = log.first;
+    if first > checkpoint + 1 {
+        findings
+            .report(format!("the store's checkpoint is at record {checkpoint}, but the log begins at record {first}"));
+    }
+    // A new segment after a restore or a base holds no records yet.
+    let last = log.last_valid().unwrap_or(first.saturating_sub(1));
+    if last < known {
+        findings.report(format!("the store is at record {known}, but the log ends at record {last}"));
+    }
     }
 }
 

@@ -154,7 +154,7 @@ fn damage_is_reported_costs_its_own_days_only_and_can_be_repaired() {
                 let whole = count + if day == OPEN { 2 } else { 0 };
                 let holds = match &got {
                     Ok(left) if lost.contains(&day) => *left <= whole,
-                    got => *got == &Ok(whole),
+                    got => *got == Ok(whole),
                 };
                 failures.check(holds, || format!("{case}: repaired: {day}: {got:?}"));
             }
