@@ -2,10 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-
-use bindery::content::{Content, ContentOptions};
 use std::time::Duration;
 
+use bindery::content::{Content, ContentOptions};
 use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Server};

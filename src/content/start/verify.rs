@@ -156,7 +156,6 @@ fn compare_numbers(store: &Store, checkpoint: u64, log: &Inspection, findings: &
     if last < known {
         findings.report(format!("the store is at record {known}, but the log ends at record {last}"));
     }
-    }
 }
 
 /// Brings the copy of the store to the end of the log.
