@@ -386,7 +386,7 @@ fn no_step_of_a_write_or_a_checkpoint_can_fail_so_that_an_acknowledged_write_is_
 
 /// `cargo test --test it -- --ignored failures`
 #[test]
-#[ignore = "long: every step with every failure, about two minutes"]
+#[ignore = "long: every step with every failure, about a minute"]
 fn every_step_of_a_write_or_a_checkpoint_fails_in_every_way() {
     run_matrix(|_, _| true);
 }
