@@ -9,8 +9,10 @@ use std::borrow::Cow;
 
 use super::allowed::{LINK_REL, Profile, Tag, keeps_value};
 
-/// Deeper nesting is left to ammonia and the cost guard before it.
+/// Deeper nesting and tags with more attributes are left to ammonia and the cost guard before it. Each tag is compared with
+/// those that are open, and each attribute with those before it.
 const MAX_DEPTH: usize = 256;
+const MAX_ATTRIBUTES: usize = 64;
 
 /// Whether sanitizing with this profile would leave the HTML unchanged.
 pub(super) fn is_settled(html: &str, profile: &Profile, video_hosts: &[String]) -> bool {
@@ -108,7 +110,7 @@ impl<'a> Scanner<'a> {
             let start = self.at;
             self.at += escaped_run(self.rest().as_bytes(), b'"')?;
             let value = &self.html[start..self.at];
-            if !self.take("\"") || seen.contains(&name) {
+            if !self.take("\"") || seen.contains(&name) || seen.len() == MAX_ATTRIBUTES {
                 return None;
             }
             seen.push(name);

@@ -1,0 +1,44 @@
+//! What markup may cost, and why it is rejected if it costs more.
+
+/// Elements that are open at once, without those whose end tag is usually left out. Browsers stop nesting there, too.
+pub(super) const MAX_DEPTH: usize = 512;
+/// Attributes of one tag. The parser compares each with those before it.
+pub(super) const MAX_ATTRIBUTES: usize = 1000;
+/// Distinct names of tags and attributes. The parser keeps them in a table of fixed size that all threads share.
+pub(super) const MAX_NAMES: usize = 4096;
+/// All open elements and formatting elements, with those that do not count as nested.
+pub(super) const MAX_OPEN: usize = 4 * MAX_DEPTH;
+/// Steps that are free, and further ones for each byte. Real articles take a handful for each byte.
+pub(super) const FREE_STEPS: u64 = 1_000_000;
+pub(super) const STEPS_PER_BYTE: u64 = 64;
+/// Elements and texts that are free. There may be one more for each so many bytes.
+pub(super) const FREE_NODES: usize = 400_000;
+pub(super) const BYTES_PER_NODE: usize = 16;
+
+/// Why markup is rejected.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Refusal {
+    Depth,
+    Attributes,
+    Names,
+    /// Most elements are copies of formatting that was left open.
+    Formatting,
+    Elements,
+    Steps,
+}
+
+impl Refusal {
+    /// A clause that begins with `must`.
+    pub(super) fn clause(self) -> String {
+        match self {
+            Refusal::Depth => format!("must not nest elements more than {MAX_DEPTH} deep"),
+            Refusal::Attributes => format!("must not contain a tag with more than {MAX_ATTRIBUTES} attributes"),
+            Refusal::Names => format!("must not use more than {MAX_NAMES} different names of tags and attributes"),
+            Refusal::Formatting => "must close its formatting tags: too many are left open".to_owned(),
+            Refusal::Elements => "must consist of fewer elements".to_owned(),
+            Refusal::Steps => {
+                "must be nested less deeply and close its tags: parsing it takes too many steps for its size".to_owned()
+            }
+        }
+    }
+}
