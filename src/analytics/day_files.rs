@@ -128,6 +128,18 @@ impl DayFiles {
                 missing.insert(UNREADABLE);
             }
         }
+        while let Some(key) = greatest_number(&counted_through) {
+            match DayFile::read(&key.path(folder), &Names::default()) {
+                Err(error) if is_damage(&error) => {
+                    findings.push(Finding::of(analytics, &key.path(folder), "it is damaged".to_owned()));
+                    counted_through.insert(key, UNREADABLE);
+                }
+                file => {
+                    file?;
+                    break;
+                }
+            }
+        }
         let folder = folder.to_owned();
         let lacks_imports = imports.is_none();
         Ok((DayFiles { folder, counted_through, lacks_imports, cache: Mutex::default() }, findings))
@@ -248,4 +260,10 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
+}
+
+/// The file with the greatest number. The log is expected to reach that number, so it must be known to be right.
+fn greatest_number(counted_through: &BTreeMap<DayKey, u64>) -> Option<DayKey> {
+    let readable = counted_through.iter().filter(|(_, number)| **number != UNREADABLE && **number > 0);
+    readable.max_by_key(|(_, number)| **number).map(|(key, _)| *key)
 }

@@ -118,7 +118,10 @@ impl ImportList {
                 file.pageviews = 0;
                 file.days = left.iter().map(|key| key.day).collect();
                 for key in &left {
-                    file.pageviews += day_files.read(*key, names)?.pageviews();
+                    file.pageviews += match day_files.read(*key, names) {
+                        Err(error) if checked_file::is_damage(&error) => 0,
+                        day_file => day_file?.pageviews(),
+                    };
                 }
             }
             if of_file.is_empty() || !left.is_empty() {

@@ -2,7 +2,7 @@
 //! records into a queue that is bounded in bytes.
 //!
 //! A record is handed to the disk at most [`SYNC_INTERVAL`] after it was queued, unless a sync that began before is not
-//! done yet. Nothing else of the server happens between the two on this thread.
+//! done yet. Beside records and their syncs this thread only does what midnight, deletions and backups need of the log.
 
 use std::io;
 use std::sync::Arc;

@@ -51,9 +51,10 @@ pub(super) fn look(folder: &Path, state: &State, synced_through: u64, today: Day
     if reading.undecodable {
         return Err(StorageError::Record(Damaged));
     }
-    reading.end(inspection.last, state);
+    let last = inspection.last.max(synced_through);
+    reading.end(last, state);
     let mut look = std::mem::take(&mut reading.look);
-    look.last = inspection.last;
+    look.last = last;
     if look.lost.is_empty() && inspection.damage.iter().any(|damage| !damage.records.is_empty()) {
         // Only records before a midnight are lost: those of the day before it.
         let day = reading.first_at.map_or(today, day_number);
@@ -184,7 +185,9 @@ impl Reading {
     fn end(&mut self, last: u64, state: &State) {
         if last > self.last {
             let first = self.last_at.map(first_day).or(state.day).unwrap_or(self.today);
-            self.look.lost.push((first.min(self.today), self.today));
+            // A later day would have begun with a midnight, which is noted.
+            let through = state.day.unwrap_or(self.today).max(self.last_at.map_or(Day::MIN, day_number));
+            self.look.lost.push((first.min(through), through));
         }
     }
 }

@@ -76,7 +76,7 @@ impl Repair<'_> {
     fn repair_log(&mut self, state: &mut State) -> io::Result<()> {
         let counted = files(&self.folder.join(DAYS_FOLDER))?.into_iter().map(|key| {
             let path = key.path(&self.folder.join(DAYS_FOLDER));
-            DayFile::read_counted_through(&path).unwrap_or_default()
+            DayFile::read(&path, &Names::default()).map_or(0, |file| file.counted_through)
         });
         let synced = counted.max().unwrap_or_default().max(state.synced_through);
         let today = day_number(now_millis());

@@ -168,6 +168,9 @@ impl Worker {
                 Ok(()) => self.remove_old_days(),
                 Err(error) => {
                     tracing::error!(%error, "the last day cannot be written to a file; the next midnight tries again");
+                    if let Err(error) = self.data.save_state(|state| state.day = Some(today)) {
+                        tracing::warn!(%error, "the state of the analytics cannot be written");
+                    }
                 }
             }
             self.day = today;

@@ -128,6 +128,7 @@ fn damage_is_reported_costs_its_own_days_only_and_can_be_repaired() {
                 let counter = Counter::open(&folder, TODAY);
                 for (day, count) in expected {
                     let got = pageviews(&counter, day);
+                    let count = if day == OPEN { count + start } else { count };
                     // A header alone may be damaged without a loss of records.
                     let may_be_whole = name.starts_with("log") && got == Ok(count);
                     let holds = match lost.contains(&day) {

@@ -199,7 +199,9 @@ fn a_deletion_interrupted_by_a_crash_is_finished_at_the_next_start() {
             let (new, old) = (after.join("analytics/days").join(name), torn.join("analytics/days").join(name));
             if new.exists() { drop(fs::copy(new, old)) } else { fs::remove_file(old).unwrap() }
         }
-        if done > days.len() {
+        // The list is written before files of imports are removed.
+        let is_import = |day: &std::path::PathBuf| day.to_str().unwrap().contains('+');
+        if done > days.len() || days.iter().take(done).any(is_import) {
             fs::copy(after.join("analytics/imports.json"), torn.join("analytics/imports.json")).unwrap();
         }
         for _ in 0..2 {

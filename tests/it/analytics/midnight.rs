@@ -66,6 +66,7 @@ fn a_crash_at_midnight_counts_nothing_twice() {
         let _ = fs::remove_dir_all(&torn);
         copy(&after, &torn);
         copy(&before.join(log), &torn.join(log));
+        fs::copy(before.join("analytics/state.json"), torn.join("analytics/state.json")).unwrap();
         if !has_day_file {
             fs::remove_file(torn.join(days).join("2024-10-04.part")).unwrap();
             fs::write(torn.join(days).join("2024-10-04.unfinished"), "half").unwrap();
