@@ -1,6 +1,8 @@
 //! No request causes a server error: random paths, queries, headers and bodies get a status below 500, and the error
 //! object if they are rejected.
 
+mod bounded;
+
 use std::io::{Read, Write};
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};

@@ -1,5 +1,5 @@
 //! The same comparison on real content: a catalog and articles as NDJSON, compressed with zstd, in the folder that
-//! `BINDERY_TEST_DATA` names. Without it, these tests do nothing.
+//! `BINDERY_TEST_DATA` names. Without it, these tests say that they are skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,10 @@ fn random_queries_on_articles_in_seven_languages_match_the_oracle() {
 }
 
 fn compare(file: &str, fields: &[(&str, &str)], variants: &[&str], count: usize) {
-    let Some(folder) = std::env::var_os("BINDERY_TEST_DATA").map(PathBuf::from) else { return };
+    let Some(folder) = std::env::var_os("BINDERY_TEST_DATA").map(PathBuf::from) else {
+        eprintln!("BINDERY_TEST_DATA is not set: {file} is skipped");
+        return;
+    };
     let started = Instant::now();
     let server = Server::start();
     let viewer = server.token(&["view"]);
