@@ -8,6 +8,7 @@
 //! `blueprint_change` carries blueprint changes through, by the rules of `compatibility`; `maintain` writes checkpoints
 //! and removes what nobody needs; `start` brings a data folder up; `data` holds the types that all of them share.
 
+mod admission;
 mod api;
 mod apply;
 mod blueprint_change;
@@ -34,6 +35,7 @@ use parking_lot::Mutex;
 
 use crate::access::AdminToken;
 use crate::base::{self, Header, Recovered};
+use crate::content::admission::Admission;
 use crate::content::apply::{Applier, Rebuilds};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::data::state::StateCell;
@@ -177,6 +179,7 @@ impl Content {
             changes: runner,
             committer: Mutex::new(Some(committer)),
             broken,
+            admission: Admission::default(),
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
             folder: folder.clone(),

@@ -1,7 +1,10 @@
 //! `bindery import BLUEPRINT FILE`: NDJSON, plain, gzip or zstd, into a running server or a data folder. Must not know
 //! what a line holds.
 
-use std::time::Instant;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -10,29 +13,37 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
 use super::error::{CliError, failed};
-use super::folder::{configure_existing, with_content};
+use super::folder::{configure, configure_existing, with_content};
 use super::input::{Cut, Pieces, progress, read_pieces};
 use super::remote::{Remote, root_cause};
-use super::tally::Tally;
+use super::tally::{Tally, items};
 use crate::access::Access;
 use crate::config::ImportArgs;
 use crate::content::{Content, ImportLine};
 use crate::http::error_object;
 
 /// How many batches of lines may wait to be sent to the server.
-const BATCHES_IN_FLIGHT: usize = 4;
+const BATCHES_IN_FLIGHT: usize = 1;
 /// How many results may wait to be tallied.
 const RESULTS_IN_FLIGHT: usize = 1024;
+/// How many lines may be without a result. A server has fewer lines wait for others, so this never waits for ever.
+const OPEN_LINES: usize = 600_000;
+/// How long a client with that many waits before it looks again.
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let started = Instant::now();
     let progress = progress(&args.file, "  {msg}")?;
     let mut tally = Tally::new(&args.file, progress.clone());
-    let batches = read_pieces(&args.file, Cut::AfterLines, progress)?;
-    match Remote::of(&args.server)? {
+    let remote = Remote::of(&args.server)?;
+    let config = match remote {
+        Some(_) => configure(&args.server.folder)?,
+        None => configure_existing(&args.server.folder)?,
+    };
+    let batches = read_pieces(&args.file, Cut::AfterLines(config.max_body_bytes), progress)?;
+    match remote {
         Some(remote) => import_to_server(&remote, &args.blueprint, batches, &mut tally).await?,
         None => {
-            let config = configure_existing(&args.server.folder)?;
             let import =
                 async |content: Content| import_to_folder(&content, &args.blueprint, batches, &mut tally).await;
             with_content(&config, import).await?;
@@ -49,13 +60,23 @@ async fn import_to_folder(
 ) -> Result<(), CliError> {
     let mut import = content.import(&Access::everything("cli"), blueprint, "")?;
     while let Some(batch) = batches.recv().await {
-        let batch = batch.map_err(|error| failed("reading the file", &error))?;
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(error) => {
+                while let Some(results) = import.finish_next().await? {
+                    note(results, tally);
+                }
+                return Err(unreadable(&error));
+            }
+        };
         tally.add_lines(&batch);
         for line in batch.split(|byte| *byte == b'\n') {
             note(import.push(line).await?, tally);
         }
     }
-    note(import.finish().await?, tally);
+    while let Some(results) = import.finish_next().await? {
+        note(results, tally);
+    }
     Ok(())
 }
 
@@ -78,15 +99,22 @@ async fn import_to_server(
     let results = read_results(remote, format!("/v2/resources/{blueprint}/import"), stream);
     // A result may only be tallied after its line, so every batch is noted before it is sent.
     let (noted, mut sent) = mpsc::unbounded_channel::<Bytes>();
+    let open = Arc::new(AtomicUsize::new(0));
+    let still_open = Arc::clone(&open);
+    // If the file cannot be read any further, the body ends, and the server writes what it has got.
     let send = async move {
         while let Some(batch) = batches.recv().await {
-            if let Ok(batch) = &batch {
-                let _ = noted.send(batch.clone());
+            let batch = batch.map_err(|error| unreadable(&error))?;
+            let _ = noted.send(batch.clone());
+            open.fetch_add(items(&batch).count(), Ordering::Relaxed);
+            while open.load(Ordering::Relaxed) > OPEN_LINES && !body.is_closed() {
+                tokio::time::sleep(OPEN_PAUSE).await;
             }
-            if body.send(batch).await.is_err() {
-                return;
+            if body.send(Ok(batch)).await.is_err() {
+                break;
             }
         }
+        Ok(())
     };
     let receive = async {
         let mut results = std::pin::pin!(results);
@@ -95,11 +123,16 @@ async fn import_to_server(
                 tally.add_lines(&batch);
             }
             note_line(&line?, tally)?;
+            still_open.fetch_sub(1, Ordering::Relaxed);
         }
         Ok::<(), CliError>(())
     };
-    let ((), received) = tokio::join!(send, receive);
-    received
+    let (sent, received) = tokio::join!(send, receive);
+    received.and(sent)
+}
+
+fn unreadable(error: &io::Error) -> CliError {
+    failed("reading the file (the lines before are imported)", error)
 }
 
 /// The lines of the response, as they arrive.

@@ -11,8 +11,12 @@ use tokio::sync::mpsc;
 use super::error::{CliError, failed};
 
 /// How many pieces may wait between the reader of the file and the command.
-const PIECES_IN_FLIGHT: usize = 4;
+const PIECES_IN_FLIGHT: usize = 2;
 const PIECE_BYTES: usize = 256 << 10;
+
+/// How much of what it has written a decompressor may need to remember, as a power of two: 64 MiB. A small file may ask
+/// for 2 GiB.
+const WINDOW_LOG: u32 = 26;
 
 /// The pieces of a file. The last one is the error if the file cannot be read to its end.
 pub(super) type Pieces = mpsc::Receiver<io::Result<Bytes>>;
@@ -22,8 +26,9 @@ pub(super) type Pieces = mpsc::Receiver<io::Result<Bytes>>;
 pub(super) enum Cut {
     /// Anywhere.
     Anywhere,
-    /// Only after a line.
-    AfterLines,
+    /// Only after a line. Reading ends with an error at a line that is longer than this: the file may be a small one that
+    /// decompresses to terabytes.
+    AfterLines(usize),
 }
 
 /// A progress bar over the bytes of a file. `suffix` is added to its template.
@@ -42,7 +47,7 @@ pub(super) fn read_pieces(path: &Path, cut: Cut, progress: ProgressBar) -> Resul
     let (sender, pieces) = mpsc::channel(PIECES_IN_FLIGHT);
     tokio::task::spawn_blocking(move || {
         if let Err(error) = send_pieces(file, cut, &progress, &sender) {
-            let _ = sender.blocking_send(Err(error));
+            let _ = sender.blocking_send(Err(explained(error)));
         }
     });
     Ok(pieces)
@@ -55,19 +60,45 @@ fn send_pieces(
     sender: &mpsc::Sender<io::Result<Bytes>>,
 ) -> io::Result<()> {
     let mut reader = decompress(progress.wrap_read(file))?;
+    let mut lines = 0;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
         match cut {
             Cut::Anywhere => {
                 (&mut reader).take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
             }
-            Cut::AfterLines => while piece.len() < PIECE_BYTES && reader.read_until(b'\n', &mut piece)? > 0 {},
+            Cut::AfterLines(max_bytes) => {
+                while piece.len() < PIECE_BYTES {
+                    let read = (&mut reader).take(max_bytes as u64 + 1).read_until(b'\n', &mut piece)?;
+                    lines += 1;
+                    if read > max_bytes && !piece.ends_with(b"\n") {
+                        return Err(too_long(lines, max_bytes));
+                    }
+                    if read == 0 {
+                        break;
+                    }
+                }
+            }
         }
         // Sending fails once the command has ended and needs no more.
         if piece.is_empty() || sender.blocking_send(Ok(Bytes::from(piece))).is_err() {
             return Ok(());
         }
     }
+}
+
+/// The error of a file whose window is too large says what to do.
+fn explained(error: io::Error) -> io::Error {
+    if !error.to_string().contains("too much memory") {
+        return error;
+    }
+    let text = "it needs more than 64 MiB of memory to decompress; decompress it first: `zstd -d --long=31 FILE`";
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+fn too_long(line: u64, max_bytes: usize) -> io::Error {
+    let text = format!("line {line} is longer than {max_bytes} bytes, which is the limit (`max_body_bytes`)");
+    io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 /// Tells plain, gzip and zstd apart by their first bytes.
@@ -78,8 +109,7 @@ fn decompress(file: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead>> 
         Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(reader)))
     } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let mut decoder = zstd::stream::read::Decoder::with_buffer(reader)?;
-        // `zstd --long` makes files with windows of up to 2 GiB.
-        decoder.window_log_max(31)?;
+        decoder.window_log_max(WINDOW_LOG)?;
         Box::new(BufReader::new(decoder))
     } else {
         Box::new(reader)

@@ -16,6 +16,11 @@ use super::output::print;
 /// How many messages are printed. All lines that failed are written to a file.
 const MAX_PRINTED: usize = 5;
 
+/// The lines that are items: empty ones are not.
+pub(super) fn items(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
+    batch.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace))
+}
+
 /// What happened to the lines of an import.
 pub(super) struct Tally {
     progress: ProgressBar,
@@ -24,7 +29,7 @@ pub(super) struct Tally {
     failed: u64,
     messages: Vec<String>,
     /// Lines that have no result yet, by their index: those that fail are written out.
-    pending: BTreeMap<u64, Vec<u8>>,
+    pending: BTreeMap<u64, Box<[u8]>>,
     next_index: u64,
     rejected: PathBuf,
     /// Open from the first line that fails.
@@ -51,8 +56,8 @@ impl Tally {
 
     /// Notes the lines that are sent. Empty lines are not items and have no index.
     pub(super) fn add_lines(&mut self, batch: &[u8]) {
-        for line in batch.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace)) {
-            self.pending.insert(self.next_index, line.to_vec());
+        for line in items(batch) {
+            self.pending.insert(self.next_index, line.into());
             self.next_index += 1;
         }
     }

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::access::{Access, AdminToken, unauthenticated};
+use crate::content::admission::{Admission, Admitted, LARGE_BODY_BYTES};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::state::{State, StateCell};
@@ -19,7 +21,8 @@ use crate::content::maintain::checkpoint::Pins;
 use crate::content::queue::Queue;
 use crate::content::search_pool::SearchPool;
 use crate::log::FollowLog;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
+use crate::model::json;
 use crate::model::time::now_millis;
 use crate::sanitize::Sanitizer;
 use crate::store::Store;
@@ -36,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) searches: Arc<SearchPool>,
     pub(crate) queue: Queue,
+    pub(crate) admission: Admission,
     pub(crate) changes: Arc<ChangeRunner>,
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,
     pub(crate) broken: Arc<AtomicBool>,
@@ -108,6 +112,29 @@ impl Content {
     /// `OVERLOADED` if the server does not write, `INTERNAL` if the disk fails.
     pub async fn checkpoint(&self) -> Result<()> {
         self.submit(Command::Checkpoint).await.map(|_| ())
+    }
+
+    /// Reads a body once there is memory for it, on a thread that may block if it is large. The memory counts as taken
+    /// until what is returned beside the result is dropped.
+    ///
+    /// # Errors
+    /// Those of `read`; `OVERLOADED` if there is no memory for a while.
+    pub(crate) async fn read_body<T: Send + 'static>(
+        &self,
+        body: &[u8],
+        read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
+    ) -> Result<(T, Admitted)> {
+        let admission = &self.shared.admission;
+        if body.len() <= LARGE_BODY_BYTES {
+            let admitted = admission.admit(json::expansion(body)).await?;
+            return Ok((read(body)?, admitted));
+        }
+        let body = Bytes::copy_from_slice(body);
+        let weighed = body.clone();
+        let bytes = tokio::task::spawn_blocking(move || json::expansion(&weighed)).await.map_err(Error::internal)?;
+        let admitted = admission.admit(bytes).await?;
+        let read = tokio::task::spawn_blocking(move || read(&body)).await.map_err(Error::internal)?;
+        Ok((read?, admitted))
     }
 
     /// The state as of now.

@@ -61,7 +61,11 @@ async fn import_lines(mut import: Import, mut lines: Lines, pieces: &Pieces) -> 
             send(pieces, render_lines(&results)).await;
         }
     }
-    send(pieces, render_lines(&import.finish().await?)).await;
+    while let Some(results) = import.finish_next().await? {
+        if !results.is_empty() {
+            send(pieces, render_lines(&results)).await;
+        }
+    }
     Ok(())
 }
 

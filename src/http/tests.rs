@@ -21,7 +21,7 @@ use super::*;
 use crate::analytics::{Analytics, AnalyticsOptions};
 use crate::config::{Config, Settings};
 use crate::content::{Content, ContentOptions};
-use crate::model::error::Conflict;
+use crate::model::error::{Conflict, FieldErrors};
 
 /// A code, its status, its name, and the header that comes with it.
 type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);
@@ -95,7 +95,8 @@ fn the_error_object_has_the_keys_that_the_error_has() {
     let plain = Error::new(Code::NotFound, "no");
     assert_eq!(error_object(&plain).to_string(), r#"{"code":"NOT_FOUND","message":"no"}"#);
 
-    let fields = Error::validation(vec![("z".into(), vec!["1".into(), "2".into()]), ("a".into(), vec!["3".into()])]);
+    let fields = [("z".into(), vec!["1".into(), "2".into()]), ("a".into(), vec!["3".into()])];
+    let fields = Error::validation(FieldErrors::from_iter(fields));
     let expected = r#"{"code":"VALIDATION_FAILED","message":"2 fields are not valid: `z`, `a`","fields":{"z":["1","2"],"a":["3"]}}"#;
     assert_eq!(error_object(&fields).to_string(), expected);
 

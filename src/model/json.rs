@@ -1,6 +1,7 @@
 //! Strict JSON: the syntax that every request body must have (`API.md` 1.7).
 //!
-//! Beyond what serde_json rejects, a key may appear only once in an object, and values nest at most [`MAX_DEPTH`] deep.
+//! Beyond what serde_json rejects, a key may appear only once in an object, values nest at most [`MAX_DEPTH`] deep, and a
+//! body has at most [`MAX_VALUES`] of them.
 //! Must not know what bodies mean.
 
 use std::fmt;
@@ -16,19 +17,75 @@ use super::sent::quote;
 /// is reported.
 pub const MAX_DEPTH: usize = 64;
 
+/// How many values a body may have, objects and arrays included. Parsed, a value takes a hundred times the memory of the
+/// two bytes that it may be sent in, so the size of a body does not bound what it becomes.
+pub const MAX_VALUES: usize = 500_000;
+
+/// About how many bytes of memory a value takes while its body is handled: the value, its key, and its share of the
+/// object that holds it.
+const VALUE_BYTES: usize = 300;
+
+/// About how many times the text of a body is held while it is handled: as sent, as parsed, as stored and answered.
+const TEXT_COPIES: usize = 3;
+
+/// About how many bytes of memory a body takes while it is handled.
+pub fn expansion(bytes: &[u8]) -> usize {
+    // A body with more values is refused before it is parsed.
+    count_values(bytes).min(MAX_VALUES) * VALUE_BYTES + bytes.len() * TEXT_COPIES
+}
+
+/// The number of values of a JSON text. Of anything else, a number not greater than that of its bytes.
+fn count_values(bytes: &[u8]) -> usize {
+    let mut count = 1;
+    let mut last = b' ';
+    let mut rest = bytes.iter();
+    while let Some(&byte) = rest.next() {
+        match byte {
+            b'"' => skip_string(&mut rest),
+            b',' | b'[' | b'{' => count += 1,
+            b']' if last == b'[' => count -= 1,
+            b'}' if last == b'{' => count -= 1,
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            last = byte;
+        }
+    }
+    count
+}
+
+/// Skips a string, whose opening quote was taken.
+fn skip_string(rest: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => {
+                rest.next();
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Reads a body. Keys keep their order. Numbers are doubles unless they are integers that fit into 64 bits; a number
 /// beyond the range of a double becomes `1e308` or `-1e308`, which is valid JSON and which no field accepts.
 ///
 /// # Errors
 ///
 /// `MALFORMED_JSON` with line and column (in characters, from 1): no value or more than one, invalid UTF-8, a byte order
-/// mark, a lone surrogate, a duplicate key, more than [`MAX_DEPTH`] levels.
+/// mark, a lone surrogate, a duplicate key, more than [`MAX_DEPTH`] levels. `PAYLOAD_TOO_LARGE` for more than
+/// [`MAX_VALUES`] values.
 pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return Err(malformed("it begins with a byte order mark; send it without one", 1, 1));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(malformed("it is empty; send a JSON value", 1, 1));
+    }
+    let values = count_values(bytes);
+    if values > MAX_VALUES {
+        let text = format!("the body has {values} values; the limit is {MAX_VALUES}; send it in parts");
+        return Err(Error::new(Code::PayloadTooLarge, text));
     }
     let read = match read(bytes) {
         Err(error) if is_out_of_range(&error) => read(&with_clamped_numbers(bytes)),
@@ -107,6 +164,15 @@ fn column_in_characters(bytes: &[u8], line: usize, column: usize) -> usize {
     String::from_utf8_lossy(bytes.get(start..end).unwrap_or_default()).chars().count().max(1)
 }
 
+/// Objects with fewer keys than this are copied to their exact size: a map reserves room for several.
+const SMALL_OBJECT: usize = 4;
+
+fn trimmed(object: Map<String, Value>) -> Map<String, Value> {
+    let mut trimmed = Map::with_capacity(object.len());
+    trimmed.extend(object);
+    trimmed
+}
+
 /// Reads one value at this depth.
 #[derive(Clone, Copy)]
 struct Strict {
@@ -171,6 +237,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(element) = elements.next_element_seed(inside)? {
             array.push(element);
         }
+        array.shrink_to_fit();
         Ok(Value::Array(array))
     }
 
@@ -187,7 +254,7 @@ impl<'de> Visitor<'de> for Strict {
                 }
             };
         }
-        Ok(Value::Object(object))
+        Ok(Value::Object(if object.len() < SMALL_OBJECT { trimmed(object) } else { object }))
     }
 }
 

@@ -8,6 +8,7 @@ mod access;
 mod analytics;
 mod backup;
 mod blueprints;
+mod bounds;
 mod bulk;
 mod concurrency;
 mod damage;

@@ -63,9 +63,10 @@ impl Replacement {
     /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
     pub async fn run(self, body: &[u8]) -> Result<Replaced> {
         let Replacement { content, slug, mode, force } = self;
-        let body = json::parse(body)?;
+        let (body, admitted) = content.read_body(body, json::parse).await?;
         content.check_changeable(&slug, &body, mode)?;
         let definition = Definition::parse_for(&slug, body)?;
+        drop(admitted);
         if mode == Mode::DryRun {
             let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, definition, force));
             return plan.await.map_err(Error::internal)?.map(Replaced::Planned);
@@ -107,7 +108,8 @@ impl Content {
         idempotent: Option<Idempotent<Arc<Blueprint>>>,
     ) -> Result<Answered<Arc<Blueprint>>> {
         access.require(&[Ability::Manage])?;
-        let definition = Definition::parse(json::parse(body)?)?;
+        let read = |body: &[u8]| Definition::parse(json::parse(body)?);
+        let (definition, _) = self.read_body(body, read).await?;
         self.submit_idempotent(Command::CreateBlueprint(definition), idempotent, blueprint_of).await
     }
 

@@ -1,7 +1,7 @@
 //! Bulk writes (`API.md` 4.5): one request, up to a hundred items, one transaction.
 
 use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::api::resources::Writing;
+use crate::content::api::resources::{Sent, Writing};
 use crate::content::command::{ItemOutcome, Outcome};
 use crate::content::data::lookup::Lookup;
 use crate::content::prepare::body::Preparation;
@@ -50,16 +50,16 @@ impl Writing {
         body: &[u8],
         idempotent: Option<Idempotent<BulkAnswer>>,
     ) -> Result<Answered<BulkAnswer>> {
-        let body = json::parse(body)?;
-        let published = bulk::check_body(operation, &body)?;
+        let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
+        let published = bulk::check_body(operation, &parsed)?;
         let terms = BulkTerms { operation, published, may_publish: self.may_publish() };
         let prepare =
-            move |preparation: Preparation<'_>, body: &serde_json::Value| bulk::items(preparation, terms, body);
+            move |preparation: Preparation<'_>, body: serde_json::Value| bulk::items(preparation, terms, body);
         let keep = |_: &Writing| {
             let read = move |outcome: &Outcome, _: &dyn Lookup| Ok(BulkAnswer::of(operation, outcome.items()?));
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
-        let answered = self.run(body, prepare, keep).await?;
+        let answered = self.run(Sent { bytes: body, parsed }, prepare, keep).await?;
         Ok(answered.map(|outcomes| BulkAnswer::of(operation, &outcomes)))
     }
 }

@@ -4,29 +4,38 @@
 //! A line that relates to something that a later line brings waits until the end of the file, and then is written after
 //! that line. Lines are kept until they are decided: if the blueprint is changed meanwhile, they are prepared again.
 
-use std::collections::{HashSet, VecDeque};
+mod line;
+mod waiting;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
+use self::line::{Line, expansion_of};
+use self::waiting::{Waited, Waiting};
 use crate::access::Access;
+use crate::content::admission::Admitted;
 use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::command::{Command, ImportItem, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::content::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
 use crate::content::data::lookup::Lookup;
 use crate::content::handle::Content;
 use crate::content::prepare::body::Preparation;
-use crate::content::prepare::import_line::prepare_line;
-use crate::content::prepare::import_order::{given_names, in_order};
+use crate::content::prepare::import_order::Relations;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, Result};
+use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
 use crate::query::WriteParams;
 
 /// A group is submitted when it has this many lines, or this many bytes.
 const GROUP_LINES: usize = 256;
 const GROUP_BYTES: usize = 2 << 20;
+
+/// How much memory lines may take that are written in one transaction, since they relate to each other in a circle or
+/// come with an idempotency key.
+const TOGETHER_BYTES: usize = 512 << 20;
 
 /// How many groups may be in preparation at once: enough to keep the cores busy, few enough to bound memory.
 const GROUPS_IN_FLIGHT: usize = 3;
@@ -43,25 +52,18 @@ pub struct Import {
     lines: Vec<Line>,
     lines_bytes: usize,
     next_index: u64,
-    preparing: VecDeque<JoinHandle<PreparedLines>>,
-    waiting: Vec<WaitingLine>,
-    /// The names of the resources of waiting lines: later lines about the same resources wait as well.
-    waiting_names: HashSet<String>,
+    preparing: VecDeque<Preparing>,
+    waiting: Waiting,
+    /// The groups of lines that waited, once the file has ended.
+    ordered: Option<VecDeque<Vec<Waited>>>,
     /// Whether the blueprint was changed since the import began.
     is_overtaken: bool,
 }
 
-/// A line as it was sent.
-struct Line {
-    index: u64,
-    /// An error if the line could not be read.
-    text: Result<Vec<u8>>,
-}
-
-/// A line that relates to something that a later line may bring.
-struct WaitingLine {
-    line: Arc<Line>,
-    item: ImportItem,
+/// A group in preparation, and the memory that it takes.
+struct Preparing {
+    lines: JoinHandle<PreparedLines>,
+    memory: Admitted,
 }
 
 /// Lines, and the items that they are under a blueprint.
@@ -110,8 +112,8 @@ impl Content {
             lines_bytes: 0,
             next_index: 0,
             preparing: VecDeque::new(),
-            waiting: Vec::new(),
-            waiting_names: HashSet::new(),
+            waiting: Waiting::default(),
+            ordered: None,
             is_overtaken: false,
         })
     }
@@ -144,11 +146,7 @@ impl Import {
         if self.lines.len() < GROUP_LINES && self.lines_bytes < GROUP_BYTES {
             return Ok(Vec::new());
         }
-        self.begin_group();
-        if self.preparing.len() < GROUPS_IN_FLIGHT {
-            return Ok(Vec::new());
-        }
-        self.submit_group().await
+        self.begin_group().await
     }
 
     /// Ends the import. Writes everything that is left, including the lines that waited for others.
@@ -156,23 +154,49 @@ impl Import {
     /// # Errors
     /// As [`Import::push`].
     pub async fn finish(mut self) -> Result<Vec<ImportLine>> {
-        self.begin_group();
         let mut answers = Vec::new();
-        while !self.preparing.is_empty() {
-            answers.extend(self.submit_group().await?);
+        while let Some(more) = self.finish_next().await? {
+            answers.extend(more);
         }
-        answers.extend(self.submit_waiting().await?);
         Ok(answers)
     }
 
-    fn begin_group(&mut self) {
-        let lines = std::mem::take(&mut self.lines);
-        self.lines_bytes = 0;
-        if lines.is_empty() {
-            return;
+    /// The same piece by piece, so that the answers need not be in memory at once. None if there is no more.
+    ///
+    /// # Errors
+    /// As [`Import::push`].
+    pub async fn finish_next(&mut self) -> Result<Option<Vec<ImportLine>>> {
+        let begun = self.begin_group().await?;
+        if !begun.is_empty() {
+            return Ok(Some(begun));
         }
-        let preparing = self.prepare(lines.into_iter().map(Arc::new).collect());
-        self.preparing.push_back(preparing);
+        if !self.preparing.is_empty() {
+            return self.submit_group().await.map(Some);
+        }
+        self.submit_waiting().await
+    }
+
+    /// Begins to prepare the lines that were taken. Returns the answers to earlier groups that were in the way.
+    async fn begin_group(&mut self) -> Result<Vec<ImportLine>> {
+        let lines: Vec<Arc<Line>> = std::mem::take(&mut self.lines).into_iter().map(Arc::new).collect();
+        self.lines_bytes = 0;
+        let mut answers = Vec::new();
+        if lines.is_empty() {
+            return Ok(answers);
+        }
+        let bytes = expansion_of(lines.clone()).await?;
+        let admitted = self.content.shared.admission.try_admit(bytes);
+        // An import that waits for memory must not hold any: others might wait for that.
+        while !self.preparing.is_empty() && (admitted.is_none() || self.preparing.len() >= GROUPS_IN_FLIGHT) {
+            answers.extend(self.submit_group().await?);
+        }
+        let memory = match admitted {
+            Some(admitted) => admitted,
+            None => self.content.shared.admission.admit(bytes).await?,
+        };
+        let lines = self.prepare(lines);
+        self.preparing.push_back(Preparing { lines, memory });
+        Ok(answers)
     }
 
     /// Prepares lines under the current blueprint, on another thread.
@@ -182,26 +206,25 @@ impl Import {
         let variant = self.variant;
         tokio::task::spawn_blocking(move || {
             let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
-            let prepare = |line: &Arc<Line>| match &line.text {
-                Ok(text) => prepare_line(preparation, text),
-                Err(error) => Item::Refused(error.clone()),
-            };
-            let items = lines.iter().map(prepare).collect();
+            let items = lines.iter().map(|line| line.prepare(preparation)).collect();
             PreparedLines { blueprint, lines, items }
         })
     }
 
     async fn submit_group(&mut self) -> Result<Vec<ImportLine>> {
-        let Some(preparing) = self.preparing.pop_front() else { return Ok(Vec::new()) };
-        let mut prepared = preparing.await.map_err(Error::internal)?;
-        self.set_aside(&mut prepared);
-        self.write(prepared, MissingTargets::Wait).await
+        let Some(Preparing { lines, memory }) = self.preparing.pop_front() else { return Ok(Vec::new()) };
+        let mut prepared = lines.await.map_err(Error::internal)?;
+        let mut answers = self.set_aside(&mut prepared);
+        answers.extend(self.write(prepared, MissingTargets::Wait).await?);
+        drop(memory);
+        Ok(answers)
     }
 
     /// Imports a whole body in one transaction, at most once under its idempotency key.
     ///
     /// # Errors
-    /// `OVERLOADED`, `INTERNAL`, `NOT_FOUND` if the blueprint was deleted meanwhile: nothing was applied.
+    /// `OVERLOADED`, `INTERNAL`, `NOT_FOUND` if the blueprint was deleted meanwhile, `PAYLOAD_TOO_LARGE` if the lines are too
+    /// many: nothing was applied.
     pub async fn once(
         mut self,
         body: Bytes,
@@ -210,6 +233,13 @@ impl Import {
         let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
         let lines: Vec<Arc<Line>> =
             (0..).zip(lines).map(|(index, line)| Arc::new(Line { index, text: Ok(line.to_vec()) })).collect();
+        let bytes = expansion_of(lines.clone()).await?;
+        if bytes > TOGETHER_BYTES {
+            let text =
+                "the body has more lines than one transaction takes; send it in parts, or without `Idempotency-Key`";
+            return Err(Error::new(Code::PayloadTooLarge, text));
+        }
+        let _memory = self.content.shared.admission.admit(bytes).await?;
         loop {
             let PreparedLines { blueprint, items, .. } = self.prepare(lines.clone()).await.map_err(Error::internal)?;
             let (items, missing_targets) = (Arc::new(items), MissingTargets::Refuse);
@@ -231,41 +261,43 @@ impl Import {
         Ok(())
     }
 
-    /// Moves the lines that are about the resource of a waiting line to the waiting lines.
-    fn set_aside(&mut self, prepared: &mut PreparedLines) {
-        if self.waiting_names.is_empty() {
-            return;
-        }
+    /// Moves the lines that are about the resource of a waiting line to the waiting lines. Returns the answers to those for
+    /// which there is no room.
+    fn set_aside(&mut self, prepared: &mut PreparedLines) -> Vec<ImportLine> {
+        let mut answers = Vec::new();
         let lines = std::mem::take(&mut prepared.lines).into_iter();
         for (line, item) in lines.zip(std::mem::take(&mut prepared.items)) {
-            match item {
-                Item::Import(item) if self.waits(&item) => self.wait(line, item),
-                item => {
+            match &item {
+                Item::Import(import) if self.waiting.includes(&prepared.blueprint, import) => {
+                    answers.extend(self.wait(line, &prepared.blueprint, &item));
+                }
+                _ => {
                     prepared.lines.push(line);
                     prepared.items.push(item);
                 }
             }
         }
+        answers
     }
 
-    fn waits(&self, item: &ImportItem) -> bool {
-        given_names(&self.blueprint, item).iter().any(|name| self.waiting_names.contains(name))
-    }
-
-    fn wait(&mut self, line: Arc<Line>, item: ImportItem) {
-        self.waiting_names.extend(given_names(&self.blueprint, &item));
-        self.waiting.push(WaitingLine { line, item });
+    /// Has a line wait for later ones. `blueprint` is what the item was prepared under. Returns its answer if there is no
+    /// room.
+    fn wait(&mut self, line: Arc<Line>, blueprint: &Blueprint, item: &Item) -> Option<ImportLine> {
+        let Item::Import(item) = item else { return None };
+        let index = line.index;
+        let added = self.waiting.add(&self.content.shared.admission, line, blueprint, item);
+        added.err().map(|error| ImportLine { index, result: Err(error) })
     }
 
     /// Writes prepared lines. Those that wait for a later line are set aside.
     async fn write(&mut self, mut prepared: PreparedLines, missing_targets: MissingTargets) -> Result<Vec<ImportLine>> {
-        let (lines, items, outcomes) = loop {
+        let (blueprint, lines, items, outcomes) = loop {
             let PreparedLines { blueprint, lines, items } = prepared;
             let items = Arc::new(items);
             let access = self.access.clone();
-            let write = Write { blueprint, items: Arc::clone(&items), missing_targets, access };
+            let write = Write { blueprint: Arc::clone(&blueprint), items: Arc::clone(&items), missing_targets, access };
             match self.content.submit(Command::Write(write)).await? {
-                Outcome::Written(outcomes) => break (lines, items, outcomes),
+                Outcome::Written(outcomes) => break (blueprint, lines, items, outcomes),
                 Outcome::Stale => {
                     self.refresh()?;
                     prepared = self.prepare(lines).await.map_err(Error::internal)?;
@@ -275,58 +307,71 @@ impl Import {
         };
         let mut answers = Vec::with_capacity(lines.len());
         for ((line, item), outcome) in lines.into_iter().zip(&*items).zip(&outcomes) {
-            match (outcome, item) {
-                (ItemOutcome::Waiting, Item::Import(item)) => self.wait(line, item.clone()),
+            match outcome {
+                ItemOutcome::Waiting => answers.extend(self.wait(line, &blueprint, item)),
                 _ => answers.push(answer_of(line.index, outcome)),
             }
         }
         Ok(answers)
     }
 
-    /// Writes the waiting lines, each after those that it relates to. Lines that relate to each other are written in one
-    /// transaction.
-    async fn submit_waiting(&mut self) -> Result<Vec<ImportLine>> {
-        let (blueprint, waiting, mut answers) = self.take_waiting().await?;
-        let items: Vec<&ImportItem> = waiting.iter().map(|waiting| &waiting.item).collect();
-        let groups = in_order(&blueprint, &items);
-        let mut waiting: Vec<Option<WaitingLine>> = waiting.into_iter().map(Some).collect();
-        let nothing = || PreparedLines { blueprint: Arc::clone(&blueprint), lines: Vec::new(), items: Vec::new() };
-        let mut together = nothing();
-        for group in groups {
-            if together.lines.len() + group.len() > GROUP_LINES && !together.lines.is_empty() {
-                let full = std::mem::replace(&mut together, nothing());
-                answers.extend(self.write(full, MissingTargets::Refuse).await?);
-            }
-            for WaitingLine { line, item } in group.into_iter().filter_map(|position| waiting[position].take()) {
-                together.lines.push(line);
-                together.items.push(Item::Import(item));
-            }
+    /// Writes the next of the lines that waited, each after those that it relates to. Lines that relate to each other are
+    /// written in one transaction. None if there are no more.
+    async fn submit_waiting(&mut self) -> Result<Option<Vec<ImportLine>>> {
+        let mut ordered = match self.ordered.take() {
+            Some(ordered) => ordered,
+            None => self.order_waiting().await?,
+        };
+        let bytes_of = |group: &[Waited]| group.iter().map(|waited| waited.line.bytes()).sum::<usize>();
+        let mut group = ordered.pop_front().unwrap_or_default();
+        let mut bytes = bytes_of(&group);
+        while let Some(next) = ordered.front()
+            && group.len() + next.len() <= GROUP_LINES
+            && bytes < GROUP_BYTES
+        {
+            bytes += bytes_of(next);
+            group.extend(ordered.pop_front().unwrap_or_default());
         }
-        if !together.lines.is_empty() {
-            answers.extend(self.write(together, MissingTargets::Refuse).await?);
+        self.ordered = Some(ordered);
+        if group.is_empty() {
+            return Ok(None);
         }
-        Ok(answers)
+        let lines: Vec<Arc<Line>> = group.iter().map(|waited| Arc::clone(&waited.line)).collect();
+        let bytes = expansion_of(lines.clone()).await?;
+        if bytes > TOGETHER_BYTES {
+            return Ok(Some(lines.iter().map(|line| too_many_together(line.index, lines.len())).collect()));
+        }
+        let _memory = self.content.shared.admission.admit(bytes).await?;
+        let prepared = self.prepare(lines).await.map_err(Error::internal)?;
+        self.write(prepared, MissingTargets::Refuse).await.map(Some)
     }
 
-    /// The waiting lines as items under one blueprint, and the answers to those that are invalid under it.
-    async fn take_waiting(&mut self) -> Result<(Arc<Blueprint>, Vec<WaitingLine>, Vec<ImportLine>)> {
-        let waiting = std::mem::take(&mut self.waiting);
-        let blueprint = Arc::clone(&self.blueprint);
-        if !self.is_overtaken {
-            return Ok((blueprint, waiting, Vec::new()));
-        }
-        let lines = waiting.into_iter().map(|waiting| waiting.line).collect();
-        let prepared = self.prepare(lines).await.map_err(Error::internal)?;
-        let (mut waiting, mut answers) = (Vec::new(), Vec::new());
-        for (line, item) in prepared.lines.into_iter().zip(prepared.items) {
-            match item {
-                Item::Import(item) => waiting.push(WaitingLine { line, item }),
-                Item::Refused(error) => answers.push(ImportLine { index: line.index, result: Err(error) }),
-                _ => return Err(Error::internal("a line of an import that is another item")),
+    async fn order_waiting(&mut self) -> Result<VecDeque<Vec<Waited>>> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let (blueprint, shared) = (Arc::clone(&self.blueprint), Arc::clone(&self.content.shared));
+        let (variant, is_overtaken) = (self.variant, self.is_overtaken);
+        let order = move || {
+            if is_overtaken {
+                // What relates to what may be different under the changed blueprint.
+                let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
+                for (line, relations) in waiting.lines_mut() {
+                    if let Item::Import(item) = line.prepare(preparation) {
+                        *relations = Relations::of(&blueprint, &item);
+                    }
+                }
             }
-        }
-        Ok((prepared.blueprint, waiting, answers))
+            waiting.into_groups().into()
+        };
+        tokio::task::spawn_blocking(order).await.map_err(Error::internal)
     }
+}
+
+fn too_many_together(index: u64, count: usize) -> ImportLine {
+    let text = format!(
+        "the line is one of {count} that relate to each other, which is more than one transaction takes; import them without \
+         these relations first, and once more with them"
+    );
+    ImportLine { index, result: Err(Error::new(Code::PayloadTooLarge, text)) }
 }
 
 /// The answers to an import in one transaction.

@@ -38,7 +38,8 @@ impl Content {
         idempotent: Option<Idempotent<Member>>,
     ) -> Result<Answered<Member>> {
         access.require(&[Ability::Manage])?;
-        self.submit_idempotent(Command::CreateMember(access::member(body)?), idempotent, member_of).await
+        let (member, _) = self.read_body(body, access::member).await?;
+        self.submit_idempotent(Command::CreateMember(member), idempotent, member_of).await
     }
 
     /// Changes a member.
@@ -48,7 +49,8 @@ impl Content {
     pub async fn change_member(&self, access: &Access, id: &str, body: &[u8]) -> Result<Member> {
         access.require(&[Ability::Manage])?;
         let id = self.state().member(id)?.id;
-        member_of(&self.submit(Command::ChangeMember(id, access::member_patch(body)?)).await?)
+        let (patch, _) = self.read_body(body, access::member_patch).await?;
+        member_of(&self.submit(Command::ChangeMember(id, patch)).await?)
     }
 
     /// Deletes a member. Values that name it stay as they are.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::access::Access;
+use crate::content::admission::LARGE_BODY_BYTES;
 use crate::content::api::idempotency::{Answered, Idempotent};
 use crate::content::command::{
     Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, Written,
@@ -25,9 +26,6 @@ use crate::model::id::ResourceId;
 use crate::model::json;
 use crate::query::{Key, Selection, WriteParams};
 
-/// Bodies from this size on are prepared on a thread that may block: sanitizing them takes milliseconds.
-const LARGE_BODY_BYTES: usize = 32 << 10;
-
 /// A resource that was created.
 #[derive(Debug)]
 pub struct Created {
@@ -39,7 +37,7 @@ pub struct Created {
 
 /// A write to one blueprint, as one token may make it.
 pub struct Writing {
-    content: Content,
+    pub(super) content: Content,
     /// Held so that the versions that the answer is made from stay in the store.
     state: Arc<State>,
     collection: Arc<Collection>,
@@ -49,10 +47,17 @@ pub struct Writing {
 }
 
 /// What the body of an update writes.
-struct Sent {
+struct SentKeys {
     /// The slugs of attributes; `None` for all of them.
     attributes: Option<HashSet<String>>,
     published_at: bool,
+}
+
+/// A body, and what it was parsed to.
+pub(super) struct Sent<'a> {
+    /// Parsed once more if the blueprint changed meanwhile: what was parsed is used up by then.
+    pub(super) bytes: &'a [u8],
+    pub(super) parsed: Value,
 }
 
 impl Content {
@@ -86,7 +91,8 @@ impl Writing {
     /// # Errors
     /// `MALFORMED_JSON`, `SINGULAR_RESOURCE`, `VALIDATION_FAILED`, `OVERLOADED`.
     pub async fn create(mut self, body: &[u8], idempotent: Option<Idempotent<Created>>) -> Result<Answered<Created>> {
-        let body = json::parse(body)?;
+        let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
+        let body = Sent { bytes: body, parsed };
         let keep = |writing: &Writing| {
             let (state, collection, variant) =
                 (Arc::clone(&writing.state), Arc::clone(&writing.collection), writing.variant);
@@ -130,14 +136,14 @@ impl Writing {
         if_match: IfMatch,
         body: &[u8],
     ) -> Result<ResourceAnswer> {
-        let body = json::parse(body)?;
+        let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let terms = UpdateTerms { id, if_match, may_publish: self.may_publish(), extent };
-        body::check_publication(&terms, &body)?;
+        body::check_publication(&terms, &parsed)?;
         self.check_match(id, &terms.if_match)?;
-        let sent = Sent::of(&body, extent);
+        let sent = SentKeys::of(&parsed, extent);
         let prepare =
-            move |preparation: Preparation<'_>, body: &Value| vec![body::update(preparation, terms.clone(), body)];
-        let written = self.run_one(body, prepare).await?;
+            move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
+        let written = self.run_one(Sent { bytes: body, parsed }, prepare).await?;
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
         let shown = self.shown(&written, &sent);
         written_answer(store, blueprint, self.state.epoch, &written, self.variant, shown)
@@ -148,13 +154,13 @@ impl Writing {
     /// # Errors
     /// `NOT_FOUND`, `PRECONDITION_FAILED`, `SINGULAR_RESOURCE`, `OVERLOADED`.
     pub async fn delete(mut self, id: ResourceId, if_match: IfMatch) -> Result<()> {
-        let prepare = move |_: Preparation<'_>, _: &Value| vec![Item::Delete { id, if_match: if_match.clone() }];
-        self.run_one(Value::Null, prepare).await.map(|_| ())
+        let prepare = move |_: Preparation<'_>, _: Value| vec![Item::Delete { id, if_match: if_match.clone() }];
+        self.run_one(Sent { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
     }
 
     /// What the answer to an update shows: the whole resource to a token that may see it, before the write or after it.
     /// To another token only what it has just written, or a write that changes nothing would be a way to read.
-    fn shown(&self, written: &Written, sent: &Sent) -> Selection {
+    fn shown(&self, written: &Written, sent: &SentKeys) -> Selection {
         let (blueprint, Written { meta, before, .. }) = (&self.collection.blueprint, written);
         let is_seen = |meta: &Meta| may_learn_of(&self.access, blueprint, meta.published);
         if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
@@ -183,8 +189,8 @@ impl Writing {
 
     async fn run_one(
         &mut self,
-        body: Value,
-        prepare: impl Fn(Preparation<'_>, &Value) -> Vec<Item> + Clone + Send + 'static,
+        body: Sent<'_>,
+        prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
     ) -> Result<Written> {
         match self.run(body, prepare, |_| None).await? {
             Answered::Fresh(outcomes) => only(outcomes),
@@ -196,20 +202,23 @@ impl Writing {
     /// meanwhile.
     pub(super) async fn run(
         &mut self,
-        body: Value,
-        prepare: impl Fn(Preparation<'_>, &Value) -> Vec<Item> + Clone + Send + 'static,
+        body: Sent<'_>,
+        prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
         keep: impl Fn(&Writing) -> Option<KeepAnswer>,
     ) -> Result<Answered<Vec<ItemOutcome>>> {
-        let body = Arc::new(body);
+        let Sent { bytes, mut parsed } = body;
         loop {
-            let items = Arc::new(self.prepare(Arc::clone(&body), prepare.clone()).await?);
+            let items = Arc::new(self.prepare(bytes.len(), parsed, prepare.clone()).await?);
             let blueprint = Arc::clone(&self.collection.blueprint);
             let (missing_targets, access) = (MissingTargets::Refuse, self.access.clone());
             let command = Command::Write(Write { blueprint, items, missing_targets, access });
             match self.content.submit_keeping(command, keep(self)).await? {
                 Outcome::Written(outcomes) => return Ok(Answered::Fresh(outcomes)),
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
-                Outcome::Stale => self.refresh()?,
+                Outcome::Stale => {
+                    self.refresh()?;
+                    parsed = parse_again(bytes).await?;
+                }
                 _ => return Err(Error::internal("a write with the outcome of another command")),
             }
         }
@@ -217,18 +226,22 @@ impl Writing {
 
     async fn prepare(
         &self,
-        body: Arc<Value>,
-        prepare: impl FnOnce(Preparation<'_>, &Value) -> Vec<Item> + Send + 'static,
+        bytes: usize,
+        body: Value,
+        prepare: impl FnOnce(Preparation<'_>, Value) -> Vec<Item> + Send + 'static,
     ) -> Result<Vec<Item>> {
         let shared = Arc::clone(&self.content.shared);
         let blueprint = Arc::clone(&self.collection.blueprint);
         let variant = self.variant;
-        let is_large = text_bytes(&body) > LARGE_BODY_BYTES;
         let work = move || {
             let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
-            prepare(preparation, &body)
+            prepare(preparation, body)
         };
-        if is_large { tokio::task::spawn_blocking(work).await.map_err(Error::internal) } else { Ok(work()) }
+        if bytes > LARGE_BODY_BYTES {
+            tokio::task::spawn_blocking(work).await.map_err(Error::internal)
+        } else {
+            Ok(work())
+        }
     }
 
     /// Switches to the blueprint that is in force now.
@@ -241,15 +254,15 @@ impl Writing {
     }
 }
 
-impl Sent {
-    fn of(body: &Value, extent: Extent) -> Sent {
+impl SentKeys {
+    fn of(body: &Value, extent: Extent) -> SentKeys {
         let attributes = match extent {
             Extent::Whole => None,
             Extent::Partial => {
                 Some(body["attributes"].as_object().map(|sent| sent.keys().cloned().collect()).unwrap_or_default())
             }
         };
-        Sent { attributes, published_at: body.get("published_at").is_some() }
+        SentKeys { attributes, published_at: body.get("published_at").is_some() }
     }
 }
 
@@ -269,16 +282,15 @@ fn created(
     Ok(Created { id: written.id, answer })
 }
 
-fn no_outcome() -> Error {
-    Error::internal("a write without an outcome")
+/// Parses a body whose memory is admitted already.
+async fn parse_again(body: &[u8]) -> Result<Value> {
+    if body.len() <= LARGE_BODY_BYTES {
+        return json::parse(body);
+    }
+    let body = body.to_vec();
+    tokio::task::spawn_blocking(move || json::parse(&body)).await.map_err(Error::internal)?
 }
 
-/// About how much text a value holds.
-fn text_bytes(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(text_bytes).sum(),
-        Value::Object(values) => values.values().map(text_bytes).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-    }
+fn no_outcome() -> Error {
+    Error::internal("a write without an outcome")
 }

@@ -32,7 +32,8 @@ impl Content {
     /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
     pub async fn create_token(&self, access: &Access, body: &[u8]) -> Result<IssuedToken> {
         access.require(&[Ability::Manage])?;
-        self.issue_token(access::token(body)?).await
+        let (token, _) = self.read_body(body, access::token).await?;
+        self.issue_token(token).await
     }
 
     /// Creates a token. Needs no ability: for commands that open the data folder themselves.

@@ -1,6 +1,8 @@
 //! What a changed blueprint asks of the values of a copy. The same demands are made of stored copies and of those that
 //! are written while the change is under way.
 
+use std::borrow::Borrow;
+
 use serde_json::Value;
 
 use super::narrow;
@@ -50,8 +52,9 @@ impl<'a> Demands<'a> {
         let (becoming_unique, force) = (change.becoming_unique(), change.force);
         let mut demands =
             Demands { sanitizer, current, removed, narrowed, redirected, becoming_unique, removed_variants, force };
+        let fields = next.fields_by_slug();
         for (position, field) in current.fields.iter().enumerate() {
-            let Some(after) = next.field(&field.slug) else {
+            let Some(&after) = fields.get(field.slug.as_str()) else {
                 demands.removed.push(position);
                 continue;
             };
@@ -75,10 +78,15 @@ impl<'a> Demands<'a> {
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub(crate) fn refused(&self, state: &State, lookup: &dyn Lookup, values: &[Value]) -> Result<FieldErrors> {
+    pub(crate) fn refused(
+        &self,
+        state: &State,
+        lookup: &dyn Lookup,
+        values: &[impl Borrow<Value>],
+    ) -> Result<FieldErrors> {
         let mut refused = FieldErrors::new();
         for ChangedField { position, after } in &self.narrowed {
-            let value = &values[*position];
+            let value = values[*position].borrow();
             let errors = match value.is_null() {
                 true => Vec::new(),
                 false => value::stored_value_errors(after, value, self.sanitizer),
@@ -88,7 +96,7 @@ impl<'a> Demands<'a> {
             }
         }
         for ChangedField { position, after } in &self.redirected {
-            let value = &values[*position];
+            let value = values[*position].borrow();
             if !value.is_null() && !target_exists(state, lookup, after, value)? {
                 let text = "must name something that exists where the changed field looks for it";
                 refused.push((after.slug.clone(), vec![text.to_owned()]));

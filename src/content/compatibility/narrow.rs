@@ -10,7 +10,7 @@ pub(super) fn may_refuse(before: &FieldType, after: &FieldType) -> bool {
         | (FieldType::MultiEnum { values: before }, FieldType::MultiEnum { values: after }) => match (before, after) {
             (_, None) => false,
             (None, Some(_)) => true,
-            (Some(before), Some(after)) => lacks(before, after),
+            (Some(before), Some(after)) => before.values().iter().any(|value| !after.contains(value)),
         },
         (FieldType::Money { currencies: before, .. }, FieldType::Money { currencies: after, .. }) => {
             lacks(before, after)

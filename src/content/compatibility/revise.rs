@@ -34,8 +34,9 @@ pub(crate) fn revise(state: &State, current: &Blueprint, definition: Definition,
 /// `VALIDATION_FAILED` unless the blueprint that each relation names exists, is this one, or is what the field names
 /// already.
 pub(crate) fn check_related(state: &State, definition: &Definition, current: Option<&Blueprint>) -> Result<()> {
+    let known = current.map(Blueprint::fields_by_slug).unwrap_or_default();
     let names_already = |field: &str, slug: &str| {
-        let field = current.and_then(|current| current.field(field));
+        let field = known.get(field);
         field.and_then(|field| field.related_blueprint()) == Some(slug)
     };
     let exists = |slug: &str| state.blueprints.contains_key(slug) || slug == definition.slug;

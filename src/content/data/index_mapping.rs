@@ -3,6 +3,9 @@
 //! While a blueprint is being changed, its index also has the columns of fields that are re-typed, beside today's
 //! columns, so that they are filled when the change comes into force.
 
+use std::borrow::Borrow;
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::content::data::lookup::Lookup;
@@ -29,11 +32,9 @@ impl IndexMapping<'_> {
     pub(crate) fn schema(&self) -> bindery_index::Schema {
         let mut schema = projection::schema(self.blueprint);
         if let Some(next) = self.next {
-            for column in projection::schema(next).columns {
-                if schema.columns.iter().all(|known| known.id != column.id) {
-                    schema.columns.push(column);
-                }
-            }
+            let known: HashSet<_> = schema.columns.iter().map(|column| column.id).collect();
+            let added = projection::schema(next).columns.into_iter().filter(|column| !known.contains(&column.id));
+            schema.columns.extend(added);
         }
         schema
     }
@@ -46,9 +47,9 @@ impl IndexMapping<'_> {
     }
 
     /// The columns that only the changed blueprint has, of a copy with these values.
-    pub(crate) fn retyped_columns(&self, values: &[Value]) -> Columns {
+    pub(crate) fn retyped_columns(&self, values: &[impl Borrow<Value>]) -> Columns {
         let retyped = self.next.into_iter().flat_map(|next| self.blueprint.retyped(next));
-        retyped.flat_map(|(position, field)| projection::project_field(field, &values[position])).collect()
+        retyped.flat_map(|(position, field)| projection::project_field(field, values[position].borrow())).collect()
     }
 
     /// The operation that brings the index to what is stored of a resource now.

@@ -3,6 +3,8 @@
 //! Knows nothing of the store itself, which adds a version and a checksum to each value. The formats here begin with a
 //! byte of their own, so that later formats can be told apart.
 
+use std::borrow::Borrow;
+
 use serde_json::{Map, Value};
 
 use crate::model::blueprint::Blueprint;
@@ -190,7 +192,7 @@ impl Copy {
 }
 
 /// The `attributes` object of values in the order of the blueprint's fields.
-pub(crate) fn render_attributes(blueprint: &Blueprint, values: &[Value]) -> String {
+pub(crate) fn render_attributes(blueprint: &Blueprint, values: &[impl Borrow<Value>]) -> String {
     let mut out = String::from("{");
     for (field, value) in blueprint.fields.iter().zip(values) {
         if out.len() > 1 {
@@ -200,7 +202,7 @@ pub(crate) fn render_attributes(blueprint: &Blueprint, values: &[Value]) -> Stri
         out.push('"');
         out.push_str(&field.slug);
         out.push_str("\":");
-        out.push_str(&value.to_string());
+        out.push_str(&value.borrow().to_string());
     }
     out.push('}');
     out

@@ -10,6 +10,12 @@ use crate::model::json;
 use crate::model::sent::quote;
 use crate::model::value::is_email;
 
+/// The maximum number of abilities in a body, repeated ones included.
+const MAX_ABILITIES: usize = 100;
+
+/// The maximum number of blueprints that a token may be limited to.
+const MAX_BLUEPRINTS: usize = 1_000;
+
 /// The maximum length of an email address. Valid addresses are ASCII.
 const MAX_EMAIL_BYTES: usize = 254;
 
@@ -41,7 +47,8 @@ pub(crate) fn token(body: &[u8]) -> Result<NewToken> {
 fn read_abilities(value: Option<&Value>, errors: &mut FieldErrors) -> Vec<Ability> {
     let names: Vec<&str> = Ability::ALL.iter().map(|ability| ability.as_str()).collect();
     let mut error = |text: String| errors.push(("abilities".to_owned(), vec![text]));
-    let Some(items) = value.and_then(Value::as_array).filter(|items| !items.is_empty()) else {
+    let is_some = |items: &&Vec<Value>| (1..=MAX_ABILITIES).contains(&items.len());
+    let Some(items) = value.and_then(Value::as_array).filter(is_some) else {
         error(format!("is required: an array of one or more of {}", quoted(&names)));
         return Vec::new();
     };
@@ -61,6 +68,11 @@ fn read_abilities(value: Option<&Value>, errors: &mut FieldErrors) -> Vec<Abilit
 fn read_blueprints(value: Option<&Value>, errors: &mut FieldErrors) -> Option<Vec<String>> {
     let slugs = match value {
         None | Some(Value::Null) => return None,
+        Some(Value::Array(items)) if items.len() > MAX_BLUEPRINTS => {
+            let text = format!("must have at most {MAX_BLUEPRINTS} elements, not {}", items.len());
+            errors.push(("blueprints".to_owned(), vec![text]));
+            return None;
+        }
         Some(Value::Array(items)) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
         Some(_) => None,
     };

@@ -6,7 +6,7 @@ use crate::content::command::{CopyDraft, Extent, Item, Publication, Update, Writ
 use crate::content::data::refusals::{needs_publish, no_second};
 use crate::content::data::version::IfMatch;
 use crate::model::blueprint::{Blueprint, BlueprintKind};
-use crate::model::error::{Code, Error, FieldErrors, Result};
+use crate::model::error::{Code, Error, FieldErrors, LISTED_FIELDS, Result};
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 use crate::model::time::{Millis, parse_system_date};
@@ -29,19 +29,20 @@ pub(crate) struct Preparation<'a> {
 }
 
 /// Reads the body of a create: `attributes`, and optionally `published_at`.
-pub(crate) fn create(preparation: Preparation<'_>, body: &Value) -> Item {
+pub(crate) fn create(preparation: Preparation<'_>, body: Value) -> Item {
     if preparation.blueprint.kind == BlueprintKind::Singular {
         return Item::Refused(no_second(preparation.blueprint));
     }
-    let body = match object(body) {
+    let mut body = match into_object(body) {
         Ok(body) => body,
         Err(error) => return Item::Refused(error),
     };
-    let mut errors = unknown_keys(body, &["attributes", "published_at"], &ANSWERED_KEYS);
-    let published = publication(body, &mut errors);
-    match copy(preparation, body, Extent::Whole, value::Relations::Ids, &mut errors) {
+    let mut errors = unknown_keys(&body, &["attributes", "published_at"], &ANSWERED_KEYS);
+    let published = publication(&body, &mut errors);
+    let has_attributes = body.contains_key("attributes");
+    match copy(preparation, &mut body, Extent::Whole, value::Relations::Ids, &mut errors) {
         Some(mut copy) => {
-            copy.errors.extend(errors);
+            copy.errors.append(errors);
             let published = match published {
                 Publication::At(date) => Some(date),
                 Publication::Keep | Publication::Draft | Publication::Now => None,
@@ -49,7 +50,7 @@ pub(crate) fn create(preparation: Preparation<'_>, body: &Value) -> Item {
             Item::Create { copy, published }
         }
         None => {
-            if !body.contains_key("attributes") {
+            if !has_attributes {
                 errors.push(missing_attributes());
             }
             Item::Refused(Error::validation(errors))
@@ -71,14 +72,14 @@ pub(crate) struct UpdateTerms {
 }
 
 /// Reads the body of a `PUT` (all attributes) or a `PATCH` (some or none).
-pub(crate) fn update(preparation: Preparation<'_>, terms: UpdateTerms, body: &Value) -> Item {
-    let refusal = check_publication(&terms, body).and_then(|()| object(body).map(|_| ())).err();
-    let nothing = Map::new();
-    let body = body.as_object().unwrap_or(&nothing);
-    let mut errors = unknown_keys(body, &["attributes", "published_at"], &ANSWERED_KEYS);
-    let published = publication(body, &mut errors);
-    let copy = copy(preparation, body, terms.extent, value::Relations::Ids, &mut errors);
-    if copy.is_none() && terms.extent == Extent::Whole && !body.contains_key("attributes") {
+pub(crate) fn update(preparation: Preparation<'_>, terms: UpdateTerms, body: Value) -> Item {
+    let refusal = check_publication(&terms, &body).and_then(|()| object(&body).map(|_| ())).err();
+    let mut body = into_object(body).unwrap_or_default();
+    let mut errors = unknown_keys(&body, &["attributes", "published_at"], &ANSWERED_KEYS);
+    let published = publication(&body, &mut errors);
+    let has_attributes = body.contains_key("attributes");
+    let copy = copy(preparation, &mut body, terms.extent, value::Relations::Ids, &mut errors);
+    if copy.is_none() && terms.extent == Extent::Whole && !has_attributes {
         errors.push(missing_attributes());
     }
     let UpdateTerms { id, if_match, may_publish, .. } = terms;
@@ -134,19 +135,19 @@ pub(crate) fn date(value: &Value) -> std::result::Result<Millis, String> {
     })
 }
 
-/// Reads the copy that the `attributes` of a body describe. `None` if they are missing, and also if they are not an
+/// Takes the copy that the `attributes` of a body describe. `None` if they are missing, and also if they are not an
 /// object, which adds an error.
 pub(crate) fn copy(
     preparation: Preparation<'_>,
-    body: &Map<String, Value>,
+    body: &mut Map<String, Value>,
     extent: Extent,
     relations: value::Relations,
     errors: &mut FieldErrors,
 ) -> Option<CopyDraft> {
-    match body.get("attributes")? {
+    match body.swap_remove("attributes")? {
         Value::Object(attributes) => Some(copy_of(preparation, attributes, extent, relations)),
         other => {
-            let text = format!("must be an object of field slugs and values; it is {}", kind_of(other));
+            let text = format!("must be an object of field slugs and values; it is {}", kind_of(&other));
             errors.push(("attributes".to_owned(), vec![text]));
             None
         }
@@ -156,7 +157,7 @@ pub(crate) fn copy(
 /// Checks and projects an `attributes` object.
 pub(crate) fn copy_of(
     preparation: Preparation<'_>,
-    attributes: &Map<String, Value>,
+    attributes: Map<String, Value>,
     extent: Extent,
     relations: value::Relations,
 ) -> CopyDraft {
@@ -170,8 +171,12 @@ pub(crate) fn copy_of(
 /// The errors for keys of a body that are neither known nor ignored.
 pub(crate) fn unknown_keys(body: &Map<String, Value>, known: &[&str], ignored: &[&str]) -> FieldErrors {
     let is_known = |key: &str| known.contains(&key) || ignored.contains(&key);
-    let unknown = body.keys().filter(|key| !is_known(key));
-    unknown.map(|key| (key.clone(), vec![format!("is not a known key; known keys are {}", quoted(known))])).collect()
+    let mut unknown = body.keys().filter(|key| !is_known(key));
+    let text = format!("is not a known key; known keys are {}", quoted(known));
+    let listed = unknown.by_ref().take(LISTED_FIELDS);
+    let mut errors: FieldErrors = listed.map(|key| (key.clone(), vec![text.clone()])).collect();
+    errors.leave_out(unknown.count());
+    errors
 }
 
 /// Names in backticks, joined by commas.

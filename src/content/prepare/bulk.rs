@@ -124,19 +124,19 @@ pub(crate) struct BulkTerms {
 }
 
 /// Prepares the items of a body that [`check_body`] has accepted.
-pub(crate) fn items(preparation: Preparation<'_>, terms: BulkTerms, body: &Value) -> Vec<Item> {
-    let entries = body[terms.operation.items_key()].as_array().map_or(&[][..], Vec::as_slice);
-    entries.iter().map(|entry| prepare_item(preparation, terms, entry)).collect()
+pub(crate) fn items(preparation: Preparation<'_>, terms: BulkTerms, mut body: Value) -> Vec<Item> {
+    let Value::Array(entries) = body[terms.operation.items_key()].take() else { return Vec::new() };
+    entries.into_iter().map(|entry| prepare_item(preparation, terms, entry)).collect()
 }
 
-fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: &Value) -> Item {
+fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) -> Item {
     let prepared = match terms.operation {
         Operation::Create => return body::create(preparation, entry),
         Operation::Update => prepare_update(preparation, terms, entry),
         Operation::Delete => {
-            read_id(preparation.blueprint, entry).map(|id| Item::Delete { id, if_match: IfMatch::Any })
+            read_id(preparation.blueprint, &entry).map(|id| Item::Delete { id, if_match: IfMatch::Any })
         }
-        Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, entry).map(|id| {
+        Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, &entry).map(|id| {
             let (published, may_publish) = (terms.published, terms.may_publish);
             let (copy, refusal, errors) = (None, None, FieldErrors::new());
             Item::Update(Update { id, copy, published, may_publish, if_match: IfMatch::Any, refusal, errors })
@@ -145,8 +145,8 @@ fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: &Value) -
     prepared.unwrap_or_else(Item::Refused)
 }
 
-fn prepare_update(preparation: Preparation<'_>, terms: BulkTerms, entry: &Value) -> Result<Item> {
-    let id = object(entry)?.get("id").unwrap_or(&Value::Null);
+fn prepare_update(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) -> Result<Item> {
+    let id = object(&entry)?.get("id").unwrap_or(&Value::Null);
     let id = read_id(preparation.blueprint, id)?;
     let terms = UpdateTerms { id, if_match: IfMatch::Any, may_publish: terms.may_publish, extent: Extent::Partial };
     Ok(body::update(preparation, terms, entry))
@@ -157,7 +157,7 @@ fn read_id(blueprint: &Blueprint, value: &Value) -> Result<ResourceId> {
         Value::String(id) => ResourceId::parse(id).ok_or_else(|| no_resource(blueprint, id)),
         other => {
             let text = format!("must be the id of a resource, a string; it is {}", kind_of(other));
-            Err(Error::validation(vec![("id".to_owned(), vec![text])]))
+            Err(Error::of_field("id", text))
         }
     }
 }

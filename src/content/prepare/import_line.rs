@@ -7,27 +7,28 @@ use crate::content::prepare::body::{self, Preparation, into_object, kind_of, unk
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
+use crate::model::sent::quote;
 use crate::model::value::Relations;
 
 /// Reads a line into an item. An invalid line becomes [`Item::Refused`].
 pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
-    let read = json::parse(line).and_then(into_object).and_then(|object| read_item(preparation, &object));
+    let read = json::parse(line).and_then(into_object).and_then(|object| read_item(preparation, object));
     match read {
         Ok(item) => Item::Import(item),
         Err(error) => Item::Refused(error),
     }
 }
 
-fn read_item(preparation: Preparation<'_>, object: &Map<String, Value>) -> Result<ImportItem> {
+fn read_item(preparation: Preparation<'_>, mut object: Map<String, Value>) -> Result<ImportItem> {
     let known = ["key", "id", "published_at", "created_at", "updated_at", "attributes", "variants"];
-    let mut errors = unknown_keys(object, &known, &["type", "relationships"]);
+    let mut errors = unknown_keys(&object, &known, &["type", "relationships"]);
     let key = read_key(object.get("key"), &mut errors);
     let id = read_id(object.get("id"), &mut errors);
-    let published = body::publication(object, &mut errors);
-    let created = read_date(object, "created_at", &mut errors);
-    let updated = read_date(object, "updated_at", &mut errors);
-    let copies = read_copies(preparation, object, &mut errors);
-    errors.extend(copies.iter().flat_map(|copy| copy.errors.clone()));
+    let published = body::publication(&object, &mut errors);
+    let created = read_date(&object, "created_at", &mut errors);
+    let updated = read_date(&object, "updated_at", &mut errors);
+    let mut copies = read_copies(preparation, &mut object, &mut errors);
+    copies.iter_mut().for_each(|copy| errors.append(std::mem::take(&mut copy.errors)));
     if !errors.is_empty() {
         return Err(Error::validation(errors));
     }
@@ -62,34 +63,34 @@ fn read_date(object: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -
 
 /// Reads the copies of `variants`, or the one copy of `attributes`, which belongs to the requested variant. Each copy
 /// replaces all attributes.
-fn read_copies(preparation: Preparation<'_>, object: &Map<String, Value>, errors: &mut FieldErrors) -> Vec<CopyDraft> {
-    match (object.get("attributes"), object.get("variants")) {
-        (Some(_), Some(_)) => {
+fn read_copies(
+    preparation: Preparation<'_>,
+    object: &mut Map<String, Value>,
+    errors: &mut FieldErrors,
+) -> Vec<CopyDraft> {
+    match object.swap_remove("variants") {
+        Some(_) if object.contains_key("attributes") => {
             let text = "cannot be combined with `attributes`: an item has one or the other";
             errors.push(("variants".to_owned(), vec![text.to_owned()]));
             Vec::new()
         }
-        (_, Some(Value::Object(variants))) => {
-            variants.iter().filter_map(|(slug, value)| read_variant(preparation, slug, value, errors)).collect()
+        Some(Value::Object(variants)) => {
+            variants.into_iter().filter_map(|(slug, value)| read_variant(preparation, &slug, value, errors)).collect()
         }
-        (_, Some(other)) => {
-            let text = format!("must be an object of variant slugs and attributes; it is {}", kind_of(other));
+        Some(other) => {
+            let text = format!("must be an object of variant slugs and attributes; it is {}", kind_of(&other));
             errors.push(("variants".to_owned(), vec![text]));
             Vec::new()
         }
-        _ => body::copy(preparation, object, Extent::Whole, Relations::IdsOrKeys, errors).into_iter().collect(),
+        None => body::copy(preparation, object, Extent::Whole, Relations::IdsOrKeys, errors).into_iter().collect(),
     }
 }
 
-fn read_variant(
-    preparation: Preparation<'_>,
-    slug: &str,
-    value: &Value,
-    errors: &mut FieldErrors,
-) -> Option<CopyDraft> {
+fn read_variant(preparation: Preparation<'_>, slug: &str, value: Value, errors: &mut FieldErrors) -> Option<CopyDraft> {
     let Some(variant) = preparation.blueprint.variant(slug) else {
         let slugs: Vec<&str> = preparation.blueprint.variants.iter().map(|variant| variant.slug.as_str()).collect();
-        let text = format!("`{slug}` is not a variant of this blueprint; its variants are {}", body::quoted(&slugs));
+        let text =
+            format!("{} is not a variant of this blueprint; its variants are {}", quote(slug), body::quoted(&slugs));
         errors.push(("variants".to_owned(), vec![text]));
         return None;
     };
@@ -99,7 +100,7 @@ fn read_variant(
             Some(body::copy_of(preparation, attributes, Extent::Whole, Relations::IdsOrKeys))
         }
         other => {
-            let text = format!("`{slug}` must hold an object of attributes; it is {}", kind_of(other));
+            let text = format!("`{slug}` must hold an object of attributes; it is {}", kind_of(&other));
             errors.push(("variants".to_owned(), vec![text]));
             None
         }

@@ -8,6 +8,27 @@ use serde_json::Value;
 use crate::content::command::ImportItem;
 use crate::model::blueprint::{Blueprint, BlueprintKind};
 
+/// What orders an item among others: the names of its resource, and the names that it relates to.
+pub(crate) struct Relations {
+    /// As of [`given_names`].
+    pub(crate) names: Vec<String>,
+    /// As of [`targets_of`].
+    pub(crate) targets: Vec<String>,
+}
+
+impl Relations {
+    /// Those of an item.
+    pub(crate) fn of(blueprint: &Blueprint, item: &ImportItem) -> Relations {
+        let targets = targets_of(blueprint, item).map(str::to_owned).collect();
+        Relations { names: given_names(blueprint, item), targets }
+    }
+
+    /// About how many bytes of memory they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.names.iter().chain(&self.targets).map(|name| size_of::<String>() + name.len()).sum()
+    }
+}
+
 /// The names by which an item identifies its resource: key and id. Items that share a name describe the same resource.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
     if blueprint.kind == BlueprintKind::Singular {
@@ -29,22 +50,22 @@ pub(crate) fn targets_of<'a>(blueprint: &Blueprint, item: &'a ImportItem) -> imp
 }
 
 /// The positions of the items, in groups. The items of a group reference only items of the same or an earlier group.
-pub(crate) fn in_order(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
-    components(&edges(blueprint, items))
+pub(crate) fn in_order(items: &[&Relations]) -> Vec<Vec<usize>> {
+    components(&edges(items))
 }
 
 /// For each item, the items that must be written before it or together with it: those that it references, and the
 /// previous item with each of its names.
-fn edges(blueprint: &Blueprint, items: &[&ImportItem]) -> Vec<Vec<usize>> {
+fn edges(items: &[&Relations]) -> Vec<Vec<usize>> {
     let mut edges = vec![Vec::new(); items.len()];
-    let mut last: HashMap<String, usize> = HashMap::new();
+    let mut last: HashMap<&str, usize> = HashMap::new();
     for (position, item) in items.iter().enumerate() {
-        for name in given_names(blueprint, item) {
+        for name in &item.names {
             edges[position].extend(last.insert(name, position));
         }
     }
     for (position, item) in items.iter().enumerate() {
-        edges[position].extend(targets_of(blueprint, item).filter_map(|target| last.get(target)));
+        edges[position].extend(item.targets.iter().filter_map(|target| last.get(target.as_str())));
     }
     edges
 }

@@ -102,6 +102,11 @@ impl<'a> Overlay<'a> {
         self.writes.push(StoreWrite::delete(key));
     }
 
+    /// Whether the group has written the key (true) or removed it; none if it did neither.
+    pub(crate) fn writes_of(&self, key: &Key) -> Option<bool> {
+        self.values.get(key).map(Option::is_some)
+    }
+
     /// Has the index read a resource again once the transaction is applied. `index_op` is the operation for that.
     pub(crate) fn reindex(&mut self, blueprint: u32, id: ResourceId, index_op: bindery_index::IndexOp) {
         let key = Key::Resource { blueprint, id };

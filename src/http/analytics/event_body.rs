@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::analytics::{Event, PageUrl};
-use crate::model::error::{Code, Error, Result};
+use crate::model::error::{Code, Error, FieldErrors, Result};
 use crate::model::json;
 use crate::model::sent::quote;
 
@@ -18,7 +18,7 @@ pub fn parse_event(body: &[u8]) -> Result<Event> {
         let message = "the body is not an object; send `{\"name\": \"pageview\", \"url\": …}`";
         return Err(Error::new(Code::ValidationFailed, message));
     };
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::new();
     let mut report = |field: &str, message: String| errors.push((field.to_owned(), vec![message]));
     if object.get("name").and_then(Value::as_str) != Some("pageview") {
         report("name", format!("it is {}; expected `pageview`", shown(object.get("name"))));

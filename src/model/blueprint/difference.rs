@@ -48,11 +48,12 @@ impl DifferenceOp {
 pub(super) fn differences(old: &Blueprint, new: &Blueprint) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut add = |op: DifferenceOp, field: &str| differences.push(Difference { op, field: field.to_owned() });
-    for field in old.fields.iter().filter(|field| new.field(&field.slug).is_none()) {
+    let (known, kept) = (old.fields_by_slug(), new.fields_by_slug());
+    for field in old.fields.iter().filter(|field| !kept.contains_key(field.slug.as_str())) {
         add(DifferenceOp::Remove, &field.slug);
     }
     for field in &new.fields {
-        match old.field(&field.slug) {
+        match known.get(field.slug.as_str()).copied() {
             None => add(DifferenceOp::Add, &field.slug),
             Some(known) if known.number != field.number => add(DifferenceOp::Retype, &field.slug),
             Some(known) if known != field => add(DifferenceOp::Change, &field.slug),

@@ -1,5 +1,7 @@
 //! Fields: their types with the settings of each (`API.md` 2.4), and the names of the types in JSON.
 
+use std::collections::HashSet;
+
 /// The currencies that exist. A money field allows all of them unless its settings list some.
 pub const CURRENCIES: [&str; 35] = [
     "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EGP", "EUR", "GBP", "HKD",
@@ -56,10 +58,10 @@ pub enum FieldType {
     Image,
     File,
     Enum {
-        values: Option<Vec<String>>,
+        values: Option<Choices>,
     },
     MultiEnum {
-        values: Option<Vec<String>>,
+        values: Option<Choices>,
     },
     Boolean,
     Color,
@@ -90,6 +92,37 @@ pub enum FieldType {
         role: Option<String>,
     },
     Address,
+}
+
+/// The allowed values of a choice, in order. Looking one up costs the same however many there are.
+#[derive(Debug, Clone)]
+pub struct Choices {
+    values: Vec<String>,
+    known: HashSet<String>,
+}
+
+impl Choices {
+    /// These values.
+    pub fn new(values: Vec<String>) -> Choices {
+        let known = values.iter().cloned().collect();
+        Choices { values, known }
+    }
+
+    /// The values in order.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// Whether the value is allowed.
+    pub fn contains(&self, value: &str) -> bool {
+        self.known.contains(value)
+    }
+}
+
+impl PartialEq for Choices {
+    fn eq(&self, other: &Choices) -> bool {
+        self.values == other.values
+    }
 }
 
 /// The unit of a duration field.

@@ -20,6 +20,8 @@ use crate::model::sent::{describe, quote, quote_all};
 const RESPONSE_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
 const KEYS: [&str; 8] = ["name", "slug", "kind", "icon", "record_title", "variants", "seo", "fields"];
 const VARIANT_KEYS: [&str; 3] = ["name", "slug", "default"];
+/// The most variants of a blueprint.
+const MAX_VARIANTS: usize = 100;
 const SEO_KEYS: [&str; 5] = ["content", "focus_keyword", "title", "description", "slug"];
 
 impl Definition {
@@ -29,7 +31,7 @@ impl Definition {
     ///
     /// `VALIDATION_FAILED` with all errors by path.
     pub fn parse(body: Value) -> Result<Definition> {
-        read(body, None)
+        read(body, None, BodyReader::with_limits())
     }
 
     /// Reads the body for the existing blueprint with this slug. The slug cannot change: the body may leave it out or
@@ -39,16 +41,24 @@ impl Definition {
     ///
     /// As [`Definition::parse`].
     pub fn parse_for(slug: &str, body: Value) -> Result<Definition> {
-        read(body, Some(slug))
+        read(body, Some(slug), BodyReader::with_limits())
+    }
+
+    /// Reads what is stored of a blueprint, whatever its size: it may be from a time of other limits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Definition::parse`].
+    pub(super) fn parse_stored(body: Value) -> Result<Definition> {
+        read(body, None, BodyReader::default())
     }
 }
 
-fn read(body: Value, existing_slug: Option<&str>) -> Result<Definition> {
+fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Result<Definition> {
     let Value::Object(mut body) = body else {
         let text = format!("the body must be a JSON object with `name` and `fields`, not {}", describe(&body));
         return Err(Error::new(Code::ValidationFailed, text));
     };
-    let mut reader = BodyReader::default();
     let name = reader.label(body.shift_remove("name"), "name");
     let slug = read_slug(body.shift_remove("slug"), existing_slug, &name, &mut reader);
     let kind = read_kind(body.shift_remove("kind"), &mut reader);
@@ -95,7 +105,11 @@ fn read_kind(value: Option<Value>, reader: &mut BodyReader) -> Option<BlueprintK
 fn read_variants(value: Option<Value>, reader: &mut BodyReader) -> Vec<VariantDefinition> {
     let mut variants: Vec<VariantDefinition> = Vec::new();
     let mut slugs: HashSet<String> = HashSet::new();
-    for (position, value) in reader.array(value, "variants").into_iter().enumerate() {
+    let elements = reader.array(value, "variants");
+    if !reader.accepts(elements.len(), MAX_VARIANTS, "variants") {
+        return variants;
+    }
+    for (position, value) in elements.into_iter().enumerate() {
         let path = format!("variants.{position}");
         let Some(mut object) = reader.object(value, &path) else { continue };
         let slug_path = format!("{path}.slug");

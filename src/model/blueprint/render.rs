@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, FieldNumbers};
-use super::field::{Field, FieldType};
+use super::field::{Choices, Field, FieldType};
 use super::types::{Blueprint, BlueprintKind, Seo, Variant};
 use crate::model::number;
 use crate::model::time::{Millis, format_millis};
@@ -67,7 +67,8 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
     if stored.format != FORMAT {
         return Err(format!("stored blueprint has format {}, not {FORMAT}", stored.format));
     }
-    let definition = Definition::parse(stored.blueprint).map_err(|error| format!("stored blueprint: {error}"))?;
+    let definition =
+        Definition::parse_stored(stored.blueprint).map_err(|error| format!("stored blueprint: {error}"))?;
     if definition.variants.len() != stored.variants.len() || definition.fields.len() != stored.fields.len() {
         return Err(format!("stored blueprint `{}` does not have one number per field and variant", definition.slug));
     }
@@ -140,7 +141,9 @@ fn field_to_json(field: &Field) -> Value {
 fn settings_to_json(field_type: &FieldType) -> Value {
     match field_type {
         FieldType::HtmlPage { blocks, template } => json!({ "blocks": blocks, "template": template }),
-        FieldType::Enum { values } | FieldType::MultiEnum { values } => json!({ "values": values }),
+        FieldType::Enum { values } | FieldType::MultiEnum { values } => {
+            json!({ "values": values.as_ref().map(Choices::values) })
+        }
         FieldType::Money { default_currency, currencies } => {
             json!({ "default_currency": default_currency, "currencies": currencies })
         }

@@ -63,11 +63,15 @@ impl Blueprint {
         next.icon = definition.icon;
         next.record_title = definition.record_title;
         next.seo = definition.seo;
-        next.fields =
-            definition.fields.into_iter().map(|field| self.number_field(field, &mut next.next_field)).collect();
+        let known = self.fields_by_slug();
+        next.fields = definition
+            .fields
+            .into_iter()
+            .map(|field| number_field(known.get(field.slug.as_str()).copied(), field, &mut next.next_field))
+            .collect();
         // A new field exists since this revision. A retyped field keeps its values, so it exists since it was added.
         for field in &mut next.fields {
-            if self.field(&field.slug).is_none() {
+            if !known.contains_key(field.slug.as_str()) {
                 field.since = next.revision;
             }
         }
@@ -77,21 +81,6 @@ impl Blueprint {
         }
         self.number_variants(definition.variants, &mut next);
         next
-    }
-
-    fn number_field(&self, field: FieldDefinition, next_field: &mut u32) -> Field {
-        let mut next_number = || {
-            *next_field += 1;
-            *next_field - 1
-        };
-        let named = self.field(&field.slug);
-        let same_type = named.filter(|known| known.field_type.name() == field.field_type.name());
-        let numbers = FieldNumbers {
-            number: same_type.map_or_else(&mut next_number, |known| known.number),
-            since: named.map_or(0, |named| named.since),
-            claims: field.unique.then(|| same_type.and_then(|known| known.claims).unwrap_or_else(next_number)),
-        };
-        field.numbered(numbers)
     }
 
     /// When the first variants are added, the existing copy becomes that of the default. When the last variants are
@@ -114,6 +103,21 @@ impl Blueprint {
             next.variants.push(variant.numbered(number));
         }
     }
+}
+
+/// A field of the next revision. `named` is that of the same slug before.
+fn number_field(named: Option<&Field>, field: FieldDefinition, next_field: &mut u32) -> Field {
+    let mut next_number = || {
+        *next_field += 1;
+        *next_field - 1
+    };
+    let same_type = named.filter(|known| known.field_type.name() == field.field_type.name());
+    let numbers = FieldNumbers {
+        number: same_type.map_or_else(&mut next_number, |known| known.number),
+        since: named.map_or(0, |named| named.since),
+        claims: field.unique.then(|| same_type.and_then(|known| known.claims).unwrap_or_else(next_number)),
+    };
+    field.numbered(numbers)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! A blueprint that is in force, without the types of its fields.
 
+use std::collections::HashMap;
+
 use super::field::Field;
 use crate::model::time::Millis;
 
@@ -104,6 +106,11 @@ impl Blueprint {
         self.fields.iter().find(|field| field.slug == slug)
     }
 
+    /// All fields, for looking up many.
+    pub fn fields_by_slug(&self) -> HashMap<&str, &Field> {
+        self.fields.iter().map(|field| (field.slug.as_str(), field)).collect()
+    }
+
     /// The variant with this slug.
     pub fn variant(&self, slug: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.slug == slug)
@@ -117,8 +124,9 @@ impl Blueprint {
     /// The fields of the changed blueprint `next` that take over the values of a field with another type, each with the
     /// position of that field here.
     pub fn retyped<'a>(&'a self, next: &'a Blueprint) -> impl Iterator<Item = (usize, &'a Field)> {
-        self.fields.iter().enumerate().filter_map(|(position, field)| {
-            let after = next.field(&field.slug)?;
+        let after = next.fields_by_slug();
+        self.fields.iter().enumerate().filter_map(move |(position, field)| {
+            let after = *after.get(field.slug.as_str())?;
             (after.number != field.number).then_some((position, after))
         })
     }
@@ -126,8 +134,9 @@ impl Blueprint {
     /// The fields that become unique in the changed blueprint `next`: their positions here, and the numbers under which
     /// their values are claimed there.
     pub fn newly_unique(&self, next: &Blueprint) -> Vec<(usize, u32)> {
+        let after = next.fields_by_slug();
         let claimed = self.fields.iter().enumerate().filter_map(|(position, field)| {
-            let claims = next.field(&field.slug)?.claims?;
+            let claims = after.get(field.slug.as_str())?.claims?;
             (field.claims != Some(claims)).then_some((position, claims))
         });
         claimed.collect()

@@ -1,5 +1,6 @@
 //! The attributes of a body, checked together against a blueprint.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
@@ -9,12 +10,16 @@ use crate::model::blueprint::Blueprint;
 use crate::model::error::{FieldErrors, LISTED_FIELDS};
 use crate::model::sent::{quote, quote_all};
 
+/// How many messages about unknown attributes name the fields that there are, and how many fields each names.
+const NAMING_MESSAGES: usize = 10;
+const NAMED_FIELDS: usize = 50;
+
 /// The valid attributes of a body, and the errors of the others.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CheckedAttributes {
     /// The valid values, each with its field's position in the blueprint, in that order.
     pub values: Vec<(usize, Value)>,
-    /// The errors, in the order of the body. A slug that the blueprint does not have is an error.
+    /// The errors of fields in the order of the body, then those of slugs that the blueprint does not have.
     pub errors: FieldErrors,
 }
 
@@ -22,31 +27,35 @@ pub struct CheckedAttributes {
 /// resources can be checked too and all errors are reported at once.
 pub fn check_attributes(
     blueprint: &Blueprint,
-    attributes: &Map<String, Value>,
+    attributes: Map<String, Value>,
     options: Options<'_>,
 ) -> CheckedAttributes {
     let positions = positions(blueprint);
     let mut checked = CheckedAttributes::default();
+    let mut unknown = FieldErrors::new();
     for (slug, value) in attributes {
-        let Some(&position) = positions.get(slug.as_str()) else {
-            let error = unknown_attribute(blueprint, slug, checked.errors.len());
-            checked.errors.push((slug.clone(), vec![error]));
-            continue;
-        };
-        match check(&blueprint.fields[position], value.clone(), options) {
-            Ok(value) => checked.values.push((position, value)),
-            Err(errors) => checked.errors.push((slug.clone(), errors)),
+        match positions.get(slug.as_str()) {
+            Some(&position) => match check(&blueprint.fields[position], value, options) {
+                Ok(value) => checked.values.push((position, value)),
+                Err(errors) => checked.errors.push((slug, errors)),
+            },
+            None if unknown.count() < LISTED_FIELDS => {
+                let error = unknown_attribute(blueprint, &slug, unknown.count());
+                unknown.push((slug, vec![error]));
+            }
+            None => unknown.leave_out(1),
         }
     }
+    checked.errors.append(unknown);
     checked.values.sort_by_key(|(position, _)| *position);
     checked
 }
 
 /// The errors of required fields that are empty in a copy, which has a value for every field in the blueprint's order.
-pub fn required_errors(blueprint: &Blueprint, copy: &[Value]) -> FieldErrors {
+pub fn required_errors(blueprint: &Blueprint, copy: &[impl Borrow<Value>]) -> FieldErrors {
     let pairs = blueprint.fields.iter().zip(copy);
     pairs
-        .filter(|(field, value)| field.required && is_empty(value))
+        .filter(|(field, value)| field.required && is_empty((*value).borrow()))
         .map(|(field, _)| (field.slug.clone(), vec!["must not be empty: the field is required".to_owned()]))
         .collect()
 }
@@ -54,7 +63,7 @@ pub fn required_errors(blueprint: &Blueprint, copy: &[Value]) -> FieldErrors {
 /// The errors in the order of the blueprint's fields, followed by those of other names in the order they had.
 pub fn in_field_order(blueprint: &Blueprint, mut errors: FieldErrors) -> FieldErrors {
     let positions = positions(blueprint);
-    errors.sort_by_key(|(field, _)| positions.get(field.as_str()).copied().unwrap_or(usize::MAX));
+    errors.sort_by_key(|field| positions.get(field).copied().unwrap_or(usize::MAX));
     errors
 }
 
@@ -73,15 +82,17 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The message for an attribute that is not a field, with the known fields. Only as many messages name the known fields as
-/// a response lists, so that a body with very many unknown keys does not produce gigabytes of text.
+/// The message for an attribute that is not a field, with the known fields. Only the first messages name them, so that a
+/// bulk request with very many unknown keys does not get a response of gigabytes.
 fn unknown_attribute(blueprint: &Blueprint, slug: &str, errors_before: usize) -> String {
     let unknown = format!("the blueprint `{}` has no field {}", blueprint.slug, quote(slug));
-    if errors_before > LISTED_FIELDS {
+    if errors_before >= NAMING_MESSAGES {
         unknown
     } else if blueprint.fields.is_empty() {
         format!("{unknown}; it has no fields")
     } else {
-        format!("{unknown}; its fields are {}", quote_all(blueprint.fields.iter().map(|field| &field.slug)))
+        let and_more = if blueprint.fields.len() > NAMED_FIELDS { ", …" } else { "" };
+        let named = quote_all(blueprint.fields.iter().take(NAMED_FIELDS).map(|field| &field.slug));
+        format!("{unknown}; its fields are {named}{and_more}")
     }
 }

@@ -4,22 +4,23 @@ use serde_json::Value;
 
 use super::elements::{array, check_distinct};
 use super::text::string;
-use crate::model::blueprint::MAX_CHOICE_CHARACTERS;
+use crate::model::blueprint::{Choices, MAX_CHOICE_CHARACTERS};
 use crate::model::sent::{quote, quote_all};
 
 /// The most elements of a `multi-enum` value.
 const MAX_CHOICES: usize = 2_000;
 
-/// How many allowed values a message lists.
+/// How many allowed values a message lists, and how long they may be together.
 const LISTED_VALUES: usize = 50;
+const LISTED_BYTES: usize = 2_000;
 
-pub(super) fn one(value: Value, allowed: Option<&[String]>) -> Result<Value, String> {
+pub(super) fn one(value: Value, allowed: Option<&Choices>) -> Result<Value, String> {
     let choice = string(value, "a string")?;
     check(&choice, allowed)?;
     Ok(Value::String(choice))
 }
 
-pub(super) fn many(value: Value, allowed: Option<&[String]>) -> Result<Value, Vec<String>> {
+pub(super) fn many(value: Value, allowed: Option<&Choices>) -> Result<Value, Vec<String>> {
     let elements = array(value, "strings")?;
     if elements.len() > MAX_CHOICES {
         return Err(vec![format!("must have at most {MAX_CHOICES} elements, not {}", elements.len())]);
@@ -29,16 +30,23 @@ pub(super) fn many(value: Value, allowed: Option<&[String]>) -> Result<Value, Ve
 }
 
 /// Checks one value. Without `allowed` values it may be any string of limited length.
-fn check(choice: &str, allowed: Option<&[String]>) -> Result<(), String> {
+fn check(choice: &str, allowed: Option<&Choices>) -> Result<(), String> {
     let Some(allowed) = allowed else {
         return match choice.chars().count() {
             1..=MAX_CHOICE_CHARACTERS => Ok(()),
             length => Err(format!("must have 1 to {MAX_CHOICE_CHARACTERS} characters, not {length}")),
         };
     };
-    if allowed.iter().any(|value| value == choice) {
+    if allowed.contains(choice) {
         return Ok(());
     }
-    let and_more = if allowed.len() > LISTED_VALUES { ", …" } else { "" };
-    Err(format!("must be one of {}{and_more}, not {}", quote_all(allowed.iter().take(LISTED_VALUES)), quote(choice)))
+    let allowed = allowed.values();
+    let mut listed = 0;
+    let fits = |value: &&String| {
+        listed += value.len();
+        listed <= LISTED_BYTES
+    };
+    let listed: Vec<&String> = allowed.iter().take(LISTED_VALUES).take_while(fits).collect();
+    let and_more = if allowed.len() > listed.len() { ", …" } else { "" };
+    Err(format!("must be one of {}{and_more}, not {}", quote_all(listed), quote(choice)))
 }

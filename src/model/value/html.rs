@@ -9,6 +9,9 @@ use crate::sanitize::{Sanitizer, style_sheet};
 
 const MAX_HTML_BYTES: usize = 1 << 20;
 const MAX_CSS_BYTES: usize = 256 << 10;
+/// The most blocks of a page, and the most values in all of them: what they hold is read again with each change.
+const MAX_BLOCKS: usize = 10_000;
+const MAX_BLOCK_VALUES: usize = 100_000;
 const PAGE_KEYS: [&str; 3] = ["html", "css", "blocks"];
 
 pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer) -> Result<Value, String> {
@@ -78,11 +81,27 @@ fn blocks(value: Option<Value>) -> Result<Value, String> {
     let Value::Array(blocks) = &value else {
         return Err(format!("`blocks` must be an array of objects, not {}", describe(&value)));
     };
+    if blocks.len() > MAX_BLOCKS {
+        return Err(format!("`blocks` must have at most {MAX_BLOCKS} elements, not {}", blocks.len()));
+    }
+    let values = count_values(&value);
+    if values > MAX_BLOCK_VALUES {
+        return Err(format!("`blocks` must hold at most {MAX_BLOCK_VALUES} values in all, not {values}"));
+    }
     match blocks.iter().position(|block| !block.is_object()) {
         Some(position) => {
             let found = describe(&blocks[position]);
             Err(format!("`blocks` must contain only objects; element {position} is {found}"))
         }
         None => Ok(value),
+    }
+}
+
+/// The number of values in a value, itself included.
+fn count_values(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(elements) => elements.iter().map(count_values).sum::<usize>(),
+        Value::Object(object) => object.values().map(count_values).sum(),
+        _ => 0,
     }
 }

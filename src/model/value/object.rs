@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::model::sent::{describe, quote, quote_all};
 
+/// How many keys are listed that an object must not have.
+const LISTED_KEYS: usize = 20;
+
 /// The object.
 ///
 /// # Errors
@@ -16,7 +19,8 @@ pub(super) fn object(value: Value, keys: &[&str]) -> Result<Map<String, Value>, 
     }
 }
 
-/// One error for each key that is left over once the known keys are read.
+/// One error for each key that is left over once the known keys are read; of very many, for the first.
 pub(super) fn unknown_keys(rest: &Map<String, Value>, known: &[&str]) -> impl Iterator<Item = String> {
-    rest.keys().map(move |key| format!("must not have the key {}: its keys are {}", quote(key), quote_all(known)))
+    let listed = rest.keys().take(LISTED_KEYS);
+    listed.map(move |key| format!("must not have the key {}: its keys are {}", quote(key), quote_all(known)))
 }

@@ -7,6 +7,9 @@ use super::text::string;
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 
+/// The most elements of a `references` value: the committer looks each of them up.
+const MAX_TARGETS: usize = 10_000;
+
 /// What a relation may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relations {
@@ -24,6 +27,9 @@ pub(super) fn one(value: Value, relations: Relations) -> Result<Value, String> {
 
 pub(super) fn many(value: Value, relations: Relations) -> Result<Value, Vec<String>> {
     let elements = array(value, "ids of resources")?;
+    if elements.len() > MAX_TARGETS {
+        return Err(vec![format!("must have at most {MAX_TARGETS} elements, not {}", elements.len())]);
+    }
     check_distinct(&elements, "the id of a resource", |target| check(target, relations))?;
     Ok(Value::Array(elements))
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::blueprint::{Blueprint, Definition, Field, FieldType};
+use crate::model::error::FieldErrors;
 use crate::sanitize::Sanitizer;
 
 fn blueprint(fields: Value) -> Blueprint {
@@ -352,15 +353,19 @@ fn all_errors_of_a_body_are_reported_at_once() {
     let options = Options { sanitizer: &sanitizer, relations: Relations::Ids };
     let parse = |value: Value| value.as_object().unwrap().clone();
 
-    let checked =
-        check_attributes(&blueprint, &parse(json!({"count": "x", "nope": 1, "title": 2, "tags": ["a"]})), options);
-    let slugs: Vec<&str> = checked.errors.iter().map(|(slug, _)| slug.as_str()).collect();
-    assert_eq!(slugs, ["count", "nope", "title"]);
-    assert!(checked.errors[1].1[0].contains("`title`, `count`, `body`, `tags`"), "{:?}", checked.errors);
+    let sent = json!({"count": "x", "nope": 1, "title": 2, "tags": ["a"]});
+    let checked = check_attributes(&blueprint, parse(sent), options);
+    let errors = checked.errors.into_listed();
+    let slugs: Vec<&str> = errors.iter().map(|(slug, _)| slug.as_str()).collect();
+    assert_eq!(slugs, ["count", "title", "nope"]);
+    assert!(errors[2].1[0].contains("`title`, `count`, `body`, `tags`"), "{errors:?}");
     assert_eq!(checked.values, [(3, json!(["a"]))], "valid values are returned beside the errors");
 
-    let checked = check_attributes(&blueprint, &parse(json!({"body": "<b>", "title": "t"})), options);
-    assert_eq!(checked, CheckedAttributes { values: vec![(0, json!("t")), (2, json!("<b></b>"))], errors: vec![] });
+    let checked = check_attributes(&blueprint, parse(json!({"body": "<b>", "title": "t"})), options);
+    assert_eq!(
+        checked,
+        CheckedAttributes { values: vec![(0, json!("t")), (2, json!("<b></b>"))], errors: FieldErrors::new() }
+    );
 
     for (copy, missing) in [
         (json!(["", null, null, []]), vec!["title", "body", "tags"]),
@@ -368,6 +373,7 @@ fn all_errors_of_a_body_are_reported_at_once() {
         (json!(["t", null, "x", ["a"]]), vec![]),
     ] {
         let errors = required_errors(&blueprint, copy.as_array().unwrap());
+        let errors = errors.into_listed();
         let slugs: Vec<&str> = errors.iter().map(|(slug, _)| slug.as_str()).collect();
         assert_eq!(slugs, missing, "{copy}");
     }
@@ -376,10 +382,10 @@ fn all_errors_of_a_body_are_reported_at_once() {
 #[test]
 fn errors_are_put_in_the_order_of_the_fields_with_unknown_names_last() {
     let blueprint = blueprint(json!([{"name": "a", "type": "text"}, {"name": "b", "type": "text"}]));
-    let errors = |names: &[&str]| -> Vec<(String, Vec<String>)> {
+    let errors = |names: &[&str]| -> FieldErrors {
         names.iter().map(|name| ((*name).to_owned(), vec!["must be a string".to_owned()])).collect()
     };
-    assert_eq!(in_field_order(&blueprint, errors(&["z", "b", "y", "a", "b"])), errors(&["a", "b", "b", "z", "y"]));
+    assert_eq!(in_field_order(&blueprint, errors(&["z", "b", "y", "a", "b"])), errors(&["a", "b", "z", "y"]));
 }
 
 #[test]
@@ -388,9 +394,10 @@ fn the_messages_for_very_many_unknown_attributes_stay_small() {
     let sanitizer = Sanitizer::default();
     let options = Options { sanitizer: &sanitizer, relations: Relations::Ids };
     let attributes = (0..1_000).map(|n| (format!("unknown{n}"), json!(1))).collect();
-    let errors = check_attributes(&blueprint, &attributes, options).errors;
-    assert_eq!(errors.len(), 1_000);
-    assert!(errors[0].1[0].contains("its fields are `title`") && !errors[999].1[0].contains("title"), "{errors:?}");
+    let errors = check_attributes(&blueprint, attributes, options).errors;
+    assert_eq!(errors.count(), 1_000);
+    let errors = errors.into_listed();
+    assert!(errors[0].1[0].contains("its fields are `title`") && !errors[99].1[0].contains("title"), "{errors:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::content::command::Outcome;
 use crate::content::data::refusals::{no_blueprint, no_member};
 use crate::content::data::state::State;
 use crate::content::write::overlay::Overlay;
-use crate::model::error::{Code, Error, Result};
+use crate::model::error::{Code, Error, FieldErrors, Result};
 use crate::model::sent::quote;
 use crate::store::{Counter, Key};
 
@@ -14,7 +14,7 @@ pub(super) fn create_token(state: &State, overlay: &mut Overlay<'_>, new: &NewTo
         new.blueprints.iter().flatten().filter(|slug| !state.blueprints.contains_key(*slug)).collect();
     if !unknown.is_empty() {
         let texts = unknown.iter().map(|slug| no_blueprint(slug).message).collect();
-        return Err(Error::validation(vec![("blueprints".to_owned(), texts)]));
+        return Err(Error::validation(FieldErrors::from_iter([("blueprints".to_owned(), texts)])));
     }
     let (secret, hash) = new_secret()?;
     let NewToken { name, abilities, blueprints, expires_at } = new.clone();
@@ -74,7 +74,7 @@ fn check_email(state: &State, email: &str, own: Option<u64>) -> Result<()> {
     match state.members.values().find(|member| member.email == email && Some(member.id) != own) {
         Some(other) => {
             let text = format!("must be unique: the member {} has it already", other.id);
-            Err(Error::validation(vec![("email".to_owned(), vec![text])]))
+            Err(Error::of_field("email", text))
         }
         None => Ok(()),
     }

@@ -19,7 +19,7 @@ use crate::store::{Counter, Key};
 pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Definition) -> Result<Outcome> {
     if state.blueprints.contains_key(&definition.slug) {
         let text = format!("`{}` is taken by another blueprint", definition.slug);
-        return Err(Error::validation(vec![("slug".to_owned(), vec![text])]));
+        return Err(Error::of_field("slug", text));
     }
     revise::check_related(state, definition, None)?;
     let number = overlay.next_of(Counter::Blueprint)?;

@@ -47,6 +47,9 @@ pub(super) struct Promise {
     pub(super) n_items: usize,
 }
 
+/// What fields of a resource name before an item, in any variant: targets and members as texts, by the field's position.
+pub(super) type Held = HashMap<usize, HashSet<String>>;
+
 /// A resource before and after an item.
 pub(super) struct Edit {
     pub(super) id: ResourceId,
@@ -59,6 +62,8 @@ pub(super) struct Edit {
     /// Keys that come with the item.
     pub(super) puts: Vec<(Key, Vec<u8>)>,
     pub(super) missing_targets: MissingTargets,
+    /// What its fields name before the item, once that is needed.
+    pub(super) held: Option<Held>,
     /// Who decides when the resource was last changed.
     pub(super) updated: UpdatedAt,
 }
@@ -114,6 +119,6 @@ impl Edit {
     pub(super) fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
         let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
         let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAt::Server);
-        Edit { id, before, after, copies, removes, puts, missing_targets, updated }
+        Edit { id, before, after, copies, removes, puts, missing_targets, held: None, updated }
     }
 }

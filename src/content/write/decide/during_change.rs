@@ -1,6 +1,9 @@
 //! Writes while the blueprint is being changed: what the changed blueprint would refuse is refused, and what it needs of
 //! a copy is written with it.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, Requires};
@@ -26,7 +29,7 @@ impl Decider<'_, '_> {
         edit: &mut Edit,
         draft: &CopyDraft,
         current: Option<&[Value]>,
-        values: &[Value],
+        values: &[Cow<'_, Value>],
         requires: Requires,
     ) -> Result<FieldErrors> {
         let Some(change) = self.change else { return Ok(FieldErrors::new()) };
@@ -35,17 +38,18 @@ impl Decider<'_, '_> {
         if !next.variant_numbers().contains(&draft.variant) {
             return Err(variant_leaving(self.blueprint, draft.variant));
         }
+        let fields = next.fields_by_slug();
         for written in &draft.values {
             let slug = &self.blueprint.fields[written.position].slug;
-            if next.field(slug).is_none() {
+            if !fields.contains_key(slug.as_str()) {
                 errors.push((slug.clone(), vec!["the field is being removed".to_owned()]));
             }
         }
         let demands = Demands::new(self.context.sanitizer, change);
         let written = only_written(draft, values.len());
-        errors.extend(demands.refused(self.context.state, &*self.overlay, &written)?);
+        errors.append(demands.refused(self.context.state, &*self.overlay, &written)?);
         if requires == Requires::Values {
-            errors.extend(value::required_errors(next, &values_under(self.blueprint, next, values)));
+            errors.append(value::required_errors(next, &values_under(self.blueprint, next, values)));
         }
         for field in change.becoming_unique() {
             let Some(value) = ValueChange::of(current, values, field.position) else { continue };
@@ -58,7 +62,7 @@ impl Decider<'_, '_> {
     }
 
     /// The index columns that only the changed blueprint has.
-    pub(super) fn retyped_columns(&self, values: &[Value]) -> Columns {
+    pub(super) fn retyped_columns(&self, values: &[Cow<'_, Value>]) -> Columns {
         let next = self.change.map(|change| &*change.next);
         IndexMapping { blueprint: self.blueprint, next }.retyped_columns(values)
     }
@@ -123,10 +127,10 @@ impl Decider<'_, '_> {
 }
 
 /// The values that a draft names, the others null: what a copy held before is checked by the change itself.
-fn only_written(draft: &CopyDraft, n_fields: usize) -> Vec<Value> {
-    let mut written = vec![Value::Null; n_fields];
+fn only_written(draft: &CopyDraft, n_fields: usize) -> Vec<&Value> {
+    let mut written = vec![&Value::Null; n_fields];
     for value in &draft.values {
-        written[value.position] = value.value.clone();
+        written[value.position] = &value.value;
     }
     written
 }
@@ -148,10 +152,8 @@ fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predic
 }
 
 /// The values of a copy in the order of the changed blueprint's fields; new fields are null.
-fn values_under(current: &Blueprint, next: &Blueprint, values: &[Value]) -> Vec<Value> {
-    let position = |slug: &str| current.fields.iter().position(|field| field.slug == slug);
-    next.fields
-        .iter()
-        .map(|field| position(&field.slug).map_or(Value::Null, |position| values[position].clone()))
-        .collect()
+fn values_under<'a>(current: &Blueprint, next: &Blueprint, values: &'a [Cow<'_, Value>]) -> Vec<&'a Value> {
+    let slugs = current.fields.iter().map(|field| field.slug.as_str());
+    let values: HashMap<&str, &Value> = slugs.zip(values.iter().map(Cow::as_ref)).collect();
+    next.fields.iter().map(|field| values.get(field.slug.as_str()).copied().unwrap_or(&Value::Null)).collect()
 }

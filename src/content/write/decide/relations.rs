@@ -2,9 +2,11 @@
 //!
 //! What the writer must not know of does not exist for it: the answer is the same, word for word.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::decider::{Decider, Edit, Relations};
+use super::decider::{Decider, Edit, Held, Relations};
 use crate::content::command::{CopyDraft, MissingTargets};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::lookup::Lookup;
@@ -26,13 +28,21 @@ enum Target {
     Missing,
 }
 
+/// The value of a relation, looked up.
+struct Looked {
+    /// The value with ids in the place of keys, if it had keys.
+    resolved: Option<Value>,
+    /// The targets that do not exist.
+    missing: Vec<String>,
+}
+
 impl Decider<'_, '_> {
     /// Checks the relations among the written values, and replaces keys that an import used by ids.
     pub(super) fn resolve_relations(
         &self,
-        edit: &Edit,
+        edit: &mut Edit,
         draft: &CopyDraft,
-        values: &mut [Value],
+        values: &mut [Cow<'_, Value>],
         columns: &mut Columns,
         errors: &mut FieldErrors,
     ) -> Result<Relations> {
@@ -40,8 +50,7 @@ impl Decider<'_, '_> {
         for written in &draft.values {
             let (position, value) = (written.position, &written.value);
             let field = &self.blueprint.fields[position];
-            let has_error = errors.iter().any(|(slug, _)| *slug == field.slug);
-            if has_error || value.is_null() {
+            if errors.has(&field.slug) || value.is_null() {
                 continue;
             }
             if let FieldType::User { role } = &field.field_type {
@@ -51,8 +60,8 @@ impl Decider<'_, '_> {
                 continue;
             }
             let Some(slug) = field.related_blueprint() else { continue };
-            let (resolved, missing) = self.resolve(slug, value)?;
-            if resolved != *value {
+            let Looked { resolved, missing } = self.look_up(slug, value)?;
+            if let Some(resolved) = resolved {
                 // Checked again: a key and an id may name the same resource, which then is named twice.
                 let options =
                     value::Options { sanitizer: self.context.sanitizer, relations: value::Relations::IdsOrKeys };
@@ -60,10 +69,10 @@ impl Decider<'_, '_> {
                     errors.push((field.slug.clone(), found));
                     continue;
                 }
-                values[position] = resolved;
-                let resolved_columns = projection::project(self.blueprint, [(position, &values[position])]);
+                let resolved_columns = projection::project(self.blueprint, [(position, &resolved)]);
                 columns.retain(|(id, _)| resolved_columns.iter().all(|(column, _)| column != id));
                 columns.extend(resolved_columns);
+                values[position] = Cow::Owned(resolved);
             }
             let missing = self.not_held(edit, position, missing)?;
             if missing.is_empty() {
@@ -77,37 +86,49 @@ impl Decider<'_, '_> {
         Ok(relations)
     }
 
-    /// The value with ids in the place of keys, and the targets that do not exist.
-    fn resolve(&self, slug: &str, value: &Value) -> Result<(Value, Vec<String>)> {
+    fn look_up(&self, slug: &str, value: &Value) -> Result<Looked> {
+        let targets = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        let mut found = Vec::with_capacity(targets.len());
         let mut missing = Vec::new();
-        let mut one = |target: &Value| -> Result<Value> {
+        let mut has_keys = false;
+        for target in targets {
             let text = target.as_str().unwrap_or_default();
-            match self.find_target(slug, text)? {
-                Target::Id(id) => Ok(Value::String(id.to_string())),
+            found.push(match self.find_target(slug, text)? {
+                Target::Id(id) => {
+                    has_keys |= ResourceId::parse(text) != Some(id);
+                    Some(id)
+                }
                 Target::Missing => {
                     missing.push(text.to_owned());
-                    Ok(target.clone())
+                    None
                 }
-            }
-        };
-        let resolved = match value {
-            Value::Array(targets) => Value::Array(targets.iter().map(&mut one).collect::<Result<_>>()?),
-            target => one(target)?,
-        };
-        Ok((resolved, missing))
+            });
+        }
+        let resolved = has_keys.then(|| {
+            let resolve = |(target, id): (&Value, Option<ResourceId>)| {
+                id.map_or_else(|| target.clone(), |id| Value::String(id.to_string()))
+            };
+            let mut resolved = targets.iter().zip(found).map(resolve);
+            if value.is_array() { Value::Array(resolved.collect()) } else { resolved.next().unwrap_or_default() }
+        });
+        Ok(Looked { resolved, missing })
     }
 
     fn find_target(&self, slug: &str, text: &str) -> Result<Target> {
-        let Some(related) = self.context.state.blueprints.get(slug) else { return Ok(Target::Missing) };
-        let related = &*related.blueprint;
+        let Some(collection) = self.context.state.blueprints.get(slug) else { return Ok(Target::Missing) };
+        let related = &*collection.blueprint;
         let blueprint = related.number;
         let is_own = blueprint == self.blueprint.number;
         if let Some(promise) = self.promised.get(text).filter(|_| is_own) {
             return Ok(Target::Id(promise.id));
         }
         if let Some(id) = ResourceId::parse(text) {
-            let target = self.overlay.meta(blueprint, id)?;
-            let is_known = target.is_some_and(|target| may_relate_to(self.access, related, target.published));
+            // The snapshot is that before the group. It is in memory, unlike the store: a body may name very many resources.
+            let published = match self.overlay.writes_of(&Key::Resource { blueprint, id }) {
+                Some(_) => self.overlay.meta(blueprint, id)?.map(|target| target.published),
+                None => collection.snapshot.get(id.as_u128()).map(|hit| hit.stamps.published),
+            };
+            let is_known = published.is_some_and(|published| may_relate_to(self.access, related, published));
             return Ok(if is_known { Target::Id(id) } else { Target::Missing });
         }
         match self.overlay.get(&Key::ImportKey { blueprint, key: text.into() })? {
@@ -117,33 +138,56 @@ impl Decider<'_, '_> {
     }
 
     /// Those of the targets that this field of this resource does not hold already, in any variant.
-    fn not_held(&self, edit: &Edit, position: usize, mut missing: Vec<String>) -> Result<Vec<String>> {
-        if missing.is_empty() {
-            return Ok(missing);
-        }
-        for held in self.held(edit, position)? {
-            missing.retain(|target| match &held {
-                Value::Array(targets) => !targets.iter().any(|held| held == target.as_str()),
-                held => held != target.as_str(),
-            });
+    fn not_held(&self, edit: &mut Edit, position: usize, mut missing: Vec<String>) -> Result<Vec<String>> {
+        if !missing.is_empty()
+            && let Some(held) = self.held(edit)?.get(&position)
+        {
+            missing.retain(|target| !held.contains(target));
         }
         Ok(missing)
     }
 
-    /// The values of a field in all copies of the resource.
-    fn held(&self, edit: &Edit, position: usize) -> Result<Vec<Value>> {
-        let Some(meta) = &edit.before else { return Ok(Vec::new()) };
-        let mut held = Vec::new();
+    /// What the fields hold that name something, in all copies of the resource. Read once for an edit.
+    fn held<'e>(&self, edit: &'e mut Edit) -> Result<&'e Held> {
+        if edit.held.is_none() {
+            edit.held = Some(self.read_held(edit)?);
+        }
+        Ok(edit.held.get_or_insert_default())
+    }
+
+    fn read_held(&self, edit: &Edit) -> Result<Held> {
+        let mut held = Held::new();
+        let Some(meta) = &edit.before else { return Ok(held) };
         for version in meta.known_copies(self.blueprint) {
-            held.push(self.overlay.values(self.blueprint, edit.id, version)?.swap_remove(position));
+            let values = self.overlay.values(self.blueprint, edit.id, version)?;
+            for (position, (field, value)) in self.blueprint.fields.iter().zip(values).enumerate() {
+                let names = field.related_blueprint().is_some() || matches!(field.field_type, FieldType::User { .. });
+                if !names || value.is_null() {
+                    continue;
+                }
+                let held = held.entry(position).or_default();
+                match value {
+                    Value::Array(targets) => held.extend(targets.into_iter().filter_map(text_of)),
+                    value => held.extend(text_of(value)),
+                }
+            }
         }
         Ok(held)
     }
 
-    fn user_error(&self, edit: &Edit, position: usize, value: &Value, role: Option<&str>) -> Result<Option<String>> {
+    fn user_error(
+        &self,
+        edit: &mut Edit,
+        position: usize,
+        value: &Value,
+        role: Option<&str>,
+    ) -> Result<Option<String>> {
         let member = value.as_u64().and_then(|id| self.context.state.members.get(&id));
-        let fits = member.is_some_and(|member| member.fits(role));
-        if fits || self.held(edit, position)?.contains(value) {
+        if member.is_some_and(|member| member.fits(role)) {
+            return Ok(None);
+        }
+        let held = self.held(edit)?.get(&position);
+        if held.is_some_and(|held| held.contains(&value.to_string())) {
             return Ok(None);
         }
         // One text for a member with another role and for none: who may write a resource need not know the members.
@@ -151,6 +195,15 @@ impl Decider<'_, '_> {
             Some(role) => format!("there is no member with the id {value} and the role `{role}`"),
             None => format!("there is no member with the id {value}"),
         }))
+    }
+}
+
+/// A target, or the id of a member, as a text.
+fn text_of(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
     }
 }
 

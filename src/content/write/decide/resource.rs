@@ -3,6 +3,8 @@
 //! An item writes to the overlay only after all its checks passed (`apply_edit`, and the end of `delete`), so an item
 //! that fails needs no rollback, and the items beside it are not affected.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, Relations, Requires, UpdatedAt, WrittenCopy};
@@ -12,7 +14,7 @@ use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, refused_by_change};
 use crate::content::data::version::{EntityTag, IfMatch};
-use crate::model::blueprint::BlueprintKind;
+use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
@@ -90,10 +92,11 @@ impl Decider<'_, '_> {
                 Some(meta) => self.overlay.values_of(self.blueprint, edit.id, meta, variant)?,
                 None => None,
             };
-            let (mut values, mut columns) = self.merge(current.as_deref(), draft);
+            let (mut values, mut columns) = merge(self.blueprint, current.as_deref(), draft);
             let mut copy_errors = draft.errors.clone();
             if requires == Requires::Values {
-                self.check_required(&values, &mut copy_errors);
+                let missing = value::required_errors(self.blueprint, &values);
+                copy_errors.append_new(missing);
             }
             if self.resolve_relations(edit, draft, &mut values, &mut columns, &mut copy_errors)?
                 == Relations::Unresolved
@@ -101,12 +104,12 @@ impl Decider<'_, '_> {
                 relations = Relations::Unresolved;
             }
             self.claim_unique_values(edit, variant, current.as_deref(), &values, &mut copy_errors)?;
-            errors.extend(copy_errors);
+            errors.append(copy_errors);
             if relations == Relations::Resolved {
-                refused.extend(self.hold_to_change(edit, draft, current.as_deref(), &values, requires)?);
+                refused.append(self.hold_to_change(edit, draft, current.as_deref(), &values, requires)?);
             }
             let is_change = match &current {
-                Some(current) => *current != values,
+                Some(current) => !current.iter().eq(values.iter().map(Cow::as_ref)),
                 // A copy that was never written holds nulls.
                 None => values.iter().any(|value| !value.is_null()),
             };
@@ -125,35 +128,12 @@ impl Decider<'_, '_> {
         Ok(relations)
     }
 
-    /// The values of the copy that results, in the blueprint's order, and its index columns.
-    fn merge(&self, current: Option<&[Value]>, draft: &CopyDraft) -> (Vec<Value>, Columns) {
-        let kept = current.filter(|_| draft.extent == Extent::Partial);
-        let mut values = kept.map_or_else(|| vec![Value::Null; self.blueprint.fields.len()], <[Value]>::to_vec);
-        let mut columns = draft.columns.clone();
-        if kept.is_some() {
-            let is_written = |position: usize| draft.values.iter().any(|written| written.position == position);
-            let unwritten = values.iter().enumerate().filter(|(position, _)| !is_written(*position));
-            columns.extend(projection::project(self.blueprint, unwritten));
-        }
-        for written in &draft.values {
-            values[written.position] = written.value.clone();
-        }
-        (values, columns)
-    }
-
-    fn check_required(&self, values: &[Value], errors: &mut FieldErrors) {
-        let missing = value::required_errors(self.blueprint, values);
-        let is_new = |slug: &str| errors.iter().all(|(other, _)| other != slug);
-        let new: FieldErrors = missing.into_iter().filter(|(slug, _)| is_new(slug)).collect();
-        errors.extend(new);
-    }
-
     /// Writes an edit to the overlay. An edit that changes nothing leaves no trace.
     pub(super) fn apply_edit(&mut self, edit: Edit) -> Written {
         if !edit.is_change() {
             return Written { id: edit.id, effect: Effect::Updated, meta: edit.after, before: edit.before };
         }
-        let Edit { id, before, mut after, copies, removes, puts, missing_targets: _, updated } = edit;
+        let Edit { id, before, mut after, copies, removes, puts, updated, .. } = edit;
         let blueprint = self.blueprint.number;
         let number = self.overlay.number;
         after.version = number;
@@ -187,6 +167,28 @@ impl Decider<'_, '_> {
         let effect = if before.is_some() { Effect::Updated } else { Effect::Created };
         Written { id, effect, meta: after, before }
     }
+}
+
+/// The values of the copy that results, in the blueprint's order, and its index columns. Values are borrowed: they may be
+/// large, and the committer has no time to copy them.
+fn merge<'a>(
+    blueprint: &Blueprint,
+    current: Option<&'a [Value]>,
+    draft: &'a CopyDraft,
+) -> (Vec<Cow<'a, Value>>, Columns) {
+    let mut values = vec![Cow::Borrowed(&Value::Null); blueprint.fields.len()];
+    let mut columns = draft.columns.clone();
+    let mut is_written = vec![false; values.len()];
+    for written in &draft.values {
+        values[written.position] = Cow::Borrowed(&written.value);
+        is_written[written.position] = true;
+    }
+    if let Some(kept) = current.filter(|_| draft.extent == Extent::Partial) {
+        let unwritten = || kept.iter().enumerate().filter(|(position, _)| !is_written[*position]);
+        unwritten().for_each(|(position, value)| values[position] = Cow::Borrowed(value));
+        columns.extend(projection::project(blueprint, unwritten()));
+    }
+    (values, columns)
 }
 
 impl Edit {

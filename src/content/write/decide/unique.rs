@@ -1,5 +1,7 @@
 //! Unique fields: each value is claimed by a key of the store that names its holder, per variant.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::decider::{Decider, Edit};
@@ -20,7 +22,7 @@ pub(super) struct ValueChange {
 
 impl ValueChange {
     /// How an item changes the value at a position; none if it stays the same.
-    pub(super) fn of(current: Option<&[Value]>, values: &[Value], position: usize) -> Option<ValueChange> {
+    pub(super) fn of(current: Option<&[Value]>, values: &[Cow<'_, Value>], position: usize) -> Option<ValueChange> {
         let old = current.and_then(|values| unique_text(&values[position]));
         let new = unique_text(&values[position]);
         (old != new).then_some(ValueChange { old, new })
@@ -34,7 +36,7 @@ impl Decider<'_, '_> {
         edit: &mut Edit,
         variant: u16,
         current: Option<&[Value]>,
-        values: &[Value],
+        values: &[Cow<'_, Value>],
         errors: &mut FieldErrors,
     ) -> Result<()> {
         for field in ClaimedField::of(self.blueprint) {

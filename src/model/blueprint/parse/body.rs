@@ -6,7 +6,7 @@ use crate::model::blueprint::slug::slug_from_name;
 use crate::model::error::FieldErrors;
 use crate::model::sent::{describe, quote, quote_all};
 
-/// The longest label, in characters.
+/// The longest label or other text, in characters.
 const MAX_LABEL_CHARACTERS: usize = 1_000;
 
 /// Reads parts of a body. A part that is wrong is reported, and read as if it were empty, so that reading goes on.
@@ -14,9 +14,36 @@ const MAX_LABEL_CHARACTERS: usize = 1_000;
 pub(super) struct BodyReader {
     /// The errors found so far, by path.
     pub(super) errors: FieldErrors,
+    /// Whether limits are checked that may change from one version to the next.
+    has_limits: bool,
 }
 
 impl BodyReader {
+    /// A reader of what a client sent.
+    pub(super) fn with_limits() -> BodyReader {
+        BodyReader { has_limits: true, ..BodyReader::default() }
+    }
+
+    /// Whether a list may have so many elements. Reports it if not.
+    pub(super) fn accepts(&mut self, length: usize, limit: usize, path: &str) -> bool {
+        let accepts = self.fits(length, limit);
+        if !accepts {
+            self.error(path, format!("must have at most {limit} elements, not {length}"));
+        }
+        accepts
+    }
+
+    /// Whether a length is within a limit, or limits are not checked.
+    pub(super) fn fits(&self, length: usize, limit: usize) -> bool {
+        length <= limit || !self.has_limits
+    }
+
+    /// Whether a text is not too long.
+    pub(super) fn fits_text(&self, text: &str) -> bool {
+        // A text never has more characters than bytes.
+        self.fits(text.len(), MAX_LABEL_CHARACTERS) || self.fits(text.chars().count(), MAX_LABEL_CHARACTERS)
+    }
+
     pub(super) fn error(&mut self, path: &str, text: String) {
         self.errors.push((path.to_owned(), vec![text]));
     }
@@ -28,7 +55,7 @@ impl BodyReader {
                 return text;
             }
             Some(Value::String(text)) if text.trim().is_empty() => "must not be empty".to_owned(),
-            Some(Value::String(_)) => format!("must have at most {MAX_LABEL_CHARACTERS} characters"),
+            Some(Value::String(_)) => too_long(),
             Some(other) => format!("must be a string, not {}", describe(&other)),
             None => "must be given: a string".to_owned(),
         };
@@ -56,7 +83,11 @@ impl BodyReader {
     pub(super) fn text(&mut self, value: Option<Value>, path: &str) -> Option<String> {
         match value {
             None | Some(Value::Null) => None,
-            Some(Value::String(text)) => Some(text),
+            Some(Value::String(text)) if self.fits_text(&text) => Some(text),
+            Some(Value::String(_)) => {
+                self.error(path, too_long());
+                None
+            }
             Some(other) => {
                 self.error(path, format!("must be a string or null, not {}", describe(&other)));
                 None
@@ -105,4 +136,9 @@ impl BodyReader {
             self.error(&path, format!("is not a known key; known keys are {}", quote_all(known)));
         }
     }
+}
+
+/// What is wrong with a text that is too long.
+pub(super) fn too_long() -> String {
+    format!("must have at most {MAX_LABEL_CHARACTERS} characters")
 }

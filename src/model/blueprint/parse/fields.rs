@@ -13,6 +13,8 @@ use crate::model::sent::{describe, quote, quote_all};
 
 /// Slugs that filters and sorts, or the keys of a resource, already use.
 const RESERVED: [&str; 6] = ["published", "published_at", "created_at", "updated_at", "id", "type"];
+/// The most fields of a blueprint.
+const MAX_FIELDS: usize = 500;
 const KEYS: [&str; 7] = ["name", "slug", "type", "description", "required", "unique", "settings"];
 
 /// Reads the fields, leaving out elements that are not objects. `None` if there is no array of fields.
@@ -28,6 +30,9 @@ pub(super) fn read(value: Option<Value>, reader: &mut BodyReader) -> Option<Vec<
             return None;
         }
     };
+    if !reader.accepts(elements.len(), MAX_FIELDS, "fields") {
+        return None;
+    }
     let mut fields = FieldsReader { reader, positions: HashMap::new() };
     Some(elements.into_iter().enumerate().filter_map(|(position, value)| fields.field(value, position)).collect())
 }

@@ -3,11 +3,14 @@
 
 use serde_json::{Map, Value};
 
-use super::body::BodyReader;
-use crate::model::blueprint::field::{CURRENCIES, DurationUnit, FieldType, MAX_CHOICE_CHARACTERS};
+use super::body::{BodyReader, too_long};
+use crate::model::blueprint::field::{CURRENCIES, Choices, DurationUnit, FieldType, MAX_CHOICE_CHARACTERS};
 use crate::model::blueprint::slug::is_slug;
 use crate::model::number;
 use crate::model::sent::{describe, quote, quote_all};
+
+/// The most elements of a setting that is a list, such as the allowed values of a choice.
+const MAX_LIST: usize = 1_000;
 
 /// Reads the settings of a field whose type has this name, which is one of [`FieldType::NAMES`].
 pub(super) fn read(type_name: &str, value: Option<Value>, path: &str, reader: &mut BodyReader) -> FieldType {
@@ -70,7 +73,11 @@ impl Settings<'_> {
 
     fn text(&mut self, key: &str) -> Option<String> {
         match self.take(key)? {
-            Value::String(text) => Some(text),
+            Value::String(text) if self.reader.fits_text(&text) => Some(text),
+            Value::String(_) => {
+                self.error(format!("`{key}` {}", too_long()));
+                None
+            }
             other => {
                 self.error(format!("`{key}` must be a string or null, not {}", describe(&other)));
                 None
@@ -86,6 +93,13 @@ impl Settings<'_> {
             self.error(format!("`{key}` must be an array of strings or null"));
             return None;
         };
+        if !self.reader.fits(list.len(), MAX_LIST) {
+            self.error(format!("`{key}` must have at most {MAX_LIST} elements, not {}", list.len()));
+            return None;
+        }
+        if list.iter().any(|text| !self.reader.fits_text(text)) {
+            self.error(format!("each of `{key}` {}", too_long()));
+        }
         let mut seen = std::collections::HashSet::new();
         if let Some(repeated) = list.iter().find(|text| !seen.insert(text.as_str())) {
             self.error(format!("`{key}` must not contain {} twice", quote(repeated)));
@@ -93,7 +107,7 @@ impl Settings<'_> {
         Some(list)
     }
 
-    fn values(&mut self) -> Option<Vec<String>> {
+    fn values(&mut self) -> Option<Choices> {
         let values = self.list("values")?;
         if values.is_empty() {
             self.error("`values` must have at least one value, or be null to accept any".to_owned());
@@ -104,7 +118,7 @@ impl Settings<'_> {
                 format!("`values` must be strings of 1 to {MAX_CHOICE_CHARACTERS} characters, not {}", quote(wrong));
             self.error(text);
         }
-        Some(values)
+        Some(Choices::new(values))
     }
 
     fn money(&mut self) -> FieldType {

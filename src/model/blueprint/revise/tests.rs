@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::blueprint::FieldType;
 use crate::model::blueprint::render::{decode, encode, to_json};
+use crate::model::blueprint::{Choices, FieldType};
 
 fn definition(body: Value) -> Definition {
     Definition::parse(body).unwrap()
@@ -53,7 +53,7 @@ fn a_field_with_fewer_allowed_values_keeps_its_number() {
     let first = Blueprint::create(definition(field(json!(["x", "y"]))), 1, 0);
     let (second, differences) = first.revise(definition(field(json!(["x"]))), 1);
     assert_eq!(numbers(&second), numbers(&first));
-    assert_eq!(second.fields[0].field_type, FieldType::Enum { values: Some(vec!["x".to_owned()]) });
+    assert_eq!(second.fields[0].field_type, FieldType::Enum { values: Some(Choices::new(vec!["x".to_owned()])) });
     assert_eq!(listed(&differences), [("change", "a")]);
 }
 

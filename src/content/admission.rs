@@ -1,0 +1,143 @@
+//! Bounds the memory that bodies take while they are handled: parsed, prepared, waiting for the committer, answered.
+//!
+//! A body may take a hundred times its size, and many may arrive at once. So each is admitted with the memory that it is
+//! going to take, and waits while others have it. Knows sizes only.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::model::error::{Code, Error, Result};
+
+/// Bodies from this size on are read on a thread that may block: parsing and sanitizing them takes milliseconds.
+pub(crate) const LARGE_BODY_BYTES: usize = 32 << 10;
+
+/// How many bytes all bodies that expand to more than [`SMALL_BYTES`] may take together, and all others.
+const LARGE_POOL_BYTES: usize = 256 << 20;
+const SMALL_POOL_BYTES: usize = 64 << 20;
+
+/// How many bytes the lines of all imports may take that wait for later lines.
+const WAITING_POOL_BYTES: usize = 256 << 20;
+
+/// Bodies up to this expansion never wait for larger ones.
+const SMALL_BYTES: usize = 1 << 20;
+
+/// The unit in which memory is counted.
+const UNIT_BYTES: usize = 1 << 10;
+
+/// How long a body waits for memory.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+
+/// Memory for bodies.
+pub(crate) struct Admission {
+    small: Pool,
+    large: Pool,
+    waiting: Pool,
+    max_wait: Duration,
+}
+
+struct Pool {
+    units: Arc<Semaphore>,
+    size: usize,
+}
+
+/// Memory that is taken until this is dropped.
+#[must_use]
+pub(crate) struct Admitted(
+    #[expect(dead_code, reason = "gives the memory back when it is dropped")] OwnedSemaphorePermit,
+);
+
+impl Default for Admission {
+    fn default() -> Self {
+        Admission::waiting(MAX_WAIT)
+    }
+}
+
+impl Admission {
+    fn waiting(max_wait: Duration) -> Admission {
+        Admission {
+            small: Pool::of(SMALL_POOL_BYTES),
+            large: Pool::of(LARGE_POOL_BYTES),
+            waiting: Pool::of(WAITING_POOL_BYTES),
+            max_wait,
+        }
+    }
+
+    /// Takes so much memory, in the order of the callers. Waits for it for a while. What needs more than there is takes all.
+    ///
+    /// # Errors
+    /// `OVERLOADED`.
+    pub(crate) async fn admit(&self, bytes: usize) -> Result<Admitted> {
+        let pool = self.pool(bytes);
+        let units = pool.units_of(bytes);
+        let acquired = timeout(self.max_wait, Arc::clone(&pool.units).acquire_many_owned(units)).await;
+        match acquired {
+            Ok(permit) => permit.map(Admitted).map_err(Error::internal),
+            Err(_) => {
+                let text = "too many large bodies are being handled; nothing was applied; try again in a moment";
+                Err(Error::new(Code::Overloaded, text))
+            }
+        }
+    }
+
+    /// The same without waiting: none if the memory is not there.
+    pub(crate) fn try_admit(&self, bytes: usize) -> Option<Admitted> {
+        self.pool(bytes).try_take(bytes)
+    }
+
+    /// Takes memory for a line of an import that waits for a later one; none if it is not there.
+    pub(crate) fn try_wait(&self, bytes: usize) -> Option<Admitted> {
+        self.waiting.try_take(bytes)
+    }
+
+    fn pool(&self, bytes: usize) -> &Pool {
+        if bytes <= SMALL_BYTES { &self.small } else { &self.large }
+    }
+}
+
+impl Pool {
+    fn of(bytes: usize) -> Pool {
+        let size = bytes / UNIT_BYTES;
+        Pool { units: Arc::new(Semaphore::new(size)), size }
+    }
+
+    fn try_take(&self, bytes: usize) -> Option<Admitted> {
+        Arc::clone(&self.units).try_acquire_many_owned(self.units_of(bytes)).ok().map(Admitted)
+    }
+
+    fn units_of(&self, bytes: usize) -> u32 {
+        bytes.div_ceil(UNIT_BYTES).min(self.size) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bodies_wait_for_memory_and_are_refused_after_a_while() {
+        let admission = Admission::waiting(Duration::from_millis(50));
+        let half = LARGE_POOL_BYTES / 2;
+        let first = admission.admit(half).await.unwrap();
+        let second = admission.admit(half).await.unwrap();
+        assert!(admission.try_admit(SMALL_BYTES + 1).is_none());
+        assert_eq!(admission.admit(half).await.map(drop).unwrap_err().code, Code::Overloaded);
+        drop(first);
+        drop(admission.admit(half).await.unwrap());
+        drop(second);
+        drop(admission.admit(usize::MAX).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn small_bodies_do_not_wait_for_large_ones() {
+        let admission = Admission::default();
+        let _all = admission.admit(LARGE_POOL_BYTES).await.unwrap();
+        for _ in 0..SMALL_POOL_BYTES / SMALL_BYTES {
+            drop(admission.try_admit(SMALL_BYTES).unwrap());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! A line of an import as it was sent, and the memory that lines take. Must not know what other lines say.
+
+use std::sync::Arc;
+
+use crate::content::command::Item;
+use crate::content::prepare::body::Preparation;
+use crate::content::prepare::import_line::prepare_line;
+use crate::model::error::{Error, Result};
+use crate::model::json;
+
+/// About how many bytes of memory a line takes while it is written, beside what it holds: its item, its answer, its
+/// records in log, store and index.
+const LINE_BYTES: usize = 1 << 10;
+
+/// A line as it was sent.
+pub(super) struct Line {
+    /// Its position among the items of the import, from 0.
+    pub(super) index: u64,
+    /// An error if the line could not be read.
+    pub(super) text: Result<Vec<u8>>,
+}
+
+impl Line {
+    /// The item that it is. A line that could not be read is refused.
+    pub(super) fn prepare(&self, preparation: Preparation<'_>) -> Item {
+        match &self.text {
+            Ok(text) => prepare_line(preparation, text),
+            Err(error) => Item::Refused(error.clone()),
+        }
+    }
+
+    /// How many bytes were sent.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, Vec::len)
+    }
+
+    /// About how many bytes it takes while it is written.
+    pub(super) fn expansion(&self) -> usize {
+        LINE_BYTES + self.text.as_ref().map_or(0, |text| json::expansion(text))
+    }
+}
+
+/// About how many bytes lines take while they are written. Reads them, so large ones are read on another thread.
+pub(super) async fn expansion_of(lines: Vec<Arc<Line>>) -> Result<usize> {
+    let sum = move || lines.iter().map(|line| line.expansion()).sum();
+    tokio::task::spawn_blocking(sum).await.map_err(Error::internal)
+}

@@ -1,0 +1,80 @@
+//! Lines of an import that relate to something that a later line may bring: kept as they were sent, and ordered at the
+//! end of the file so that each comes after those that it relates to.
+//!
+//! Must not write anything.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::line::Line;
+use crate::content::admission::{Admission, Admitted};
+use crate::content::command::ImportItem;
+use crate::content::prepare::import_order::{Relations, in_order};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error, Result};
+
+/// About how many bytes a line takes while it waits, beside its text and what it relates to.
+const WAITING_LINE_BYTES: usize = 400;
+
+/// The lines that wait.
+#[derive(Default)]
+pub(super) struct Waiting {
+    lines: Vec<WaitingLine>,
+    /// The names of their resources: later lines about the same resources wait as well.
+    names: HashSet<String>,
+}
+
+struct WaitingLine {
+    waited: Waited,
+    relations: Relations,
+}
+
+/// A line that has waited. Its memory counts as taken until this is dropped.
+pub(super) struct Waited {
+    pub(super) line: Arc<Line>,
+    _memory: Admitted,
+}
+
+impl Waiting {
+    /// Whether a line is about the resource of a line that waits.
+    pub(super) fn includes(&self, blueprint: &Blueprint, item: &ImportItem) -> bool {
+        !self.names.is_empty() && Relations::of(blueprint, item).names.iter().any(|name| self.names.contains(name))
+    }
+
+    /// Adds a line, which is an item under the blueprint.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if there is no memory for it.
+    pub(super) fn add(
+        &mut self,
+        admission: &Admission,
+        line: Arc<Line>,
+        blueprint: &Blueprint,
+        item: &ImportItem,
+    ) -> Result<()> {
+        let relations = Relations::of(blueprint, item);
+        let Some(memory) = admission.try_wait(WAITING_LINE_BYTES + line.bytes() + relations.bytes()) else {
+            let text = "the line relates to a resource that is not there yet, and lines that wait for later ones already \
+                        take all memory for that; nothing of it was applied; import it again after the others";
+            return Err(Error::new(Code::Overloaded, text));
+        };
+        self.names.extend(relations.names.iter().cloned());
+        self.lines.push(WaitingLine { waited: Waited { line, _memory: memory }, relations });
+        Ok(())
+    }
+
+    /// The lines, for finding out again what they relate to.
+    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = (&Arc<Line>, &mut Relations)> {
+        self.lines.iter_mut().map(|waiting| (&waiting.waited.line, &mut waiting.relations))
+    }
+
+    /// The lines in groups, without what they relate to: a group comes after those that it relates to, and the lines of
+    /// one relate to each other.
+    pub(super) fn into_groups(self) -> Vec<Vec<Waited>> {
+        let relations: Vec<&Relations> = self.lines.iter().map(|waiting| &waiting.relations).collect();
+        let order = in_order(&relations);
+        let mut lines: Vec<Option<Waited>> = self.lines.into_iter().map(|waiting| Some(waiting.waited)).collect();
+        let take = |group: Vec<usize>| group.into_iter().filter_map(|position| lines[position].take()).collect();
+        order.into_iter().map(take).collect()
+    }
+}

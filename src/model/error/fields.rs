@@ -1,0 +1,208 @@
+//! The faults of a body, collected per field and bounded: a body of a million unknown keys must not become a million
+//! messages, neither in memory nor in a response.
+//!
+//! Whatever is collected, adding to it, looking a field up and copying it costs no more than its bounds.
+
+use std::collections::HashMap;
+
+/// How many fields an error lists. One more entry says how many are left out.
+pub const LISTED_FIELDS: usize = 100;
+
+/// How many messages an error lists for one field. One more says how many are left out.
+const LISTED_TEXTS: usize = 20;
+
+/// How many fields are kept while faults are collected: more than a blueprint may have, so that sorting them can still
+/// bring each of its fields to the front.
+const KEPT_FIELDS: usize = 1_000;
+
+/// The key of the entry that says how many fields are left out.
+const MORE_FIELDS: &str = "…";
+
+/// A field's slug or a path in the body, and what is wrong there.
+pub type FieldError = (String, Vec<String>);
+
+/// The faults found so far, one entry per field, in the order in which the fields were found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FieldErrors {
+    entries: Vec<Entry>,
+    /// The position of each field in `entries`.
+    positions: HashMap<String, usize>,
+    /// How many fields are not valid beside those in `entries`.
+    left_out: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Entry {
+    field: String,
+    /// Each text once.
+    texts: Vec<String>,
+    /// How many texts there are beside those.
+    left_out: usize,
+}
+
+impl FieldErrors {
+    /// No faults.
+    pub fn new() -> FieldErrors {
+        FieldErrors::default()
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// How many fields are not valid. Fields beyond those that are kept count each time.
+    pub fn count(&self) -> usize {
+        self.entries.len() + self.left_out
+    }
+
+    /// Whether something is wrong with the field. Not known of fields that are only counted.
+    pub fn has(&self, field: &str) -> bool {
+        self.positions.contains_key(field)
+    }
+
+    /// Adds what is wrong with a field. Texts that it has already are dropped.
+    pub fn push(&mut self, (field, texts): FieldError) {
+        self.add(Entry { field, texts, left_out: 0 });
+    }
+
+    /// Counts fields that are not valid without keeping their names.
+    pub fn leave_out(&mut self, count: usize) {
+        self.left_out += count;
+    }
+
+    /// Adds all faults of `other`.
+    pub fn append(&mut self, other: FieldErrors) {
+        self.left_out += other.left_out;
+        other.entries.into_iter().for_each(|entry| self.add(entry));
+    }
+
+    /// Adds the faults of `other` in fields that are valid so far.
+    pub fn append_new(&mut self, other: FieldErrors) {
+        self.left_out += other.left_out;
+        for entry in other.entries {
+            if !self.has(&entry.field) {
+                self.add(entry);
+            }
+        }
+    }
+
+    /// Sorts the fields by a key; those of equal keys keep their order.
+    pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&str) -> K) {
+        self.entries.sort_by_key(|entry| key(&entry.field));
+        self.positions = (0..).zip(&self.entries).map(|(position, entry)| (entry.field.clone(), position)).collect();
+    }
+
+    /// What an error lists: the first [`LISTED_FIELDS`] fields, and how many are left out.
+    pub fn into_listed(self) -> Vec<FieldError> {
+        let left_out = self.count().saturating_sub(LISTED_FIELDS);
+        let mut listed: Vec<FieldError> = self.entries.into_iter().take(LISTED_FIELDS).map(Entry::listed).collect();
+        if left_out > 0 {
+            listed.push((MORE_FIELDS.to_owned(), vec![format!("{left_out} more fields are not valid")]));
+        }
+        listed
+    }
+
+    fn add(&mut self, added: Entry) {
+        if let Some(&position) = self.positions.get(&added.field) {
+            self.entries[position].add(added.texts, added.left_out);
+        } else if self.entries.len() == KEPT_FIELDS {
+            self.left_out += 1;
+        } else {
+            self.positions.insert(added.field.clone(), self.entries.len());
+            let mut entry = Entry { field: added.field, texts: Vec::new(), left_out: 0 };
+            entry.add(added.texts, added.left_out);
+            self.entries.push(entry);
+        }
+    }
+}
+
+impl Entry {
+    fn add(&mut self, texts: Vec<String>, left_out: usize) {
+        self.left_out += left_out;
+        for text in texts {
+            if self.texts.contains(&text) {
+                continue;
+            }
+            match self.texts.len() {
+                LISTED_TEXTS => self.left_out += 1,
+                _ => self.texts.push(text),
+            }
+        }
+    }
+
+    fn listed(mut self) -> FieldError {
+        if self.left_out > 0 {
+            self.texts.push(format!("{} more errors are not listed", self.left_out));
+        }
+        (self.field, self.texts)
+    }
+}
+
+impl Extend<FieldError> for FieldErrors {
+    fn extend<T: IntoIterator<Item = FieldError>>(&mut self, errors: T) {
+        errors.into_iter().for_each(|error| self.push(error));
+    }
+}
+
+impl FromIterator<FieldError> for FieldErrors {
+    fn from_iter<T: IntoIterator<Item = FieldError>>(errors: T) -> FieldErrors {
+        let mut collected = FieldErrors::new();
+        collected.extend(errors);
+        collected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::error::Error;
+
+    fn collected<'a>(found: impl IntoIterator<Item = (&'a str, &'a str)>) -> FieldErrors {
+        found.into_iter().map(|(field, text)| (field.to_owned(), vec![text.to_owned()])).collect()
+    }
+
+    #[test]
+    fn entries_of_one_field_are_merged_and_repeated_texts_are_dropped() {
+        let error = Error::validation(collected([("z", "1"), ("a", "3"), ("z", "2"), ("z", "1")]));
+        assert_eq!(error.message, "2 fields are not valid: `z`, `a`");
+        let expected = [("z", vec!["1", "2"]), ("a", vec!["3"])];
+        let expected =
+            expected.map(|(field, texts)| (field.to_owned(), texts.into_iter().map(str::to_owned).collect()));
+        assert_eq!(error.fields, expected);
+    }
+
+    #[test]
+    fn at_most_100_fields_are_listed_and_one_entry_counts_the_others() {
+        let found = |count: usize| (0..count).map(|n| (format!("f{n}"), vec!["must be a number".to_owned()])).collect();
+        assert_eq!(Error::validation(found(LISTED_FIELDS)).fields.len(), LISTED_FIELDS);
+        let error = Error::validation(found(200_000));
+        assert!(
+            error.message.starts_with("200000 fields are not valid: `f0`, ") && error.message.ends_with("` and more")
+        );
+        assert_eq!(error.fields.len(), LISTED_FIELDS + 1);
+        let (key, texts) = &error.fields[LISTED_FIELDS];
+        assert_eq!((key.as_str(), texts.concat()), ("…", "199900 more fields are not valid".to_owned()));
+    }
+
+    #[test]
+    fn at_most_20_texts_of_a_field_are_listed_and_one_counts_the_others() {
+        let mut found: FieldErrors = (0..30).map(|n| ("f".to_owned(), vec![n.to_string()])).collect();
+        found.append((20..100_000).map(|n| ("f".to_owned(), vec![n.to_string()])).collect());
+        let error = Error::validation(found);
+        let (_, texts) = &error.fields[0];
+        assert_eq!((texts.len(), texts[19].as_str()), (21, "19"));
+        assert_eq!(texts[20], format!("{} more errors are not listed", 10 + 99_980));
+    }
+
+    #[test]
+    fn what_is_sorted_to_the_front_is_listed_and_found() {
+        let mut found: FieldErrors = (0..500).map(|n| (format!("f{n}"), vec!["x".to_owned()])).collect();
+        found.push(("known".to_owned(), vec!["y".to_owned()]));
+        found.sort_by_key(|field| field != "known");
+        found.push(("known".to_owned(), vec!["z".to_owned()]));
+        assert!(found.has("known") && found.has("f0") && !found.has("f500"));
+        let error = Error::validation(found);
+        assert_eq!(error.fields[0], ("known".to_owned(), vec!["y".to_owned(), "z".to_owned()]));
+    }
+}
