@@ -8,7 +8,10 @@ pub mod analytics;
 mod app;
 mod backup;
 mod body;
+mod budget;
 mod bulk;
+mod connection;
+mod connections;
 mod drain;
 mod error;
 mod frame;
@@ -17,12 +20,15 @@ mod idempotency;
 mod import;
 mod lines;
 mod links;
+mod refusal;
 mod represent;
 mod request_id;
 mod resources;
 mod respond;
 mod serve;
+mod socket;
 mod stream;
+mod transfer;
 
 #[cfg(test)]
 mod tests;
@@ -38,6 +44,7 @@ use self::error::Answer;
 use crate::model::error::{Code, Error};
 
 pub use self::app::App;
+pub use self::connections::Limits;
 pub use self::error::error_object;
 pub(crate) use self::represent::{issued_token, token};
 pub use self::serve::{serve, stop_signal};

@@ -39,13 +39,16 @@ fn without_settings_the_defaults_apply() {
     assert_eq!((config.demo, config.public_url, config.admin_token), (false, None, None));
     assert_eq!(config.cors_origins, Vec::<String>::new());
     assert_eq!(config.max_body_bytes, 10 * 1024 * 1024);
+    assert_eq!((config.max_connections, config.max_buffer_bytes), (None, 256 * 1024 * 1024));
+    assert_eq!((config.client_timeout.as_secs(), config.keepalive_timeout.as_secs()), (30, 75));
+    assert_eq!(resolve(&["--max-body-bytes=209715200"], &[], "").unwrap().max_buffer_bytes, 400 * 1024 * 1024);
     assert_eq!(config.store_cache_bytes, 256 * 1024 * 1024);
     assert_eq!(config.log, "info");
 }
 
 #[test]
 fn a_flag_overrides_the_environment_which_overrides_the_file() {
-    let table: [Precedence; 9] = [
+    let table: [Precedence; 13] = [
         ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
         (
             "--listen=127.0.0.1:1",
@@ -74,6 +77,34 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
             "BINDERY_MAX_BODY_BYTES=2",
             "max_body_bytes=3",
             |c| c.max_body_bytes.to_string(),
+            ["1", "2", "3"],
+        ),
+        (
+            "--max-connections=1",
+            "BINDERY_MAX_CONNECTIONS=2",
+            "max_connections=3",
+            |c| c.max_connections.unwrap().to_string(),
+            ["1", "2", "3"],
+        ),
+        (
+            "--max-buffer-mib=100",
+            "BINDERY_MAX_BUFFER_MIB=200",
+            "max_buffer_mib=300",
+            |c| (c.max_buffer_bytes >> 20).to_string(),
+            ["100", "200", "300"],
+        ),
+        (
+            "--client-timeout=1",
+            "BINDERY_CLIENT_TIMEOUT=2",
+            "client_timeout=3",
+            |c| c.client_timeout.as_secs().to_string(),
+            ["1", "2", "3"],
+        ),
+        (
+            "--keepalive-timeout=1",
+            "BINDERY_KEEPALIVE_TIMEOUT=2",
+            "keepalive_timeout=3",
+            |c| c.keepalive_timeout.as_secs().to_string(),
             ["1", "2", "3"],
         ),
         ("--log=warn", "BINDERY_LOG=debug", "log='error'", |c| c.log.clone(), ["warn", "debug", "error"]),
@@ -120,7 +151,7 @@ fn the_admin_token_comes_only_from_the_environment() {
 #[test]
 fn an_invalid_setting_is_reported_with_what_is_valid() {
     let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
-    let table: [Invalid; 7] = [
+    let table: [Invalid; 10] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],
@@ -147,6 +178,9 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
         ),
         (&[], &[("BINDERY_CORS_ORIGINS", "a.example")], "", &format!("`cors_origins` has `a.example`; {origin}")),
         (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it must be 1 or more"),
+        (&[], &[], "max_connections=0", "`max_connections` is 0; it must be 1 or more"),
+        (&[], &[], "client_timeout=0", "`client_timeout` is 0; it must be 1 or more"),
+        (&[], &[], "max_buffer_mib=19", "`max_buffer_mib` is 19; with this `max_body_bytes` it must be 20 or more"),
         (&[], &[], "store_cache_mib=0", "`store_cache_mib` is 0; it must be 1 or more"),
     ];
     for (arguments, env, file, expected) in table {

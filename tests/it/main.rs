@@ -9,6 +9,7 @@ mod analytics;
 mod backup;
 mod blueprints;
 mod bulk;
+mod clients;
 mod concurrency;
 mod export;
 mod fields;
