@@ -16,10 +16,15 @@ mod tally;
 mod token;
 mod verify;
 
+use std::time::Duration;
+
 use self::error::failed;
 use crate::config::{Cli, Command};
 
 pub use self::error::CliError;
+
+/// How long threads may take that still run when a command is done.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 
 /// Runs a command to its end.
 ///
@@ -30,7 +35,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         .enable_all()
         .build()
         .map_err(|error| failed("starting the runtime", &error))?;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         match cli.command {
             Command::Serve(args) => serve::serve(*args).await,
             Command::Token(args) => token::token(args.command).await,
@@ -43,5 +48,8 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Reindex(args) => verify::reindex(args).await,
             Command::Analytics(args) => analytics::analytics(args.command).await,
         }
-    })
+    });
+    // Everything is written out and closed. Dropping the runtime would wait for threads without a limit.
+    runtime.shutdown_timeout(SHUTDOWN_TIME);
+    result
 }

@@ -31,6 +31,8 @@ pub use settings::{AnalyticsSettings, Settings};
 
 /// The file that is read unless another is named. It may be missing.
 const DEFAULT_FILE: &str = "bindery.toml";
+/// Memory for bodies, unless it is set or bodies may be larger.
+const DEFAULT_BUFFER_MIB: usize = 256;
 /// A shorter token could be guessed.
 const MIN_ADMIN_TOKEN_CHARS: usize = 32;
 
@@ -51,6 +53,14 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// How long a search of a request may take, waiting included.
     pub query_timeout: Duration,
+    /// How many connections may be open; `None` for the default, which depends on the limit on open files.
+    pub max_connections: Option<usize>,
+    /// How much memory the bodies of requests and answers may use together, in bytes.
+    pub max_buffer_bytes: usize,
+    /// How long to wait for a client that sends or reads nothing.
+    pub client_timeout: Duration,
+    /// How long to keep a connection open for the next request.
+    pub keepalive_timeout: Duration,
     /// A token with every ability that is valid while the server runs and never stored.
     pub admin_token: Option<AdminToken>,
     /// What is logged, in the syntax of `tracing_subscriber` filters.
@@ -109,6 +119,7 @@ impl Config {
     ) -> Result<Config, ConfigError> {
         let file = file.map(Settings::from_toml).transpose()?.unwrap_or_default();
         let settings = flags.or(Settings::from_env(&env)?).or(file);
+        let max_body_bytes = at_least_one("max_body_bytes", settings.max_body_bytes.unwrap_or(10 << 20))?;
         Ok(Config {
             data: settings.data.unwrap_or_else(|| PathBuf::from("bindery-data")),
             listen: settings.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 7700))),
@@ -120,7 +131,11 @@ impl Config {
                 .iter()
                 .map(|origin| cors_origin(origin))
                 .collect::<Result<_, _>>()?,
-            max_body_bytes: at_least_one("max_body_bytes", settings.max_body_bytes.unwrap_or(10 << 20))?,
+            max_body_bytes,
+            max_connections: settings.max_connections.map(|most| at_least_one("max_connections", most)).transpose()?,
+            max_buffer_bytes: max_buffer_bytes(settings.max_buffer_mib, max_body_bytes)?,
+            client_timeout: seconds("client_timeout", settings.client_timeout.unwrap_or(30))?,
+            keepalive_timeout: seconds("keepalive_timeout", settings.keepalive_timeout.unwrap_or(75))?,
             query_timeout: Duration::from_secs(at_least_one("query_timeout", settings.query_timeout.unwrap_or(10))?),
             admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
             log: log_filter(settings.log.unwrap_or_else(|| "info".to_owned()))?,
@@ -171,6 +186,20 @@ fn rate(name: &str, sent: Option<String>) -> Result<Option<Rate>, ConfigError> {
             "`{name}` is `{sent}`; it must be 1 or more in a second, minute or hour, such as `50/s`, `3000/m` or `9000/h`"
         ))
     })
+}
+
+/// Three quarters of the memory are for large bodies, and one must fit with what it takes to read it.
+fn max_buffer_bytes(mib: Option<u32>, max_body_bytes: usize) -> Result<usize, ConfigError> {
+    let least = max_body_bytes.div_ceil(1 << 20).saturating_mul(2);
+    let mib = mib.map_or(least.max(DEFAULT_BUFFER_MIB), |mib| mib as usize);
+    if mib >= least {
+        return Ok(mib.saturating_mul(1 << 20));
+    }
+    Err(ConfigError(format!("`max_buffer_mib` is {mib}; with this `max_body_bytes` it must be {least} or more")))
+}
+
+fn seconds(name: &str, number: u64) -> Result<Duration, ConfigError> {
+    Ok(Duration::from_secs(at_least_one(name, number)?))
 }
 
 fn admin_token(sent: String) -> Result<AdminToken, ConfigError> {

@@ -8,8 +8,11 @@ pub mod analytics;
 mod app;
 mod backup;
 mod body;
+mod budget;
 mod bulk;
 mod client;
+mod connection;
+mod connections;
 mod drain;
 mod error;
 mod frame;
@@ -20,13 +23,16 @@ mod limits;
 mod lines;
 mod links;
 mod rate;
+mod refusal;
 mod represent;
 mod request_id;
 mod resources;
 mod respond;
 mod route;
 mod serve;
+mod socket;
 mod stream;
+mod transfer;
 
 #[cfg(test)]
 mod tests;
@@ -43,6 +49,7 @@ use self::route::{Route, into_router};
 use crate::model::error::{Code, Error};
 
 pub use self::app::App;
+pub use self::connections::Limits;
 pub use self::error::error_object;
 pub(crate) use self::represent::{issued_token, token};
 pub use self::serve::{serve, stop_signal};

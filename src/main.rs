@@ -4,6 +4,10 @@ use std::process::ExitCode;
 
 use bindery::cli::CliError;
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     // Tests name points of failure in a variable; other builds have no such points.

@@ -9,15 +9,23 @@ use crate::access::{Access, NewToken};
 use crate::config::{Config, ServeArgs};
 use crate::content::Content;
 use crate::demo;
-use crate::http::{self, App};
+use crate::http::{self, App, Limits};
 use crate::model::ability::Ability;
 
 /// How long running requests may take to finish after a signal to stop.
-const STOP_GRACE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many connections may be open unless it is set.
+const DEFAULT_CONNECTIONS: usize = 4096;
+
+/// How many of the open files that the system allows are kept back from connections: for log, store, index and
+/// analytics, and for connections that are being closed.
+const KEPT_FILES: usize = 256;
 
 pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let config = Config::load(args.settings, args.config.as_deref())?;
     start_log(&config.log);
+    let limits = limits(&config);
     let listener = tokio::net::TcpListener::bind(config.listen)
         .await
         .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
@@ -41,10 +49,30 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         stopping.pause_changes();
     };
     let app = App::new(config, content.clone(), analytics.clone());
-    let served = http::serve(listener, http::router(app), stop, STOP_GRACE).await;
+    http::serve(listener, http::router(app), stop, limits).await;
     close_analytics(analytics).await?;
-    close_content(content).await?;
-    served.map_err(|error| failed("serving", &error))
+    close_content(content).await
+}
+
+/// What clients may use. Raises the limit on open files as far as the system allows.
+fn limits(config: &Config) -> Limits {
+    let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the limit on open files could not be raised");
+        rlimit::Resource::NOFILE.get_soft().unwrap_or(1024)
+    });
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    let most = files.saturating_sub(KEPT_FILES).max(files / 4).max(1);
+    let wanted = config.max_connections.unwrap_or(DEFAULT_CONNECTIONS);
+    if wanted > most {
+        tracing::warn!(open_files = files, "at most {most} connections may be open: raise the limit on open files");
+    }
+    Limits {
+        max_connections: wanted.min(most),
+        max_buffer_bytes: config.max_buffer_bytes,
+        client_timeout: config.client_timeout,
+        keepalive_timeout: config.keepalive_timeout,
+        stop_timeout: STOP_TIMEOUT,
+    }
 }
 
 /// Prints what the user needs after a first start: a token, unless the environment has one, and commands to try on the

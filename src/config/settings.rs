@@ -43,6 +43,25 @@ pub struct Settings {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3_600))]
     pub query_timeout: Option<u64>,
 
+    /// How many connections may be open [default: 4096, or fewer where open files are limited]
+    /// [env: BINDERY_MAX_CONNECTIONS]
+    #[arg(long, value_name = "NUMBER")]
+    pub max_connections: Option<usize>,
+
+    /// The memory for the bodies of requests and answers, in MiB [default: 256] [env: BINDERY_MAX_BUFFER_MIB]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=1 << 20))]
+    pub max_buffer_mib: Option<u32>,
+
+    /// How long to wait for a client that sends or reads nothing, in seconds [default: 30]
+    /// [env: BINDERY_CLIENT_TIMEOUT]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86_400))]
+    pub client_timeout: Option<u64>,
+
+    /// How long to keep a connection open for the next request, in seconds [default: 75]
+    /// [env: BINDERY_KEEPALIVE_TIMEOUT]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86_400))]
+    pub keepalive_timeout: Option<u64>,
+
     /// What to log, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
@@ -160,6 +179,10 @@ impl Settings {
             cors_origins: self.cors_origins.or(weaker.cors_origins),
             max_body_bytes: self.max_body_bytes.or(weaker.max_body_bytes),
             query_timeout: self.query_timeout.or(weaker.query_timeout),
+            max_connections: self.max_connections.or(weaker.max_connections),
+            max_buffer_mib: self.max_buffer_mib.or(weaker.max_buffer_mib),
+            client_timeout: self.client_timeout.or(weaker.client_timeout),
+            keepalive_timeout: self.keepalive_timeout.or(weaker.keepalive_timeout),
             log: self.log.or(weaker.log),
             video_hosts: self.video_hosts.or(weaker.video_hosts),
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),

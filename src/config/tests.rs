@@ -40,13 +40,16 @@ fn without_settings_the_defaults_apply() {
     assert_eq!(config.cors_origins, Vec::<String>::new());
     assert_eq!(config.max_body_bytes, 10 * 1024 * 1024);
     assert_eq!(config.query_timeout.as_secs(), 10);
+    assert_eq!((config.max_connections, config.max_buffer_bytes), (None, 256 * 1024 * 1024));
+    assert_eq!((config.client_timeout.as_secs(), config.keepalive_timeout.as_secs()), (30, 75));
+    assert_eq!(resolve(&["--max-body-bytes=209715200"], &[], "").unwrap().max_buffer_bytes, 400 * 1024 * 1024);
     assert_eq!(config.store_cache_bytes, 256 * 1024 * 1024);
     assert_eq!(config.log, "info");
 }
 
 #[test]
 fn a_flag_overrides_the_environment_which_overrides_the_file() {
-    let table: [Precedence; 12] = [
+    let table: [Precedence; 16] = [
         ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
         (
             "--listen=127.0.0.1:1",
@@ -82,6 +85,34 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
             "BINDERY_QUERY_TIMEOUT=2",
             "query_timeout=3",
             |c| c.query_timeout.as_secs().to_string(),
+            ["1", "2", "3"],
+        ),
+        (
+            "--max-connections=1",
+            "BINDERY_MAX_CONNECTIONS=2",
+            "max_connections=3",
+            |c| c.max_connections.unwrap().to_string(),
+            ["1", "2", "3"],
+        ),
+        (
+            "--max-buffer-mib=100",
+            "BINDERY_MAX_BUFFER_MIB=200",
+            "max_buffer_mib=300",
+            |c| (c.max_buffer_bytes >> 20).to_string(),
+            ["100", "200", "300"],
+        ),
+        (
+            "--client-timeout=1",
+            "BINDERY_CLIENT_TIMEOUT=2",
+            "client_timeout=3",
+            |c| c.client_timeout.as_secs().to_string(),
+            ["1", "2", "3"],
+        ),
+        (
+            "--keepalive-timeout=1",
+            "BINDERY_KEEPALIVE_TIMEOUT=2",
+            "keepalive_timeout=3",
+            |c| c.keepalive_timeout.as_secs().to_string(),
             ["1", "2", "3"],
         ),
         ("--log=warn", "BINDERY_LOG=debug", "log='error'", |c| c.log.clone(), ["warn", "debug", "error"]),
@@ -142,7 +173,7 @@ fn the_admin_token_comes_only_from_the_environment() {
 #[test]
 fn an_invalid_setting_is_reported_with_what_is_valid() {
     let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
-    let table: [Invalid; 10] = [
+    let table: [Invalid; 13] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],
@@ -170,6 +201,9 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
         (&[], &[("BINDERY_CORS_ORIGINS", "a.example")], "", &format!("`cors_origins` has `a.example`; {origin}")),
         (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it must be 1 or more"),
         (&[], &[], "query_timeout=0", "`query_timeout` is 0; it must be 1 or more"),
+        (&[], &[], "max_connections=0", "`max_connections` is 0; it must be 1 or more"),
+        (&[], &[], "client_timeout=0", "`client_timeout` is 0; it must be 1 or more"),
+        (&[], &[], "max_buffer_mib=19", "`max_buffer_mib` is 19; with this `max_body_bytes` it must be 20 or more"),
         (&[], &[], "store_cache_mib=0", "`store_cache_mib` is 0; it must be 1 or more"),
         (
             &["--rate-limit-per-token=0/s"],

@@ -1,18 +1,22 @@
-//! Request bodies: their size limit and their media types. Must not parse them.
+//! Request bodies: their size limit, the memory that they take, and their media types. Must not parse them.
 
 use std::convert::Infallible;
+use std::error::Error as _;
+use std::io;
+use std::sync::Arc;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use tokio_stream::StreamExt;
 
+use super::budget::{Account, Charge};
 use super::error::Failure;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
-/// How much memory is reserved at most on the strength of `Content-Length`.
-const MAX_RESERVED_BYTES: usize = 1 << 20;
+/// How much memory is reserved for a body before any of it has arrived.
+const RESERVED_BYTES: usize = 16 << 10;
 
 /// A body that is still to be read. Errors in it rank behind errors in the rest of the request (`API.md` 1.7), so the
 /// handler decides when to read it.
@@ -21,6 +25,7 @@ pub(super) struct JsonBody {
     content_type: Option<String>,
     /// As announced by `Content-Length`; 0 without one.
     announced_bytes: usize,
+    account: Option<Arc<Account>>,
     source: Source,
 }
 
@@ -41,6 +46,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         Ok(JsonBody {
             content_type: content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
             announced_bytes: announced.unwrap_or(0),
+            account: parts.extensions.get().cloned(),
             source: Source::Unread(body),
         })
     }
@@ -50,7 +56,8 @@ impl JsonBody {
     /// The bytes of a body of the type `application/json`.
     ///
     /// # Errors
-    /// In this order: `MALFORMED_JSON` for a body that is cut off, `PAYLOAD_TOO_LARGE`, `UNSUPPORTED_MEDIA_TYPE`.
+    /// In this order: `MALFORMED_JSON` for a body that is cut off, `PAYLOAD_TOO_LARGE`, `OVERLOADED` if other bodies
+    /// have left too little memory, `UNSUPPORTED_MEDIA_TYPE`.
     pub(super) async fn read(self, max_bytes: usize) -> Result<Bytes, Failure> {
         self.read_as(max_bytes, &["application/json"]).await
     }
@@ -62,7 +69,7 @@ impl JsonBody {
     /// As [`JsonBody::read`].
     pub(super) async fn read_as(self, max_bytes: usize, types: &[&str]) -> Result<Bytes, Failure> {
         let bytes = match self.source {
-            Source::Unread(body) => read(body, self.announced_bytes, max_bytes).await,
+            Source::Unread(body) => read(body, self.announced_bytes, max_bytes, Charge::to(self.account)).await,
             Source::ReadAhead(read) => read,
         }?;
         if !bytes.is_empty() {
@@ -71,23 +78,23 @@ impl JsonBody {
         Ok(bytes)
     }
 
-    /// The body as it arrives, of one of these types.
+    /// The body as it arrives, of one of these types, and the charge for what of it is kept.
     ///
     /// # Errors
     /// `UNSUPPORTED_MEDIA_TYPE`.
-    pub(super) fn into_stream(self, types: &[&str]) -> Result<BodyDataStream, Failure> {
+    pub(super) fn into_stream(self, types: &[&str]) -> Result<(BodyDataStream, Charge), Failure> {
         check_type(self.content_type.as_deref(), types)?;
         let body = match self.source {
             Source::Unread(body) => body,
             Source::ReadAhead(read) => Body::from(read?),
         };
-        Ok(body.into_data_stream())
+        Ok((body.into_data_stream(), Charge::to(self.account)))
     }
 
     /// The same body, read before its errors may be reported. [`JsonBody::read`] reports them.
     pub(super) async fn read_ahead(self, max_bytes: usize) -> JsonBody {
         let read = match self.source {
-            Source::Unread(body) => read(body, self.announced_bytes, max_bytes).await,
+            Source::Unread(body) => read(body, self.announced_bytes, max_bytes, Charge::to(self.account.clone())).await,
             Source::ReadAhead(read) => read,
         };
         JsonBody { source: Source::ReadAhead(read), ..self }
@@ -102,27 +109,49 @@ impl JsonBody {
     }
 }
 
-/// The error for a body whose sender stopped before its end.
-pub(super) fn cut_off() -> Error {
+/// The error for a body that ended with an error: its sender stopped before its end, or sent it too slowly.
+pub(super) fn cut_off(error: &axum::Error) -> Error {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::TimedOut) {
+            return Error::new(Code::MalformedJson, "the body was not sent to its end in time");
+        }
+        source = cause.source();
+    }
     Error::new(Code::MalformedJson, "the body was cut off before its end")
 }
 
-async fn read(body: Body, announced_bytes: usize, max_bytes: usize) -> Result<Bytes, Failure> {
+/// The error for a body that does not fit into memory with those that are there already.
+pub(super) fn no_memory() -> Error {
+    Error::new(Code::Overloaded, "the server holds too many large requests and answers; try again")
+}
+
+async fn read(body: Body, announced_bytes: usize, max_bytes: usize, mut charge: Charge) -> Result<Bytes, Failure> {
     let too_large =
         || Error::new(Code::PayloadTooLarge, format!("the body is larger than {max_bytes} bytes, which is the limit"));
     if announced_bytes > max_bytes {
         return Err(too_large().into());
     }
     let mut chunks = body.into_data_stream();
-    let mut read = Vec::with_capacity(announced_bytes.min(MAX_RESERVED_BYTES));
+    let mut read = Vec::with_capacity(announced_bytes.min(RESERVED_BYTES));
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| cut_off())?;
-        if read.len() + chunk.len() > max_bytes {
+        let chunk = chunk.map_err(|error| cut_off(&error))?;
+        let bytes = read.len() + chunk.len();
+        if bytes > max_bytes {
             return Err(too_large().into());
+        }
+        if bytes > read.capacity() {
+            // At least doubled, so that copying stays cheap, but not beyond what was announced.
+            let most = if announced_bytes >= bytes { announced_bytes } else { max_bytes };
+            let capacity = (read.capacity() * 2).max(bytes).min(most);
+            read.reserve_exact(capacity - read.len());
+        }
+        if !charge.try_set(read.capacity()) {
+            return Err(no_memory().into());
         }
         read.extend_from_slice(&chunk);
     }
-    Ok(read.into())
+    Ok(charge.attach(read))
 }
 
 fn check_type(content_type: Option<&str>, types: &[&str]) -> Result<(), Failure> {

@@ -2,18 +2,23 @@
 //! headers of `API.md` 1. Must not know the routes.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::http::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Uri};
-use axum::middleware;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 
+use super::body::no_memory;
+use super::budget::Account;
 use super::drain::drain;
 use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
@@ -37,7 +42,22 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(
         framed = framed.layer(cors);
     }
     let public = public.layer(CatchPanicLayer::custom(panicked));
-    framed.merge(public).layer(middleware::from_fn(drain)).layer(middleware::from_fn(request_id::carry))
+    let framed = framed.merge(public).layer(middleware::from_fn(drain));
+    framed.layer(middleware::from_fn(protect)).layer(middleware::from_fn(request_id::carry))
+}
+
+/// Begins no request while there is no memory for its answer. The probes are always answered. Browsers may not guess
+/// the type of any answer.
+async fn protect(request: Request, next: Next) -> Response {
+    let account = request.extensions().get::<Arc<Account>>();
+    let is_refused = account.is_some_and(|account| account.is_exhausted()) && !is_probe(request.uri().path());
+    let mut response = if is_refused { Failure::from(no_memory()).into_response() } else { next.run(request).await };
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+fn is_probe(path: &str) -> bool {
+    ["/healthz", "/readyz"].contains(&path)
 }
 
 async fn no_route(method: Method, uri: Uri) -> Failure {

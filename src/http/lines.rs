@@ -5,12 +5,15 @@ use bytes::BytesMut;
 use tokio_stream::StreamExt;
 
 use super::body;
+use super::budget::Charge;
 use crate::model::error::{Code, Error};
 
 /// The lines of a body that is still arriving. At most one line is held in memory.
 pub(super) struct Lines {
     chunks: BodyDataStream,
     unread: BytesMut,
+    /// For `unread`.
+    charge: Charge,
     /// How many bytes of `unread` are known to hold no line end.
     searched: usize,
     /// Whether the bytes that arrive belong to a line that is already too long.
@@ -29,14 +32,14 @@ pub(super) enum Line {
 
 impl Lines {
     /// The lines of a body, each of at most `max_bytes`.
-    pub(super) fn new(chunks: BodyDataStream, max_bytes: usize) -> Lines {
-        Lines { chunks, unread: BytesMut::new(), searched: 0, is_skipping: false, is_over: false, max_bytes }
+    pub(super) fn new((chunks, charge): (BodyDataStream, Charge), max_bytes: usize) -> Lines {
+        Lines { chunks, unread: BytesMut::new(), charge, searched: 0, is_skipping: false, is_over: false, max_bytes }
     }
 
     /// The next line; `None` at the end of the body.
     ///
     /// # Errors
-    /// `MALFORMED_JSON` for a body that is cut off.
+    /// `MALFORMED_JSON` for a body that is cut off; `OVERLOADED` if other bodies have left too little memory.
     pub(super) async fn next(&mut self) -> Result<Option<Line>, Error> {
         loop {
             if let Some(end) = self.unread[self.searched..].iter().position(|byte| *byte == b'\n') {
@@ -57,8 +60,13 @@ impl Lines {
                 return Ok(is_line.then(|| self.end_line(line)));
             }
             match self.chunks.next().await {
-                Some(Ok(chunk)) => self.unread.extend_from_slice(&chunk),
-                Some(Err(_)) => return Err(body::cut_off()),
+                Some(Ok(chunk)) => {
+                    if !self.charge.try_set(self.unread.len() + chunk.len()) {
+                        return Err(body::no_memory());
+                    }
+                    self.unread.extend_from_slice(&chunk);
+                }
+                Some(Err(error)) => return Err(body::cut_off(&error)),
                 None => self.is_over = true,
             }
         }

@@ -37,7 +37,8 @@ fn usable(value: &HeaderValue) -> Option<HeaderValue> {
     (plain && (1..=MAX_CHARS).contains(&bytes.len())).then(|| value.clone())
 }
 
-fn random() -> HeaderValue {
+/// A new id.
+pub(super) fn random() -> HeaderValue {
     let mut random = [0; 16];
     // Ids need not be secret, only distinct: without a random generator the clock is good enough.
     if getrandom::fill(&mut random).is_err() {

@@ -1,44 +1,194 @@
-//! The listener: serving connections and stopping gracefully. Must not know what is served.
+//! The listener: accepting and serving connections, and stopping gracefully. Must not know what is served.
 
+use std::convert::Infallible;
 use std::future::Future;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use axum::body::{Body, HttpBody};
+use axum::extract::ConnectInfo;
+use axum::http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tower_service::Service;
 
-/// Serves until `stop` completes. Then it accepts no more connections and gives running requests `grace` to finish.
-///
-/// # Errors
-/// Those of the listener.
+use super::connections::{Admission, Connections, Limits, Place};
+use super::refusal;
+use super::socket::Socket;
+use super::transfer::{AnswerBody, RequestBody};
+
+/// How often connections are checked.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How often to look for a place when there is none.
+const ADMISSION_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long to accept nothing after the system has refused a connection, for lack of descriptors or memory.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What the system may hold of an answer that the client has not received: enough for some megabytes a second to
+/// another continent.
+const SEND_BUFFER_BYTES: usize = 256 << 10;
+
+/// How many refused connections may be waiting for their answer to be sent.
+static REFUSING: Semaphore = Semaphore::const_new(32);
+const REFUSING_TIME: Duration = Duration::from_secs(1);
+
+/// Serves until `stop` completes. Then it accepts no more connections, and gives running requests `stop_timeout`
+/// to finish, and clients that send or read nothing a few seconds.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     stop: impl Future<Output = ()> + Send + 'static,
-    grace: Duration,
-) -> io::Result<()> {
-    let (stopping, stopped) = oneshot::channel();
-    let signaled = async move {
-        stop.await;
-        tracing::info!("stopping: waiting for running requests");
-        let _ = stopping.send(());
-    };
+    limits: Limits,
+) {
+    // Connections inherit it. The system would take up to some megabytes for each client that does not read.
+    if let Err(error) = SockRef::from(&listener).set_send_buffer_size(SEND_BUFFER_BYTES) {
+        tracing::debug!(%error, "the size of send buffers could not be set");
+    }
+    let connections = Connections::new(limits);
+    let (stopping, stopped) = watch::channel(false);
+    let mut stop = pin!(stop);
+    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            _ = ticks.tick() => connections.sweep(Instant::now()),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => accept(&connections, stream, peer, &router, &stopped).await,
+                Err(error) if is_of_the_client(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted; accepting again in a moment");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+    drop(listener);
+    tracing::info!("stopping: waiting for running requests");
+    connections.stop();
+    let _ = stopping.send(true);
+    if tokio::time::timeout(limits.stop_timeout, finish(&connections, &mut ticks)).await.is_err() {
+        tracing::warn!(stop_timeout = ?limits.stop_timeout, "dropping requests that are still running");
+        connections.cut_all();
+        // A task is dropped when it next waits for something, so this takes no time unless a handler computes.
+        let _ = tokio::time::timeout(Duration::from_secs(1), connections.all_closed()).await;
+    }
+}
+
+/// Completes when no connection is left.
+async fn finish(connections: &Connections, ticks: &mut tokio::time::Interval) {
+    let mut closed = pin!(connections.all_closed());
+    loop {
+        tokio::select! {
+            () = &mut closed => return,
+            _ = ticks.tick() => connections.sweep(Instant::now()),
+        }
+    }
+}
+
+/// Whether accepting failed because of this one connection, so that the next one may be accepted at once.
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
+}
+
+async fn accept(
+    connections: &Arc<Connections>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: &Router,
+    stopped: &watch::Receiver<bool>,
+) {
     // Responses are small and clients wait for them: none may be held back to be sent with the next one.
-    let listener = listener.tap_io(|connection| {
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "TCP_NODELAY could not be set");
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+    // Meanwhile other connections wait in the system's queue.
+    let admission = loop {
+        match connections.admit(peer) {
+            Admission::Later => tokio::time::sleep(ADMISSION_INTERVAL).await,
+            admission => break admission,
+        }
+    };
+    match admission {
+        Admission::Now(place) => {
+            tokio::spawn(run(place, stream, router.clone(), connections.limits.client_timeout, stopped.clone()));
+        }
+        // Beyond the number that may wait, connections are closed without an answer.
+        Admission::Later | Admission::Refused => {
+            if let Ok(permit) = REFUSING.try_acquire() {
+                tokio::spawn(async move {
+                    let _ = tokio::time::timeout(REFUSING_TIME, refuse(stream)).await;
+                    drop(permit);
+                });
+            }
+        }
+    }
+}
+
+/// Answers a connection that has no place, and reads what it sends: closing it unread would reset it.
+async fn refuse(mut stream: TcpStream) -> io::Result<()> {
+    stream.write_all(&refusal::no_place()).await?;
+    stream.shutdown().await?;
+    let mut bytes = [0; 4096];
+    while stream.read(&mut bytes).await? > 0 {}
+    Ok(())
+}
+
+/// Serves the requests of a connection until either side closes it.
+async fn run(
+    place: Place,
+    stream: TcpStream,
+    router: Router,
+    client_timeout: Duration,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let connection = Arc::clone(&place);
+    let service = service_fn(move |request: Request<Incoming>| {
+        connection.request_begins();
+        let is_stream = request.uri().path().ends_with("/import");
+        let mut request = request.map(|body| match body.is_end_stream() {
+            true => Body::empty(),
+            false => Body::new(RequestBody::new(body, Arc::clone(&connection), client_timeout, is_stream)),
+        });
+        request.extensions_mut().insert(ConnectInfo(connection.peer));
+        request.extensions_mut().insert(Arc::clone(&connection.account));
+        let (mut router, connection) = (router.clone(), Arc::clone(&connection));
+        async move {
+            let response: Response<Body> = router.call(request).await?;
+            Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
     });
-    let server = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(signaled);
-    tokio::select! {
-        result = server.into_future() => result,
-        () = overdue(stopped, grace) => {
-            tracing::warn!(?grace, "dropping requests that are still running");
-            Ok(())
+    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&place)));
+    let mut parser = http1::Builder::new();
+    // Its own timer for heads closes connections that are merely idle; `Connections::sweep` tells them apart.
+    parser.header_read_timeout(None).max_buf_size(refusal::MAX_HEAD_BYTES);
+    parser.max_header_size(refusal::MAX_HEAD_BYTES);
+    let mut serving = pin!(parser.serve_connection(socket, service));
+    let mut is_stopping = false;
+    loop {
+        tokio::select! {
+            result = serving.as_mut() => {
+                if let Err(error) = result {
+                    tracing::debug!(peer = %place.peer, %error, "a connection failed");
+                }
+                return;
+            }
+            () = place.until_cut() => return,
+            _ = stopped.wait_for(|is_stopped| *is_stopped), if !is_stopping => {
+                is_stopping = true;
+                serving.as_mut().graceful_shutdown();
+            }
         }
     }
 }
@@ -56,13 +206,4 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
             _ = interrupt.recv() => {}
         }
     })
-}
-
-/// Completes when `grace` has passed since the stop.
-async fn overdue(stopped: oneshot::Receiver<()>, grace: Duration) {
-    if stopped.await.is_err() {
-        // The server ended without a stop; its own result says why.
-        std::future::pending::<()>().await;
-    }
-    tokio::time::sleep(grace).await;
 }

@@ -1,13 +1,19 @@
 //! Response bodies that are sent while they are made. Must not know what they hold.
 
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
 /// How many pieces may wait for a slow client before the producer has to wait.
 const PIECES_IN_FLIGHT: usize = 4;
+
+/// How many pieces are made at once. More would only wait for each other, and keep threads from everything else.
+static MAKING: Semaphore = Semaphore::const_new(8);
 
 /// The producer's end of a streamed body. Sending fails once the client has disconnected.
 pub(super) type Pieces = mpsc::Sender<io::Result<Bytes>>;
@@ -18,17 +24,52 @@ pub(super) fn streamed() -> (Pieces, Body) {
     (pieces, Body::from_stream(ReceiverStream::new(received)))
 }
 
-/// A body whose pieces come from `next`, which runs on a blocking thread until it returns `None` or the client
-/// disconnects. An error breaks off the response, so the client cannot mistake it for a complete one.
-pub(super) fn produced(mut next: impl FnMut() -> io::Result<Option<Bytes>> + Send + 'static) -> Body {
-    let (pieces, body) = streamed();
-    tokio::task::spawn_blocking(move || {
-        while let Some(piece) = next().transpose() {
-            let is_error = piece.is_err();
-            if pieces.blocking_send(piece).is_err() || is_error {
-                return;
-            }
+/// A body whose pieces come from `next`, until it returns `None`. Each piece is made on a blocking thread, once the
+/// client has accepted most of those before it, so a client that does not read holds no thread. An error breaks off the
+/// response, so the client cannot mistake it for a complete one.
+pub(super) fn produced<F: Next>(next: F) -> Body {
+    Body::from_stream(Produced { idle: Some(next), making: None })
+}
+
+/// A function that makes the next piece of a body.
+pub(super) trait Next: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static {}
+impl<F: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static> Next for F {}
+
+/// A piece, and the function that makes those after it; `None` at the end.
+type Made<F> = io::Result<Option<(Bytes, F)>>;
+
+struct Produced<F> {
+    /// `None` while a piece is being made, and at the end.
+    idle: Option<F>,
+    making: Option<Pin<Box<dyn Future<Output = Made<F>> + Send>>>,
+}
+
+impl<F: Next> Stream for Produced<F> {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if let Some(next) = self.idle.take() {
+            self.making = Some(Box::pin(make(next)));
         }
+        let Some(making) = &mut self.making else { return Poll::Ready(None) };
+        let made = ready!(making.as_mut().poll(context));
+        self.making = None;
+        Poll::Ready(match made {
+            Ok(None) => None,
+            Ok(Some((piece, next))) => {
+                self.idle = Some(next);
+                Some(Ok(piece))
+            }
+            Err(error) => Some(Err(error)),
+        })
+    }
+}
+
+async fn make<F: Next>(mut next: F) -> Made<F> {
+    let permit = MAKING.acquire().await.map_err(io::Error::other)?;
+    let making = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        Ok(next()?.map(|piece| (piece, next)))
     });
-    body
+    making.await.map_err(io::Error::other)?
 }

@@ -10,6 +10,7 @@ mod backup;
 mod blueprints;
 mod bounds;
 mod bulk;
+mod clients;
 mod concurrency;
 mod damage;
 mod export;

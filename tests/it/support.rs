@@ -170,7 +170,21 @@ impl Server {
 
     /// A server on this folder with these variables.
     pub(crate) fn start_in_environment(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
-        let mut child = Command::new(binary())
+        Server::start_command(Command::new(binary()), folder, arguments, variables)
+    }
+
+    /// A server on an empty folder whose process may open this many files.
+    pub(crate) fn start_with_open_files(files: u32, arguments: &[&str]) -> Server {
+        let temp = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit -n {files}; exec \"$0\" \"$@\"")).arg(binary());
+        let mut server = Server::start_command(command, &temp.path().join("data"), arguments, &[]);
+        server._temp = Some(temp);
+        server
+    }
+
+    fn start_command(mut command: Command, folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
+        let mut child = command
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--data"])
             .arg(folder)

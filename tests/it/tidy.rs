@@ -10,7 +10,14 @@ use std::path::PathBuf;
 /// Crates that only these modules may name.
 const CRATES: &[(&str, &[&str])] = &[
     ("axum", &["http"]),
+    ("http_body", &["http"]),
+    ("hyper", &["http"]),
+    ("hyper_util", &["http"]),
     ("tower_http", &["http"]),
+    ("tower_service", &["http"]),
+    ("socket2", &["http"]),
+    ("mimalloc", &["main"]),
+    ("rlimit", &["cli"]),
     ("reqwest", &["cli"]),
     ("clap", &["config", "main"]),
     ("sled", &["store"]),

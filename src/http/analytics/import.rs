@@ -1,10 +1,9 @@
 //! The handler of imports: an access log in, its outcome out (`API.md` 4.8.2).
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
 use super::params;
@@ -16,9 +15,6 @@ use crate::http::respond;
 use crate::model::ability::Ability;
 use crate::model::error::{Code, Error};
 use crate::query::RawParams;
-
-/// How many pieces of the body may wait to be read.
-const PIECES_IN_FLIGHT: usize = 4;
 
 /// The body of the answer to an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,23 +47,17 @@ pub(super) async fn import(
 ) -> Answer {
     access.require(&[Ability::Manage])?;
     let site = params::required_site(&RawParams::parse(raw.as_deref().unwrap_or_default()))?;
-    let (pieces, mut received) = mpsc::channel::<Bytes>(PIECES_IN_FLIGHT);
     let mut import = app.analytics.import(&site)?;
-    let reading = tokio::task::spawn_blocking(move || {
-        while let Some(piece) = received.blocking_recv() {
-            import.push(&piece);
-        }
-        import
-    });
     let mut body = body.into_data_stream();
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;
-        if pieces.send(piece).await.is_err() {
-            break;
-        }
+        // One thread for each piece, so that a client that sends slowly holds none.
+        let reading = tokio::task::spawn_blocking(move || {
+            import.push(&piece);
+            import
+        });
+        import = reading.await.map_err(Error::internal)?;
     }
-    drop(pieces);
-    let import = reading.await.map_err(Error::internal)?;
     let finishing = tokio::task::spawn_blocking(move || import.finish());
     let outcome = finishing.await.map_err(Error::internal)??;
     let body = serde_json::to_string(&ImportBody::from(outcome)).map_err(Error::internal)?;

@@ -1,0 +1,190 @@
+//! One connection as the server sees it: for what it waits, since when, and how much memory it holds. Must not read,
+//! write or close anything: [`super::connections`] decides, and the connection's own task closes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::budget::{Account, Charge};
+
+/// What a client must at least send or accept within each `client_timeout`, unless it ends sooner.
+pub(super) const MIN_PROGRESS_BYTES: usize = 16 << 10;
+
+/// How much of a head is not charged to the budget: what the parser reserves for every connection.
+const FREE_HEAD_BYTES: usize = 8 << 10;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) peer: SocketAddr,
+    pub(super) account: Arc<Account>,
+    waits: Mutex<Waits>,
+    is_cut: AtomicBool,
+    cut: Notify,
+}
+
+#[derive(Debug)]
+struct Waits {
+    /// Since when no request is running; once its head begins to arrive, since then.
+    head: Option<Instant>,
+    head_bytes: usize,
+    /// Whether the head's first line has arrived.
+    is_line_complete: bool,
+    head_charge: Charge,
+    has_served: bool,
+    /// Since when a handler waits for more of its request's body.
+    body: Option<Instant>,
+    /// Since when the client has not accepted [`MIN_PROGRESS_BYTES`].
+    write: Option<Instant>,
+    written: usize,
+}
+
+/// How long the server waits for clients.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// For an answer to be accepted.
+    pub(super) client: Duration,
+    /// For the head of a request, and for the first request of a connection.
+    pub(super) head: Duration,
+    /// For the next request.
+    pub(super) keepalive: Duration,
+    /// For more of a body. `None` leaves it to the body's own timer, so that its request is answered.
+    pub(super) body: Option<Duration>,
+}
+
+impl Connection {
+    pub(super) fn new(peer: SocketAddr, account: Arc<Account>) -> Connection {
+        let waits = Waits {
+            head: Some(Instant::now()),
+            head_bytes: 0,
+            is_line_complete: false,
+            head_charge: Charge::to(Some(Arc::clone(&account))),
+            has_served: false,
+            body: None,
+            write: None,
+            written: 0,
+        };
+        Connection { peer, account, waits: Mutex::new(waits), is_cut: AtomicBool::new(false), cut: Notify::new() }
+    }
+
+    /// Asks the connection's task to drop it.
+    pub(super) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        self.cut.notify_one();
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Relaxed)
+    }
+
+    /// Completes when the connection is to be dropped.
+    pub(super) async fn until_cut(&self) {
+        self.cut.notified().await;
+    }
+
+    /// The head of a request has arrived.
+    pub(super) fn request_begins(&self) {
+        self.waits.lock().head = None;
+    }
+
+    /// The answer was handed over to be sent.
+    pub(super) fn request_ends(&self) {
+        let mut waits = self.waits.lock();
+        waits.head = Some(Instant::now());
+        waits.head_bytes = 0;
+        waits.is_line_complete = false;
+        waits.head_charge = Charge::to(Some(Arc::clone(&self.account)));
+        waits.has_served = true;
+    }
+
+    /// Bytes have arrived.
+    pub(super) fn arrived(&self, bytes: &[u8]) {
+        let mut waits = self.waits.lock();
+        if waits.head.is_none() || bytes.is_empty() {
+            return;
+        }
+        if waits.head_bytes == 0 {
+            waits.head = Some(Instant::now());
+        }
+        let charged = waits.head_bytes.max(FREE_HEAD_BYTES);
+        waits.head_bytes += bytes.len();
+        waits.is_line_complete |= bytes.contains(&b'\n');
+        if let Some(more) = waits.head_bytes.checked_sub(charged) {
+            waits.head_charge.add(more);
+        }
+    }
+
+    /// Whether no request is running: what is written now, only the parser can have made.
+    pub(super) fn is_between_requests(&self) -> bool {
+        self.waits.lock().head.is_some()
+    }
+
+    /// Whether the first line of the head that is arriving is complete.
+    pub(super) fn is_line_complete(&self) -> bool {
+        self.waits.lock().is_line_complete
+    }
+
+    /// A handler waits for the body, or does no longer.
+    pub(super) fn awaits_body(&self, since: Option<Instant>) {
+        self.waits.lock().body = since;
+    }
+
+    /// The client accepts nothing more for now.
+    pub(super) fn write_blocked(&self) {
+        self.waits.lock().write.get_or_insert_with(Instant::now);
+    }
+
+    /// The client accepted bytes.
+    pub(super) fn wrote(&self, bytes: usize) {
+        let mut waits = self.waits.lock();
+        if waits.write.is_none() {
+            return;
+        }
+        waits.written += bytes;
+        if waits.written >= MIN_PROGRESS_BYTES {
+            (waits.write, waits.written) = (None, 0);
+        }
+    }
+
+    /// The client accepted everything.
+    pub(super) fn flushed(&self) {
+        let mut waits = self.waits.lock();
+        if waits.write.is_some() {
+            (waits.write, waits.written) = (None, 0);
+            waits.head = waits.head.map(|_| Instant::now());
+        }
+    }
+
+    /// Since when the connection waits for a request, if it does.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let waits = self.waits.lock();
+        waits.head.filter(|_| waits.write.is_none() && !self.is_cut())
+    }
+
+    /// Since when the server waits for this client, if it does.
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        let waits = self.waits.lock();
+        waits.write.or(waits.body).or(waits.head).filter(|_| !self.is_cut())
+    }
+
+    /// For what the server has waited too long.
+    pub(super) fn overdue(&self, now: Instant, patience: Patience) -> Option<&'static str> {
+        let waits = self.waits.lock();
+        let exceeds = |since: Instant, patience| now.saturating_duration_since(since) > patience;
+        if let Some(since) = waits.write {
+            return exceeds(since, patience.client).then_some("the client does not read the answer");
+        }
+        if let (Some(since), Some(patience)) = (waits.body, patience.body) {
+            return exceeds(since, patience).then_some("the body of the request does not arrive");
+        }
+        let since = waits.head?;
+        if waits.head_bytes > 0 || !waits.has_served {
+            return exceeds(since, patience.head).then_some("the head of the request does not arrive");
+        }
+        exceeds(since, patience.keepalive).then_some("no request arrives")
+    }
+}

@@ -1,0 +1,57 @@
+//! Answers to what never becomes a request, as the bytes that are sent. Must not know sockets.
+
+use axum::http::StatusCode;
+
+use super::error::{error_object, wire};
+use super::request_id;
+use crate::model::error::{Code, Error};
+
+/// The longest head of a request, in bytes.
+pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// The answer in place of one that the parser gives with this status; `None` for a status that it does not use.
+/// `is_line_complete` tells a long URL from long headers, and `date` is a header line.
+pub(super) fn of_the_parser(status: &str, is_line_complete: bool, date: Option<&str>) -> Option<Vec<u8>> {
+    let too_large = |what: &str| {
+        Error::new(
+            Code::PayloadTooLarge,
+            format!("{what} too long: the head of a request has at most {MAX_HEAD_BYTES} bytes"),
+        )
+    };
+    let (status, error) = match status {
+        "400" => {
+            let message = "the request is not valid HTTP/1.1: its first line or a header is malformed";
+            (StatusCode::BAD_REQUEST, Error::new(Code::MalformedJson, message))
+        }
+        "431" if is_line_complete => {
+            (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, too_large("there are more than 100 headers, or they are"))
+        }
+        "414" | "431" => (StatusCode::URI_TOO_LONG, too_large("the URL is")),
+        _ => return None,
+    };
+    Some(answer(status, &error, date))
+}
+
+/// The answer to a connection that exceeds the limit.
+pub(super) fn no_place() -> Vec<u8> {
+    let message = "all connections of the server are in use; try again";
+    answer(StatusCode::SERVICE_UNAVAILABLE, &Error::new(Code::Overloaded, message), Some("retry-after: 1"))
+}
+
+fn answer(status: StatusCode, error: &Error, header: Option<&str>) -> Vec<u8> {
+    let id = request_id::random();
+    let id = id.to_str().unwrap_or_default();
+    let (_, code) = wire(error.code);
+    tracing::info!(id, status = status.as_u16(), code, "refused");
+    let body = serde_json::json!({ "errors": error_object(error) }).to_string();
+    let mut lines = vec![
+        format!("HTTP/1.1 {} {}", status.as_u16(), status.canonical_reason().unwrap_or_default()),
+        "content-type: application/json".to_owned(),
+        "x-content-type-options: nosniff".to_owned(),
+        format!("x-request-id: {id}"),
+        "connection: close".to_owned(),
+        format!("content-length: {}", body.len()),
+    ];
+    lines.extend(header.map(str::to_owned));
+    format!("{}\r\n\r\n{body}", lines.join("\r\n")).into_bytes()
+}

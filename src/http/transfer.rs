@@ -1,0 +1,179 @@
+//! Bodies between hyper and the router: those of requests are given up if their client does not send them, those of
+//! answers are charged to the budget until they are written. Must not know what they hold.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use axum::BoxError;
+use axum::body::{Body, Bytes, HttpBody};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+
+use super::budget::Charge;
+use super::connection::{Connection, MIN_PROGRESS_BYTES};
+
+/// A body that is read whole may keep the server waiting for this many timeouts, however steadily it arrives.
+const TIMEOUTS_PER_BODY: u32 = 10;
+
+/// Answers of fewer bytes are not charged: there is at most one for each connection.
+const FREE_BYTES: usize = 4 << 10;
+
+/// The body of a request. Only the time in which the server waits for the client counts.
+pub(super) struct RequestBody {
+    body: Incoming,
+    connection: Arc<Connection>,
+    timeout: Duration,
+    /// How many bytes must arrive in `timeout`; `None` for a stream, of which any byte is enough, however long it lasts.
+    min_bytes: Option<usize>,
+    waiting: Option<Instant>,
+    /// How long the server has waited since `arrived` began to count, and since the beginning.
+    waited: Duration,
+    waited_in_all: Duration,
+    arrived: usize,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl RequestBody {
+    /// A body that is read whole, or a stream of lines.
+    pub(super) fn new(body: Incoming, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody {
+        RequestBody {
+            body,
+            connection,
+            timeout,
+            min_bytes: (!is_stream).then_some(MIN_PROGRESS_BYTES),
+            waiting: None,
+            waited: Duration::ZERO,
+            waited_in_all: Duration::ZERO,
+            arrived: 0,
+            timer: None,
+        }
+    }
+
+    /// Starts to wait, or goes on waiting. Ready when the client has had its time.
+    fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.waiting.is_none() {
+            let now = Instant::now();
+            self.waiting = Some(now);
+            self.connection.awaits_body(self.waiting);
+            let mut left = self.timeout.saturating_sub(self.waited);
+            if self.min_bytes.is_some() {
+                left = left.min((self.timeout * TIMEOUTS_PER_BODY).saturating_sub(self.waited_in_all));
+            }
+            match &mut self.timer {
+                Some(timer) => timer.as_mut().reset((now + left).into()),
+                None => self.timer = Some(Box::pin(tokio::time::sleep(left))),
+            }
+        }
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    }
+
+    fn arrived(&mut self, bytes: usize) {
+        if let Some(since) = self.waiting.take() {
+            let waited = since.elapsed();
+            self.waited += waited;
+            self.waited_in_all += waited;
+            self.connection.awaits_body(None);
+        }
+        self.arrived += bytes;
+        if self.arrived >= self.min_bytes.unwrap_or(1) {
+            (self.waited, self.arrived) = (Duration::ZERO, 0);
+        }
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
+            ready!(self.poll_overdue(context));
+            self.arrived(0);
+            return Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())));
+        };
+        let bytes = frame.as_ref().and_then(|frame| Some(frame.as_ref().ok()?.data_ref()?.len()));
+        self.arrived(bytes.unwrap_or(0));
+        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if self.waiting.is_some() {
+            self.connection.awaits_body(None);
+        }
+    }
+}
+
+/// The body of an answer.
+pub(super) struct AnswerBody {
+    body: Body,
+    connection: Arc<Connection>,
+    /// For all of a body of known size, until its first piece is handed over.
+    charge: Option<Charge>,
+}
+
+impl AnswerBody {
+    pub(super) fn new(body: Body, connection: Arc<Connection>) -> AnswerBody {
+        let bytes = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+        let charge = bytes.and_then(|bytes| charge_of(&connection, bytes));
+        AnswerBody { body, connection, charge }
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
+        Poll::Ready(Some(Ok(frame.map_data(|data| {
+            match self.charge.take().or_else(|| charge_of(&self.connection, data.len())) {
+                Some(charge) => charge.attach(data),
+                None => data,
+            }
+        }))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The charge for a piece of an answer, unless it is small.
+fn charge_of(connection: &Connection, bytes: usize) -> Option<Charge> {
+    (bytes >= FREE_BYTES).then(|| {
+        let mut charge = Charge::to(Some(Arc::clone(&connection.account)));
+        charge.add(bytes);
+        charge
+    })
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.connection.request_ends();
+    }
+}
