@@ -28,7 +28,8 @@ fn sort_lists_keys_by_priority() {
         ("sort=published_at,-updated_at,created_at,-id", "published -updated created -id"),
         ("sort=price.amount,price.currency,address.city", "price price.currency address.city"),
         ("sort=-tags,body,page,related,address,starts", "-tags body page related address starts"),
-        ("sort=title,-title", "title -title"),
+        // Two names of one column.
+        ("sort=price,-price.amount", "price -price"),
     ];
     let blueprint = everything();
     for (raw, expected) in table {

@@ -170,11 +170,14 @@ impl Table {
 
     fn sort_keys(&self, pairs: &[(String, String)]) -> Result<Vec<(String, bool)>, &'static str> {
         let sort = pairs.iter().find(|(name, _)| name == "sort").map_or("-created_at", |(_, value)| value.as_str());
-        let mut keys = Vec::new();
+        let mut keys: Vec<(String, bool)> = Vec::new();
         for entry in sort.split(',') {
             let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
             if !["id", "created_at", "updated_at", "published_at"].contains(&name) && self.column_index(name).is_none()
             {
+                return Err("INVALID_SORT");
+            }
+            if keys.len() == 8 || keys.iter().any(|(before, _)| before == name) {
                 return Err("INVALID_SORT");
             }
             keys.push((name.to_owned(), descending));
