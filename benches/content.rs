@@ -41,6 +41,7 @@ fn main() {
         video_hosts: Vec::new(),
         store_cache_bytes: 256 << 20,
         index: Default::default(),
+        query_timeout: std::time::Duration::from_secs(10),
     })
     .unwrap();
     let access = Access::everything("bench");

@@ -153,7 +153,9 @@ fn finish(
     })?;
     result?;
     match (log.valid.first(), log.valid.last()) {
-        (Some(first), Some(last)) => notes.push(format!("the log holds valid records from {} to {}", first.start(), last.end())),
+        (Some(first), Some(last)) => {
+            notes.push(format!("the log holds valid records from {} to {}", first.start(), last.end()))
+        }
         _ => notes.push("the log holds no valid records".to_owned()),
     }
     notes.extend(log.damage.iter().map(ToString::to_string));
