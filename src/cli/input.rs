@@ -63,28 +63,39 @@ fn send_pieces(
     let mut lines = 0;
     loop {
         let mut piece = Vec::with_capacity(PIECE_BYTES);
-        match cut {
-            Cut::Anywhere => {
-                (&mut reader).take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
-            }
-            Cut::AfterLines(max_bytes) => {
-                while piece.len() < PIECE_BYTES {
-                    let read = (&mut reader).take(max_bytes as u64 + 1).read_until(b'\n', &mut piece)?;
-                    lines += 1;
-                    if read > max_bytes && !piece.ends_with(b"\n") {
-                        return Err(too_long(lines, max_bytes));
-                    }
-                    if read == 0 {
-                        break;
-                    }
-                }
-            }
-        }
+        let read = match cut {
+            Cut::Anywhere => (&mut reader).take(PIECE_BYTES as u64).read_to_end(&mut piece).map(|_| ()),
+            Cut::AfterLines(max_bytes) => read_lines(&mut reader, max_bytes, &mut lines, &mut piece),
+        };
         // Sending fails once the command has ended and needs no more.
-        if piece.is_empty() || sender.blocking_send(Ok(Bytes::from(piece))).is_err() {
+        let is_over = piece.is_empty();
+        if !is_over && sender.blocking_send(Ok(Bytes::from(piece))).is_err() {
+            return Ok(());
+        }
+        read?;
+        if is_over {
             return Ok(());
         }
     }
+}
+
+/// Reads whole lines until there is enough for a piece. After an error the piece has the lines before it.
+fn read_lines(reader: &mut impl BufRead, max_bytes: usize, lines: &mut u64, piece: &mut Vec<u8>) -> io::Result<()> {
+    while piece.len() < PIECE_BYTES {
+        let start = piece.len();
+        *lines += 1;
+        let read = reader.by_ref().take(max_bytes as u64 + 1).read_until(b'\n', piece).and_then(|read| {
+            let is_whole = read <= max_bytes || piece.ends_with(b"\n");
+            if is_whole { Ok(read) } else { Err(too_long(*lines, max_bytes)) }
+        });
+        if read.is_err() {
+            piece.truncate(start);
+        }
+        if read? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The error of a file whose window is too large says what to do.

@@ -110,7 +110,7 @@ pub(crate) enum Item {
         published: Option<Millis>,
     },
     /// Changes a resource.
-    Update(Update),
+    Update(Box<Update>),
     /// Deletes a resource.
     Delete {
         /// The resource.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::budget::{Account, Charge};
+use super::refusal::MAX_HEAD_BYTES;
 
 /// What a client must at least send or accept within each `client_timeout`, unless it ends sooner.
 pub(super) const MIN_PROGRESS_BYTES: usize = 16 << 10;
@@ -32,7 +33,7 @@ struct Waits {
     /// Since when no request is running; once its head begins to arrive, since then.
     head: Option<Instant>,
     head_bytes: usize,
-    /// Whether the head's first line has arrived.
+    /// Whether the head's first line has arrived, within the limit of a head.
     is_line_complete: bool,
     head_charge: Charge,
     has_served: bool,
@@ -111,8 +112,10 @@ impl Connection {
             waits.head = Some(Instant::now());
         }
         let charged = waits.head_bytes.max(FREE_HEAD_BYTES);
+        // A line that ends behind the limit is too long, however much of it arrived at once.
+        let within_limit = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(waits.head_bytes));
+        waits.is_line_complete |= bytes[..within_limit].contains(&b'\n');
         waits.head_bytes += bytes.len();
-        waits.is_line_complete |= bytes.contains(&b'\n');
         if let Some(more) = waits.head_bytes.checked_sub(charged) {
             waits.head_charge.add(more);
         }

@@ -161,6 +161,9 @@ impl Connections {
         if excess == 0 {
             return;
         }
+        // What is being closed already will give back what it holds.
+        let closing = open.iter().filter(|connection| connection.is_cut()).map(|connection| connection.account.held());
+        excess = excess.saturating_sub(closing.sum());
         let holding = open.iter().filter(|connection| connection.account.held() >= YIELDING_BYTES);
         let waiting = holding.filter_map(|connection| Some((connection.waiting_since()?, connection)));
         let mut yielding: Vec<_> =

@@ -20,6 +20,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::MissedTickBehavior;
 use tower_service::Service;
 
 use super::connections::{Admission, Connections, Limits, Place};
@@ -60,6 +61,7 @@ pub async fn serve(
     let (stopping, stopped) = watch::channel(false);
     let mut stop = pin!(stop);
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             () = &mut stop => break,

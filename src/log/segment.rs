@@ -145,6 +145,9 @@ impl Kind {
     }
 }
 
+/// A record: the number through which the log was synced when it was written, and its payload.
+type Next = (Option<u64>, Vec<u8>);
+
 /// Reads the records of a segment one by one.
 #[derive(Debug)]
 pub(super) struct Scan {
@@ -192,7 +195,7 @@ impl Scan {
 
     /// The next record: the number through which the log was synced when it was written, and the payload. `None` if that
     /// record is missing or incomplete; then nothing more can be read, except by [`Scan::find`].
-    pub(super) fn next(&mut self) -> Result<Option<(Option<u64>, Vec<u8>)>, LogError> {
+    pub(super) fn next(&mut self) -> Result<Option<Next>, LogError> {
         let (room, next) = (self.bytes - self.offset, self.next);
         let entry = self.kind.read(&mut self.file, room, |number| number == next).map_err(at("read", &self.path))?;
         let Some(Entry::Record { synced, payload, .. }) = entry else { return Ok(None) };

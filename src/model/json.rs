@@ -34,17 +34,27 @@ pub fn expansion(bytes: &[u8]) -> usize {
     count_values(bytes).min(MAX_VALUES) * VALUE_BYTES + bytes.len() * TEXT_COPIES
 }
 
-/// The number of values of a JSON text. Of anything else, a number not greater than that of its bytes.
+/// The number of values of a JSON text up to where the parser refuses it for its nesting. Of anything else, a number not
+/// greater than that of its bytes.
 fn count_values(bytes: &[u8]) -> usize {
     let mut count = 1;
+    let mut depth = 0_usize;
     let mut last = b' ';
     let mut rest = bytes.iter();
     while let Some(&byte) = rest.next() {
         match byte {
             b'"' => skip_string(&mut rest),
-            b',' | b'[' | b'{' => count += 1,
-            b']' if last == b'[' => count -= 1,
-            b'}' if last == b'{' => count -= 1,
+            b',' => count += 1,
+            b'[' | b'{' if depth == MAX_DEPTH => return count,
+            b'[' | b'{' => {
+                count += 1;
+                depth += 1;
+            }
+            b']' | b'}' => {
+                // An empty one holds nothing. In JSON, the two kinds match.
+                count -= usize::from(matches!(last, b'[' | b'{'));
+                depth = depth.saturating_sub(1);
+            }
             _ => {}
         }
         if !byte.is_ascii_whitespace() {

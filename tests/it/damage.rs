@@ -99,7 +99,7 @@ fn verify_changes_nothing_and_names_every_kind_of_damage() {
     let cases: [(&str, &str, Damage); 13] = [
         ("a flipped bit in the log", "damaged at byte", |data| flip(&log_of(data), position_of(data, "note 60"))),
         ("the log removed", "the log ends", |data| fs::remove_dir_all(data.join("log")).unwrap()),
-        ("a segment's header", "the header of this log segment is damaged", |data| flip(&log_of(data), 20)),
+        ("a segment's header", "its header is damaged", |data| flip(&log_of(data), 20)),
         ("the store removed", "the store is missing", |data| fs::remove_dir_all(data.join("store")).unwrap()),
         ("garbage in the store", "store", break_store),
         ("no checkpoint", "no valid checkpoint", |data| fs::remove_file(data.join("store/CHECKPOINT")).unwrap()),
@@ -122,7 +122,7 @@ fn verify_changes_nothing_and_names_every_kind_of_damage() {
         }),
         ("a foreign file", "no file of a server", |data| fs::write(data.join("notes.txt"), "mine").unwrap()),
         ("an interrupted restore", "did not finish", |data| fs::write(data.join("RESTORING"), "").unwrap()),
-        ("imports of the analytics", "list of imports", |data| {
+        ("imports of the analytics", "imports.json: its checksum is wrong", |data| {
             fs::write(data.join("analytics/imports.json"), "{").unwrap();
         }),
     ];

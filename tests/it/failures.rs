@@ -373,7 +373,7 @@ const POINTS: [Point; 20] = [
     point("index::manifest", Reach::Checkpoint),
     point("checkpoint::base", Reach::Checkpoint),
     point("base::verify", Reach::Checkpoint),
-    point("base::name", Reach::Checkpoint),
+    point("base::rename_next", Reach::Checkpoint),
     point("log::remove", Reach::Checkpoint),
 ];
 

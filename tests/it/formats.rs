@@ -14,7 +14,7 @@ use crate::folders::{files, refused_start, run};
 use crate::support::Server;
 
 /// The name of the fixture that is made.
-const FIXTURE: &str = "folder-1";
+const FIXTURE: &str = "folder-2";
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -221,14 +221,14 @@ fn a_file_of_a_newer_format_is_refused_with_a_message_that_says_so() {
     newer(&backup, 8, None);
     let new = temp.path().join("new");
     let ran = run(&["restore", backup.to_str().unwrap()], &new);
-    assert!(ran.code == Some(1) && ran.text.contains("a base of format 2, which"), "{}", ran.text);
+    assert!(ran.code == Some(1) && ran.text.contains("a base of format 3, which"), "{}", ran.text);
     assert!(!new.exists());
     let base = data.join("base");
     fs::create_dir_all(&base).unwrap();
     fs::copy(&backup, base.join("00000000000000000002.base")).unwrap();
     fs::remove_dir_all(data.join("store")).unwrap();
     let ran = refused_start(&data, "");
-    assert!(ran.text.contains("a base of format 2, which"), "{}", ran.text);
+    assert!(ran.text.contains("a base of format 3, which"), "{}", ran.text);
     fs::remove_dir_all(base).unwrap();
 
     // The index is made from the store: one of another format is built again.

@@ -115,11 +115,11 @@ fn expensive_searches_do_not_hold_up_other_requests() {
 fn expensive_searches_do_not_hold_up_other_requests_of_a_large_blueprint() {
     let server = notes(20_000, &["--query-timeout", "5"]);
     let (slowest, answered, refused) = attack(&server, 64, Duration::from_secs(30));
-    println!("slowest {slowest:?}, {answered} answered, {refused} refused");
+    eprintln!("slowest {slowest:?}, {answered} answered, {refused} refused");
     assert!(answered + refused > 0);
     assert!(slowest < Duration::from_secs(1), "{slowest:?}");
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim();
-    println!("peak memory {peak}");
+    eprintln!("peak memory {peak}");
     assert!(peak.trim_end_matches(" kB").parse::<u64>().unwrap() < 1 << 20, "{peak}");
 }

@@ -76,7 +76,8 @@ fn two_hours_of_mixed_load_level_off() {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let levels: [(&str, fn(&Sample) -> f64, f64); 3] = [
+    type Level = (&'static str, fn(&Sample) -> f64, f64);
+    let levels: [Level; 3] = [
         ("memory in MiB", |sample| sample.memory_mib, MEMORY_SLACK),
         ("disk in MiB", |sample| sample.disk_mib, DISK_SLACK),
         ("open files", |sample| sample.files, FILES_SLACK),

@@ -216,7 +216,7 @@ fn try_damage(tries: u64) {
         drop(indexes);
         fs::remove_dir_all(&bad).unwrap();
     }
-    println!("{tries} tries: {dropped} dropped at the start, {refused} refused, {unharmed} without effect");
+    eprintln!("{tries} tries: {dropped} dropped at the start, {refused} refused, {unharmed} without effect");
     assert!(dropped > 0 && refused > 0);
 }
 

@@ -10,9 +10,8 @@ use crate::content::start::scratch::{Scratch, copy_folder};
 use crate::content::start::{epoch, folder, verify};
 use crate::log::LogReader;
 
-/// The folder of the analytics, which are copied as they are, but for the salts: no copy of a salt may outlive its day.
+/// The folder of the analytics, which are copied as they are.
 const ANALYTICS: &str = "analytics";
-const SALTS: &str = "salts";
 
 /// What a salvage did.
 #[derive(Debug)]
@@ -62,7 +61,7 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     epoch::begin_if_due(new, &mut log, &store)?;
     store.checkpoint().map_err(|error| StartError::folder(new, &error))?;
     if old.join(ANALYTICS).is_dir() {
-        copy_folder(&old.join(ANALYTICS), &new.join(ANALYTICS), &|name| name != SALTS)?;
+        copy_folder(&old.join(ANALYTICS), &new.join(ANALYTICS))?;
         notes.push("the analytics were copied as they are".to_owned());
     }
     drop(new_lock);

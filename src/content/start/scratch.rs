@@ -28,7 +28,7 @@ impl Scratch {
             return Ok(None);
         }
         let copy = self.path(name);
-        copy_folder(folder, &copy, &|_| true)?;
+        copy_folder(folder, &copy)?;
         Ok(Some(copy))
     }
 }
@@ -41,20 +41,16 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies a folder with everything in it that `is_wanted` by its name. On file systems that can, the copy shares its
-/// blocks with the original.
-pub(crate) fn copy_folder(from: &Path, to: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), StartError> {
+/// Copies a folder with everything in it. On file systems that can, the copy shares its blocks with the original.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), StartError> {
     let fail = |path: &Path, error: std::io::Error| StartError::folder(path, &format!("it cannot be copied: {error}"));
     fs::create_dir_all(to).map_err(|error| fail(to, error))?;
     for entry in fs::read_dir(from).map_err(|error| fail(from, error))? {
         let entry = entry.map_err(|error| fail(from, error))?;
         let (path, name) = (entry.path(), entry.file_name());
-        if !is_wanted(&name.to_string_lossy()) {
-            continue;
-        }
         let kind = entry.file_type().map_err(|error| fail(&path, error))?;
         if kind.is_dir() {
-            copy_folder(&path, &to.join(&name), is_wanted)?;
+            copy_folder(&path, &to.join(&name))?;
         } else if kind.is_file() {
             fs::copy(&path, to.join(&name)).map_err(|error| fail(&path, error))?;
         }

@@ -257,5 +257,5 @@ impl CommitLog for ClosedLog {
 
 /// Whether a folder holds anything of a server's.
 pub fn is_data_folder(folder: &Path) -> bool {
-    [base::LOG, base::STORE, "base"].iter().any(|name| fs::metadata(folder.join(name)).is_ok())
+    [base::LOG, base::STORE, "base", "analytics"].iter().any(|name| fs::metadata(folder.join(name)).is_ok())
 }

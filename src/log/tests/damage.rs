@@ -1,6 +1,7 @@
 //! What a damaged or torn log opens as: never without a record that was synced.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use super::super::segment::RECORD_HEADER_BYTES;
 use super::*;
@@ -250,7 +251,7 @@ fn a_look_at_a_damaged_log_shows_every_valid_record_and_every_damage_and_changes
         inspection.damage.iter().map(|damage| (damage.file.clone(), damage.records.clone())).collect();
     let single = |number| number..=number;
     let header = segments[3].path.clone();
-    let mut wanted = vec![(second.path, single(second.first + 1)), (header, 1..=0)];
+    let mut wanted = vec![(second.path, single(second.first + 1)), (header, RangeInclusive::new(1, 0))];
     wanted.push((newest.path, single(newest.first)));
     assert_eq!(damaged, wanted);
     assert_eq!((inspection.first, inspection.last, inspection.count()), (1, 60, 58));

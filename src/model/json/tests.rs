@@ -79,3 +79,29 @@ fn keys_keep_their_order_and_values_are_exact() {
         assert_eq!(value.as_f64().unwrap().to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
     }
 }
+
+#[test]
+fn values_are_counted_without_parsing() {
+    for (text, count) in [
+        ("1", 1),
+        ("[]", 1),
+        ("[ ]", 1),
+        ("{\n}", 1),
+        ("[1, 2]", 3),
+        ("[[],{},[{}]]", 5),
+        (r#"{"a":[{},{}],"b":"x,y[{"}"#, 5),
+        (r#"["\\",",[\"{",3]"#, 4),
+        (r#""unended, ["#, 1),
+    ] {
+        assert_eq!(count_values(text.as_bytes()), count, "{text}");
+    }
+}
+
+#[test]
+fn more_values_than_the_limit_are_too_many_before_anything_is_parsed() {
+    let elements = |count: usize| format!("[{}0]", "{},".repeat(count - 1));
+    assert!(parse(elements(MAX_VALUES - 1).as_bytes()).is_ok());
+    let error = parse(elements(MAX_VALUES).as_bytes()).unwrap_err();
+    assert_eq!(error.code, Code::PayloadTooLarge);
+    assert_eq!(error.message, "the body has 500001 values; the limit is 500000; send it in parts");
+}

@@ -167,6 +167,7 @@ fn the_import_command_reads_plain_and_compressed_files_into_a_folder_or_a_server
     std::fs::write(&zstd, zstd::encode_all(text.as_bytes(), 3).unwrap()).unwrap();
 
     let data = folder.path().join("data");
+    std::fs::create_dir_all(data.join("analytics")).unwrap();
     let data_flag = format!("--data={}", data.display());
     for (file, added) in [(&gzip, 50), (&plain, 0), (&zstd, 0)] {
         let output = run(file, &[&data_flag]);
