@@ -17,6 +17,7 @@ pub mod config;
 pub mod content;
 pub mod demo;
 pub mod failure;
+mod hashed;
 pub mod http;
 pub mod log;
 pub mod model;

@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::LogError;
+pub use folder::lock_folder;
 pub use inspect::{Damage, Inspection, inspect};
 pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;

@@ -1,4 +1,4 @@
-//! Helpers for folders on disk. It knows nothing of what the files hold.
+//! Helpers for folders and the bytes of files. It knows nothing of what the files hold.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -18,4 +18,11 @@ pub(crate) fn create_empty_folder(folder: &Path) -> Result<(), Error> {
         _ => {}
     }
     fs::create_dir_all(folder).map_err(Error::io(folder))
+}
+
+/// Takes the next `N` bytes off the beginning. `None` if there are fewer.
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (bytes, left) = rest.split_first_chunk()?;
+    *rest = left;
+    Some(*bytes)
 }

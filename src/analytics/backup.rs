@@ -25,6 +25,7 @@ use super::links::{self, Through};
 use super::recovery::{self, LOG};
 use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
+use crate::hashed::Hashed;
 use crate::log::{FollowLog as _, Log, LogReader};
 use crate::model::error::{Error, Result};
 
@@ -53,7 +54,7 @@ pub(super) fn write(worker: &WorkerHandle, file: &Path) -> Result<()> {
 }
 
 fn write_part(data: &AnalyticsData, links: &Path, through: Through, path: &Path) -> Result<(), StorageError> {
-    let mut out = Hashed { inner: BufWriter::new(File::create(path)?), hasher: blake3::Hasher::new() };
+    let mut out = Hashed::new(BufWriter::new(File::create(path)?));
     out.write_all(MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
     // The restored folder has no salts, and should not miss them.
@@ -130,7 +131,7 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
     let bytes = file.metadata()?.len();
     let length = bytes.checked_sub(start + HASH_BYTES).ok_or_else(|| bad("its analytics are too short"))?;
     file.seek(SeekFrom::Start(start))?;
-    let mut input = Hashed { inner: BufReader::new(file).take(length), hasher: blake3::Hasher::new() };
+    let mut input = Hashed::new(BufReader::new(file).take(length));
     if input.array::<8>()? != *MAGIC {
         return Err(bad("its analytics do not begin with their signature").into());
     }
@@ -179,32 +180,6 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
 fn file_path(name: &str) -> Option<PathBuf> {
     let is_day_file = || DayKey::parse(name.strip_prefix(DAYS_FOLDER)?.strip_prefix('/')?);
     (name == STATE_FILE || name == IMPORTS_FILE || is_day_file().is_some()).then(|| PathBuf::from(name))
-}
-
-/// Hashes everything that is written to or read from `inner`.
-struct Hashed<T> {
-    inner: T,
-    hasher: blake3::Hasher,
-}
-
-impl<T: Write> Write for Hashed<T> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-}
-
-impl<T: Read> Read for Hashed<T> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(bytes)?;
-        self.hasher.update(&bytes[..read]);
-        Ok(read)
-    }
 }
 
 impl Hashed<Take<BufReader<File>>> {

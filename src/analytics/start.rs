@@ -1,11 +1,10 @@
 //! Opening the analytics of a folder: the lock, the state, the files, the log, in this order.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -26,11 +25,8 @@ use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
 use super::traffic::Traffic;
 use super::worker::Worker;
-use crate::log::Log;
+use crate::log::{Log, LogError, lock_folder};
 use crate::model::time::{Millis, day_number, format_date};
-
-/// A killed process holds its lock until the operating system has cleaned it up.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why analytics cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -194,17 +190,9 @@ fn report(found: &Found) {
 
 /// Creates the folder if it is missing, and locks it until the returned file is closed.
 pub(super) fn lock(folder: &Path) -> io::Result<File> {
-    fs::create_dir_all(folder)?;
-    let lock = File::options().create(true).truncate(false).write(true).open(folder.join("LOCK"))?;
-    let started = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("it is in use by another process")),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
+    lock_folder(folder).map_err(|error| match error {
+        LogError::InUse { .. } => io::Error::other("it is in use by another process"),
+        LogError::Io { source, .. } => source,
+        error => io::Error::other(error),
+    })
 }

@@ -157,7 +157,7 @@ fn write_unfinished(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<H
     writer.finish(number)
 }
 
-fn sync_folder_of(path: &Path) -> Result<(), BaseError> {
+pub(super) fn sync_folder_of(path: &Path) -> Result<(), BaseError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -21,6 +21,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, Take, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::{BaseError, at};
+use crate::hashed::Hashed;
 use crate::store::Entry;
 
 const MAGIC: &[u8; 8] = b"bndrybas";
@@ -72,12 +73,6 @@ pub(super) struct Reader {
     entries: u64,
     records: u64,
     end: Option<Header>,
-}
-
-/// Hashes everything that is written to or read from `inner`.
-struct Hashed<T> {
-    inner: T,
-    hasher: blake3::Hasher,
 }
 
 impl Writer {
@@ -258,32 +253,6 @@ impl Reader {
         let mut bytes = Vec::new();
         let read = (&mut self.stream).take(length).read_to_end(&mut bytes)?;
         if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-    }
-}
-
-impl<T> Hashed<T> {
-    fn new(inner: T) -> Self {
-        Hashed { inner, hasher: blake3::Hasher::new() }
-    }
-}
-
-impl<T: Write> Write for Hashed<T> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.inner.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-}
-
-impl<T: Read> Read for Hashed<T> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(bytes)?;
-        self.hasher.update(&bytes[..read]);
-        Ok(read)
     }
 }
 

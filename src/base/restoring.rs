@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::error::{BaseError, at};
-use super::files::list;
+use super::files::{list, sync_folder_of};
 
 /// The file.
 pub const RESTORING: &str = "RESTORING";
@@ -15,7 +15,7 @@ pub const RESTORING: &str = "RESTORING";
 pub fn begin(data_folder: &Path) -> Result<(), BaseError> {
     let mark = data_folder.join(RESTORING);
     File::create(&mark).and_then(|file| file.sync_all()).map_err(at("create", &mark))?;
-    sync(data_folder)
+    sync_folder_of(&mark)
 }
 
 /// Whether the folder is marked: it has its base, and all else can be made from that.
@@ -30,7 +30,7 @@ pub fn end(data_folder: &Path) -> Result<(), BaseError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("remove", &mark)(error)),
         _ => {}
     }
-    sync(data_folder)
+    sync_folder_of(&mark)
 }
 
 /// # Errors
@@ -40,8 +40,4 @@ pub(super) fn check(data_folder: &Path) -> Result<(), BaseError> {
         true => Err(BaseError::NotRestored),
         false => Ok(()),
     }
-}
-
-fn sync(folder: &Path) -> Result<(), BaseError> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
 }

@@ -18,8 +18,11 @@ const UNFINISHED: &str = "next.zeros";
 /// What the names of cut tails begin with.
 const TORN: &str = "torn-";
 
-/// Creates the folder if it is missing and locks it. The lock is held until the returned file is closed.
-pub(super) fn create_and_lock(folder: &Path) -> Result<File, LogError> {
+/// Creates the folder if it is missing and locks it, by its file `LOCK`. The lock is held until the returned file is closed.
+///
+/// # Errors
+/// [`LogError::InUse`] after a second in which another process holds it, [`LogError::Io`].
+pub fn lock_folder(folder: &Path) -> Result<File, LogError> {
     fs::create_dir_all(folder).map_err(at("create", folder))?;
     let path = folder.join("LOCK");
     let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(at("open", &path))?;

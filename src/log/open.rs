@@ -24,7 +24,7 @@ const TORN_FILES: usize = 3;
 
 /// Finds the end of the log in `folder`, see [`Log::examine`].
 pub(super) fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
-    let lock = folder::create_and_lock(folder)?;
+    let lock = folder::lock_folder(folder)?;
     folder::remove_unfinished(folder)?;
     let entries = File::open(folder).map_err(at("open", folder))?;
     // The last process may have failed to make the names of its files durable.

@@ -13,7 +13,7 @@ use std::thread::LocalKey;
 use bindery::analytics::{Analytics, AnalyticsOptions};
 use bindery::base;
 use bindery::log::{CommitLog, FollowLog, Log, LogOptions, LogReader};
-use bindery::model::blueprint::{self, Blueprint, Definition};
+use bindery::model::blueprint::{self, Blueprint, Definition, FieldType};
 use bindery::model::json;
 use bindery::model::value::{Options, Relations, check, check_attributes};
 use bindery::query::{ExportParams, GetParams, ListParams, WriteParams};
@@ -225,30 +225,7 @@ static SANITIZER: LazyLock<Sanitizer> = LazyLock::new(Sanitizer::default);
 
 /// A blueprint with a field of every type, and variants.
 fn every_type() -> Blueprint {
-    let types = [
-        "text",
-        "rich-text",
-        "html-page",
-        "slug",
-        "email",
-        "link",
-        "image",
-        "file",
-        "enum",
-        "multi-enum",
-        "boolean",
-        "color",
-        "number",
-        "money",
-        "date",
-        "datetime",
-        "duration",
-        "reference",
-        "references",
-        "user",
-        "address",
-    ];
-    let fields = types.map(|kind| {
+    let fields = FieldType::NAMES.map(|kind| {
         let settings = if kind.starts_with("reference") { json!({ "blueprint": "t" }) } else { json!({}) };
         json!({ "name": kind, "slug": kind, "type": kind, "settings": settings })
     });

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::tests::{copy_folder, files};
 use super::*;
 use crate::query::{Anchor, Bound, Filter, Predicate, Query, Range, SortBy, SortKey};
 use crate::schema::{Column, Copy, IndexOp, Kind, Stamps, Value, Variant};
@@ -88,26 +89,6 @@ fn answers(index: &Index) -> Vec<Option<Vec<u128>>> {
     let snapshot = index.snapshot();
     let ids = |query| Some(snapshot.search(&query, 0, 1_000).ok()?.hits.iter().map(|hit| hit.id).collect());
     queries().into_iter().map(ids).collect()
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        match entry.file_type().unwrap().is_dir() {
-            true => files.extend(self::files(&entry.path())),
-            false => files.push(entry.path()),
-        }
-    }
-    files.sort();
-    files
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    for file in files(from) {
-        let target = to.join(file.strip_prefix(from).unwrap());
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        fs::copy(file, target).unwrap();
-    }
 }
 
 /// A small generator of numbers, so that a try can be repeated.

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::failure;
+use crate::files::take;
 use crate::schema::VariantNumber;
 use crate::version::{Location, Row};
 
@@ -89,12 +90,6 @@ fn parse(bytes: &[u8], crc: u32) -> Option<SlotFile> {
         file.locations.push((variant, locations));
     }
     rest.is_empty().then_some(file)
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (bytes, left) = rest.split_first_chunk()?;
-    *rest = left;
-    Some(*bytes)
 }
 
 #[cfg(test)]

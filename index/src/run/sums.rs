@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::failure;
+use crate::files::take;
 
 /// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value reads
 /// little, large enough that checksums take 1/16,384 of the space.
@@ -132,12 +133,6 @@ fn parse(bytes: &[u8]) -> Option<Vec<FileSums>> {
         files.push(FileSums { name: str::from_utf8(name).ok()?.to_owned(), length, blocks });
     }
     rest.is_empty().then_some(files)
-}
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (bytes, left) = rest.split_first_chunk()?;
-    *rest = left;
-    Some(*bytes)
 }
 
 #[cfg(test)]
