@@ -8,6 +8,7 @@
 //! whole segment before it are synced. Therefore every named segment has a valid header, every record in all segments
 //! but the last one is durable, and only the last segment can have a torn tail.
 
+mod ends;
 mod error;
 mod folder;
 mod inspect;
@@ -33,6 +34,7 @@ pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;
 
 use crate::failure;
+use ends::RecordEnds;
 use error::at;
 use segment::{HEADER_BYTES, MARK_BYTES, SegmentFile};
 use spare::Spare;
@@ -96,6 +98,8 @@ struct Active {
     /// The file's length.
     bytes: u64,
     dirty: bool,
+    /// Where some of the records end that this process appended, ascending.
+    ends: RecordEnds,
 }
 
 impl Log {
@@ -147,6 +151,7 @@ impl Log {
         self.active.offset += needed;
         self.active.dirty = true;
         self.last = number;
+        self.active.ends.note(number, self.active.offset);
         if self.active.offset > self.active.bytes / 2 {
             self.spare.prepare(&self.folder, self.next_segment_bytes());
         }
@@ -188,14 +193,15 @@ impl Log {
         self.segments.first().map_or(self.last + 1, |segment| segment.first)
     }
 
-    /// The size of all segments that hold records after `number`. All but the last one are counted as a whole.
+    /// The size of all segments that hold records after `number`. All but the last one are counted as a whole; of the last
+    /// one, records of this process up to `number` are left out, but for about the last MiB.
     pub fn bytes_since(&self, number: u64) -> u64 {
         let mut bytes = 0;
         for (index, segment) in self.segments.iter().enumerate() {
             match self.segments.get(index + 1) {
                 Some(next) if next.first <= number + 1 => {}
                 Some(_) => bytes += segment.bytes,
-                None if self.last > number => bytes += self.active.offset,
+                None if self.last > number => bytes += self.active.offset - self.active.ends.before(number),
                 None => {}
             }
         }
@@ -375,6 +381,14 @@ enum Step {
 
 impl Active {
     fn empty(segment: &SegmentFile, file: File, epoch: u64) -> Active {
-        Active { file, path: segment.path.clone(), epoch, offset: HEADER_BYTES, bytes: segment.bytes, dirty: false }
+        Active {
+            file,
+            path: segment.path.clone(),
+            epoch,
+            offset: HEADER_BYTES,
+            bytes: segment.bytes,
+            dirty: false,
+            ends: RecordEnds::default(),
+        }
     }
 }

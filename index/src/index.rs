@@ -212,6 +212,13 @@ impl Index {
         Snapshot { context: Arc::clone(&self.inner.context), version: self.version() }
     }
 
+    /// Whether runs of this snapshot were replaced by others with the same copies. A new snapshot answers the same then, and
+    /// lets go of the memory and the files of those runs.
+    pub fn has_replaced_runs_of(&self, snapshot: &Snapshot) -> bool {
+        let current = self.version();
+        current.number == snapshot.version.number && !Arc::ptr_eq(&current, &snapshot.version)
+    }
+
     /// The published version.
     pub(crate) fn version(&self) -> Arc<Version> {
         Arc::clone(&self.inner.current.read())

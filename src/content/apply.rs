@@ -109,6 +109,20 @@ impl Applier {
         Ok(())
     }
 
+    /// Publishes new snapshots in the place of those that keep replaced runs in use. Readers see no difference, but the
+    /// memory and the files of those runs are released, also if nobody writes.
+    pub(crate) fn release_replaced_runs(&mut self) {
+        let before = self.cell.load();
+        let numbers = before.with_replaced_runs();
+        if numbers.is_empty() {
+            return;
+        }
+        let mut state = State::clone(&before);
+        numbers.into_iter().for_each(|number| state.refresh(number));
+        self.cell.publish(state);
+        self.sweeper.replaced(&before, Garbage::default());
+    }
+
     /// Carries the rebuilding of damaged indexes on by one piece. A new index that is complete takes the place of the
     /// damaged one: lists show what they showed before the damage, and what was written since.
     ///

@@ -34,6 +34,24 @@ async fn writes_are_refused_during_a_shutdown_and_reads_go_on() {
     assert_eq!((list.total, &resources[0]["attributes"]["title"]), (1, &json!("accepted")));
 }
 
+/// What is read long after the last write must not keep the memory runs of before in use.
+#[tokio::test]
+async fn readers_let_go_of_replaced_runs_without_another_write() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = fixture::open(temp.path());
+    let access = fixture::access();
+    let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] }).to_string();
+    content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    let body = json!({ "attributes": { "title": "one" } }).to_string();
+    content.write(&access, Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await.unwrap();
+    content.checkpoint().await.unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !content.state().with_replaced_runs().is_empty() {
+        assert!(std::time::Instant::now() < until, "the snapshot still holds the memory run");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
 /// The keys of an export, by line.
 fn keys(export: &mut Export) -> Vec<serde_json::Value> {
     let mut text = Vec::new();

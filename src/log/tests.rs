@@ -164,6 +164,24 @@ fn bytes_since_counts_the_segments_that_hold_newer_records() {
     assert_eq!(log.bytes_since(60), 0);
 }
 
+/// A checkpoint is due after so many bytes: if those before the last one counted, each would be due at once.
+#[test]
+fn bytes_since_leaves_out_what_was_appended_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = Log::open(folder.path(), LogOptions::default()).unwrap();
+    let mut positions = vec![log.active.offset];
+    for number in 1..=200 {
+        assert_eq!(log.append(&payload(number)).unwrap(), number);
+        positions.push(log.active.offset);
+    }
+    for number in 0..200 {
+        let exact = positions[200] - positions[number as usize];
+        let counted = log.bytes_since(number);
+        let slack = ends::BYTES_BETWEEN.max(positions[0]);
+        assert!(counted >= exact && counted <= exact + slack, "after {number}: {counted}, not {exact}");
+    }
+}
+
 #[test]
 fn a_reset_log_is_empty_and_begins_at_the_given_number() {
     let folder = filled(60, SMALL);

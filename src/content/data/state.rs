@@ -102,6 +102,12 @@ impl State {
         self.edit(number, |collection| collection.snapshot = collection.index.snapshot());
     }
 
+    /// The blueprints whose snapshots keep runs in use that were merged or written to disk since.
+    pub(crate) fn with_replaced_runs(&self) -> Vec<u32> {
+        let is_behind = |collection: &&Arc<Collection>| collection.index.has_replaced_runs_of(&collection.snapshot);
+        self.blueprints.values().filter(is_behind).map(|collection| collection.blueprint.number).collect()
+    }
+
     /// Puts an index that holds the same resources in the place of a blueprint's index.
     pub(crate) fn replace_index(&mut self, number: u32, index: bindery_index::Index) {
         self.edit(number, |collection| {

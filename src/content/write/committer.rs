@@ -75,6 +75,7 @@ impl Committer {
             self.follow();
             self.sweep();
             self.rebuild();
+            self.applier.release_replaced_runs();
             self.checkpoint_if_due();
         }
         self.follow();
