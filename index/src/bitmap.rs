@@ -12,6 +12,16 @@ impl Bitmap {
         Bitmap { words: vec![0; len.div_ceil(64)] }
     }
 
+    /// The set whose bits are in these words, the smallest number in the lowest bit of the first.
+    pub(crate) fn of_words(words: impl Iterator<Item = u64>) -> Bitmap {
+        Bitmap { words: words.collect() }
+    }
+
+    /// Its words; see [`Bitmap::of_words`].
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     pub(crate) fn contains(&self, number: u32) -> bool {
         self.words.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
@@ -43,6 +53,12 @@ impl Bitmap {
         }
     }
 
+    /// Removes the members that these words lack; see [`Bitmap::of_words`].
+    pub(crate) fn intersect_words(&mut self, words: impl Iterator<Item = u64>) {
+        let mut others = words.chain(std::iter::repeat(0));
+        self.words.iter_mut().for_each(|word| *word &= others.next().unwrap_or(0));
+    }
+
     /// Removes the members of the other set.
     pub(crate) fn subtract(&mut self, other: &Bitmap) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
@@ -57,6 +73,21 @@ impl Bitmap {
         }
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word |= other;
+        }
+    }
+
+    /// Adds the members of the other set, each increased by `distance`.
+    pub(crate) fn union_shifted(&mut self, other: &Bitmap, distance: u32) {
+        let (whole, bits) = (distance as usize / 64, distance % 64);
+        let needed = whole + other.words.len() + usize::from(bits > 0);
+        if self.words.len() < needed {
+            self.words.resize(needed, 0);
+        }
+        for (index, &word) in other.words.iter().enumerate() {
+            self.words[whole + index] |= word << bits;
+            if bits > 0 {
+                self.words[whole + index + 1] |= word >> (64 - bits);
+            }
         }
     }
 
@@ -109,6 +140,16 @@ mod tests {
         assert_eq!(combine(Bitmap::union, &short, &long), [1, 63, 64, 200]);
         assert_eq!(combine(Bitmap::subtract, &long, &short), [64, 200]);
         assert_eq!(combine(Bitmap::subtract, &short, &long), [63]);
+    }
+
+    #[test]
+    fn sets_are_added_at_a_distance() {
+        for distance in [0, 1, 63, 64, 130] {
+            let mut set = bitmap(&[2, 500]);
+            set.union_shifted(&bitmap(&[0, 63, 64, 127]), distance);
+            let expected = bitmap(&[2, 500, distance, 63 + distance, 64 + distance, 127 + distance]);
+            assert_eq!(set.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

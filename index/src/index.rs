@@ -1,6 +1,7 @@
 //! The index of one blueprint: writes versions, publishes them, and hands out snapshots. It knows no files and no
 //! queries.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::error::Error;
+use crate::live_docs::LiveDocs;
 use crate::options::Options;
 use crate::pins::Pins;
 use crate::run::{DiskRun, FrozenRun, NumberedRun, Run, RunNumber};
@@ -118,7 +120,14 @@ impl Index {
         version.rows = rows;
         for LoadedCopies { variant, locations, runs } in copy_sets {
             let Some(copies) = version.copy_set_mut(variant) else { continue };
-            let numbered = |LoadedRun { number, run }| NumberedRun { number, run: Run::Disk(run) };
+            let mut live: HashMap<RunNumber, Bitmap> = HashMap::new();
+            for location in locations.entries().filter(Location::is_copy) {
+                live.entry(location.run).or_default().insert(location.doc);
+            }
+            let numbered = |LoadedRun { number, run }| {
+                let live = live.get(&number).map(LiveDocs::of).unwrap_or_default();
+                NumberedRun { number, run: Run::Disk(run), live }
+            };
             let mut runs: Vec<NumberedRun> = runs.into_iter().map(numbered).collect();
             runs.sort_by_key(|run| run.number);
             copies.locations = locations;

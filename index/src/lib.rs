@@ -87,6 +87,7 @@ mod files;
 mod index;
 mod indexes;
 mod interrupt;
+mod live_docs;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::live_docs::LiveDocs;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::value::ValueRef;
@@ -18,6 +19,8 @@ mod checked;
 mod columns;
 mod disk;
 mod memory;
+mod pieces;
+mod sections;
 mod segment;
 mod sums;
 
@@ -31,11 +34,19 @@ pub(crate) enum Run {
     Disk(Arc<DiskRun>),
 }
 
-/// A run with its number.
+/// A run with its number, and which of its documents are current.
 #[derive(Debug, Clone)]
 pub(crate) struct NumberedRun {
     pub(crate) number: RunNumber,
     pub(crate) run: Run,
+    pub(crate) live: LiveDocs,
+}
+
+impl NumberedRun {
+    /// A run of which no document is current yet.
+    pub(crate) fn new(number: RunNumber, run: Run) -> NumberedRun {
+        NumberedRun { number, run, live: LiveDocs::default() }
+    }
 }
 
 /// A memory run that no longer grows and waits to be written to disk.
@@ -89,13 +100,13 @@ impl Run {
         }
     }
 
-    /// Emits the documents whose value is not null and satisfies the predicate, ascending and without duplicates.
+    /// Adds the documents whose value is not null and satisfies the predicate.
     pub(crate) fn evaluate(
         &self,
         column: Column,
         predicate: &PreparedPredicate,
         interrupt: &Interrupt<'_>,
-        emit: &mut dyn FnMut(u32),
+        documents: &mut Bitmap,
     ) -> Result<(), Error> {
         match self {
             Run::Memory(run) => {
@@ -103,31 +114,39 @@ impl Run {
                     interrupt.step()?;
                     let value = run.document(doc).value(column.id);
                     if !value.is_null() && predicate.matches(column.kind, value) {
-                        emit(doc);
+                        documents.insert(doc);
                     }
                 }
                 Ok(())
             }
-            Run::Disk(run) => run.evaluate(column, predicate, interrupt, emit),
+            Run::Disk(run) => run.evaluate(column, predicate, interrupt, documents),
         }
     }
 
-    /// Emits the documents whose value is not null, ascending and without duplicates.
+    /// Adds the documents whose value is not null.
     pub(crate) fn present(
         &self,
         column: ColumnId,
         interrupt: &Interrupt<'_>,
-        emit: &mut dyn FnMut(u32),
+        documents: &mut Bitmap,
     ) -> Result<(), Error> {
         match self {
             Run::Memory(run) => {
                 for doc in (0..run.len()).filter(|&doc| !run.document(doc).value(column).is_null()) {
                     interrupt.step()?;
-                    emit(doc);
+                    documents.insert(doc);
                 }
                 Ok(())
             }
-            Run::Disk(run) => run.present(column, interrupt, emit),
+            Run::Disk(run) => run.present(column, interrupt, documents),
+        }
+    }
+
+    /// Adds the slots of documents.
+    pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
+        match self {
+            Run::Memory(run) => documents.iter().for_each(|doc| slots.insert(run.document(doc).slot)),
+            Run::Disk(run) => run.add_slots(documents, slots),
         }
     }
 }

@@ -53,6 +53,11 @@ impl<T: Copy + Default> SlotTable<T> {
         Arc::make_mut(&mut chunks[index])[slot as usize % CHUNK] = entry;
     }
 
+    /// All entries, including those never set.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = T> + '_ {
+        self.chunks.iter().flat_map(|chunk| chunk.iter().copied())
+    }
+
     /// The chunks, to compare by pointer with those of another version.
     pub(crate) fn chunks(&self) -> &[Arc<[T]>] {
         &self.chunks

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
+use crate::live_docs::LiveDocs;
 use crate::pins::{Pin, Pins};
 use crate::query::{DateColumn, Hit};
 use crate::run::{NumberedRun, Run, RunNumber};
@@ -165,23 +166,32 @@ impl CopySet {
         self.run(location.run).map_or(ValueRef::Null, |run| run.value_without_folded(location.doc, column))
     }
 
-    pub(crate) fn run(&self, number: RunNumber) -> Option<&Run> {
+    pub(crate) fn numbered(&self, number: RunNumber) -> Option<&NumberedRun> {
         let index = self.runs.binary_search_by_key(&number, |run| run.number).ok()?;
-        Some(&self.runs[index].run)
+        Some(&self.runs[index])
     }
 
-    /// Whether the document is the current copy of the resource in that slot.
-    pub(crate) fn is_current(&self, slot: u32, run: RunNumber, doc: u32) -> bool {
-        let location = self.locations.get(slot);
-        location.run == run && location.doc == doc
+    pub(crate) fn run(&self, number: RunNumber) -> Option<&Run> {
+        self.numbered(number).map(|numbered| &numbered.run)
     }
 
-    /// The documents of a run that are current copies.
-    pub(crate) fn live_docs(&self, number: RunNumber, run: &Run) -> Bitmap {
-        let mut live_docs = Bitmap::with_room(run.len() as usize);
-        for doc in (0..run.len()).filter(|&doc| self.is_current(run.slot(doc), number, doc)) {
-            live_docs.insert(doc);
+    /// Makes a document the current copy in a slot, or none if the location has none.
+    ///
+    /// Copies the chunks that it writes to, and the list of runs, if another version shares them.
+    pub(crate) fn relocate(&mut self, slot: u32, location: Location) {
+        let before = self.locations.get(slot);
+        if before.is_copy() {
+            self.edit_live(before.run, |live| live.remove(before.doc));
         }
-        live_docs
+        if location.is_copy() {
+            self.edit_live(location.run, |live| live.insert(location.doc));
+        }
+        self.locations.set(slot, location);
+    }
+
+    fn edit_live(&mut self, number: RunNumber, edit: impl FnOnce(&mut LiveDocs)) {
+        if let Ok(index) = self.runs.binary_search_by_key(&number, |run| run.number) {
+            edit(&mut Arc::make_mut(&mut self.runs)[index].live);
+        }
     }
 }

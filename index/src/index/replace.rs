@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
+use crate::live_docs::LiveDocs;
 use crate::run::{NumberedRun, RunNumber};
 use crate::version::{CopySet, Location};
 
@@ -23,9 +24,7 @@ pub(super) fn replace_runs(copies: &mut CopySet, replaced: &[ReplacedRun], new: 
     if replaced.iter().any(|run| copies.run(run.number).is_none()) {
         return false;
     }
-    if let Some(new) = &new {
-        relocate(copies, replaced, new.number);
-    }
+    let new = new.map(|new| NumberedRun { live: relocate(copies, replaced, new.number), ..new });
     let runs = Arc::make_mut(&mut copies.runs);
     runs.retain(|run| !replaced.iter().any(|replaced| replaced.number == run.number));
     runs.extend(new);
@@ -33,20 +32,24 @@ pub(super) fn replace_runs(copies: &mut CopySet, replaced: &[ReplacedRun], new: 
     true
 }
 
-/// Points locations of documents in replaced runs to the same documents in the new run.
-fn relocate(copies: &mut CopySet, replaced: &[ReplacedRun], new: RunNumber) {
+/// Points locations of documents in replaced runs to the same documents in the new run. Returns which documents of that are
+/// current.
+fn relocate(copies: &mut CopySet, replaced: &[ReplacedRun], new: RunNumber) -> LiveDocs {
     let runs = Arc::clone(&copies.runs);
+    let mut live = Bitmap::default();
     let mut new_doc = 0;
     for ReplacedRun { number, live_docs } in replaced {
         let Ok(index) = runs.binary_search_by_key(number, |run| run.number) else { continue };
-        let run = &runs[index].run;
+        let NumberedRun { run, live: still_live, .. } = &runs[index];
         for doc in live_docs.iter() {
-            let slot = run.slot(doc);
-            let location = copies.locations.get(slot);
-            if location.run == *number && location.doc == doc {
+            if still_live.contains(doc) {
+                let slot = run.slot(doc);
+                let location = copies.locations.get(slot);
                 copies.locations.set(slot, Location { run: new, doc: new_doc, ..location });
+                live.insert(new_doc);
             }
             new_doc += 1;
         }
     }
+    LiveDocs::of(&live)
 }

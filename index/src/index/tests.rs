@@ -127,7 +127,7 @@ fn apply_blocks_while_too_many_runs_are_frozen() {
     assert_eq!(index.snapshot().total(), 3, "the deletion is blocked");
     let frozen = index.frozen().swap_remove(0);
     let replaced = [ReplacedRun { number: frozen.number, live_docs: frozen.live_docs }];
-    let new = NumberedRun { number: index.take_run_number(), run: Run::Memory(frozen.memory) };
+    let new = NumberedRun::new(index.take_run_number(), Run::Memory(frozen.memory));
     assert!(index.replace(1, &replaced, Some(new)));
     blocked.join().unwrap();
     assert_eq!(index.snapshot().total(), 2);
@@ -147,7 +147,7 @@ fn copies_changed_while_a_run_is_written_stay_changed() {
     assert!(version.copy_sets[0].runs.iter().all(|run| run.number == frozen.number));
     index.apply(vec![delete(1), put(2, "B")]);
     let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
-    let new = NumberedRun { number: index.take_run_number(), run: Run::Memory(frozen.memory) };
+    let new = NumberedRun::new(index.take_run_number(), Run::Memory(frozen.memory));
     assert!(index.replace(1, &[replaced], Some(new)));
     assert!(index.frozen().is_empty());
     let snapshot = index.snapshot();

@@ -117,7 +117,7 @@ impl IndexWriter {
                 Some(copy) => self.append(variant, index, slot, copy),
                 None => Location::default(),
             };
-            self.version.copy_sets[index].locations.set(slot, location);
+            self.version.copy_sets[index].relocate(slot, location);
         }
         slot
     }
@@ -127,7 +127,7 @@ impl IndexWriter {
         self.version.rows.set(slot, Row { id, ..Row::default() });
         for copies in &mut self.version.copy_sets {
             if copies.locations.get(slot).is_copy() {
-                copies.locations.set(slot, Location::default());
+                copies.relocate(slot, Location::default());
             }
         }
         Arc::make_mut(&mut self.version.live_slots).remove(slot);
@@ -155,7 +155,7 @@ impl IndexWriter {
                 let number = self.next_run;
                 self.next_run += 1;
                 let runs = Arc::make_mut(&mut self.version.copy_sets[index].runs);
-                runs.push(NumberedRun { number, run: Run::Memory(Arc::clone(&memory)) });
+                runs.push(NumberedRun::new(number, Run::Memory(Arc::clone(&memory))));
                 GrowingRun { number, memory }
             });
             let memory = &growing.memory;
@@ -176,7 +176,7 @@ impl IndexWriter {
     fn freeze(&mut self, variant: VariantNumber) {
         let Some(copies) = self.version.copy_set_mut(variant) else { return };
         let Some(GrowingRun { number, memory }) = self.growing.remove(&variant) else { return };
-        let live_docs = copies.live_docs(number, &Run::Memory(Arc::clone(&memory)));
+        let live_docs = copies.numbered(number).map(|run| run.live.to_bitmap()).unwrap_or_default();
         if live_docs.count() == 0 {
             Arc::make_mut(&mut copies.runs).retain(|run| run.number != number);
             return;

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 
 use super::manifest::{IndexManifest, NamedRun, NamedSlotFile};
 use super::slot_file::{SLOTS, SlotFile};
-use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::failure;
 use crate::index::{FrozenVersion, Index, LoadedCopies, LoadedRun, ReplacedRun, Shared, Wake};
+use crate::live_docs::LiveDocs;
 use crate::options::Options;
 use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunNumber};
 use crate::schema::VariantNumber;
@@ -65,7 +65,7 @@ struct MergePlan {
 struct PlannedRun {
     number: RunNumber,
     run: Arc<DiskRun>,
-    live_docs: Arc<Bitmap>,
+    live: LiveDocs,
 }
 
 /// What an attempt to merge did.
@@ -157,7 +157,7 @@ impl IndexFolder {
             written.insert(number, run.sums_crc());
             let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
             // Replaces nothing if the variant was removed. Then only an earlier checkpoint needs the disk run.
-            let new = NumberedRun { number, run: Run::Disk(Arc::new(run)) };
+            let new = NumberedRun::new(number, Run::Disk(Arc::new(run)));
             self.index.replace(frozen.variant, &[replaced], Some(new));
         }
         Ok(())
@@ -172,19 +172,22 @@ impl IndexFolder {
         let Some(MergePlan { variant, inputs }) = self.plan_merge() else { return Ok(MergeOutcome::NothingToDo) };
         let replaced: Vec<ReplacedRun> = inputs
             .iter()
-            .map(|input| ReplacedRun { number: input.number, live_docs: Arc::clone(&input.live_docs) })
+            .map(|input| ReplacedRun { number: input.number, live_docs: Arc::new(input.live.to_bitmap()) })
             .collect();
-        if inputs.iter().all(|input| input.live_docs.count() == 0) {
+        if replaced.iter().all(|replaced| replaced.live_docs.count() == 0) {
             return Ok(merge_outcome(self.index.replace(variant, &replaced, None)));
         }
         let number = self.index.take_run_number();
         self.merging.lock().insert(number);
-        let inputs: Vec<MergeInput> =
-            inputs.into_iter().map(|PlannedRun { run, live_docs, .. }| MergeInput { run, live_docs }).collect();
+        let input = |(planned, replaced): (PlannedRun, &ReplacedRun)| MergeInput {
+            run: planned.run,
+            live_docs: Arc::clone(&replaced.live_docs),
+        };
+        let inputs: Vec<MergeInput> = inputs.into_iter().zip(&replaced).map(input).collect();
         let replace = |run: DiskRun| {
             // Before another thread can freeze a version that names it.
             self.written.lock().insert(number, run.sums_crc());
-            let new = NumberedRun { number, run: Run::Disk(Arc::new(run)) };
+            let new = NumberedRun::new(number, Run::Disk(Arc::new(run)));
             let is_replaced = self.index.replace(variant, &replaced, Some(new));
             if !is_replaced {
                 self.forget_run(number);
@@ -289,18 +292,17 @@ fn merge_outcome(is_replaced: bool) -> MergeOutcome {
 /// runs of the same tier.
 fn plan_merge(copies: &CopySet, fan_in: usize) -> Option<MergePlan> {
     let mut runs = Vec::new();
-    for NumberedRun { number, run } in copies.runs.iter() {
+    for NumberedRun { number, run, live } in copies.runs.iter() {
         if let Run::Disk(disk) = run {
-            let live_docs = Arc::new(copies.live_docs(*number, run));
-            runs.push(PlannedRun { number: *number, run: Arc::clone(disk), live_docs });
+            runs.push(PlannedRun { number: *number, run: Arc::clone(disk), live: live.clone() });
         }
     }
     let variant = copies.variant.number;
-    let (dead, live): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.live_docs.count() == 0);
+    let (dead, live): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.live.count() == 0);
     if !dead.is_empty() {
         return Some(MergePlan { variant, inputs: dead });
     }
-    if let Some(sparse) = live.iter().find(|run| run.live_docs.count() * 2 < run.run.len() as usize) {
+    if let Some(sparse) = live.iter().find(|run| run.live.count() * 2 < run.run.len() as usize) {
         return Some(MergePlan { variant, inputs: vec![sparse.clone()] });
     }
     let tier = |run: &DiskRun| (run.bytes().max(SMALLEST_TIER_BYTES) / SMALLEST_TIER_BYTES).ilog(fan_in as u64);

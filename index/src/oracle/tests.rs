@@ -310,8 +310,8 @@ fn merge(index: &Index, variant: VariantNumber) {
     let Some(copies) = version.copy_set(variant) else { return };
     let merged = MemoryRun::new(10_000);
     let mut replaced = Vec::new();
-    for NumberedRun { number, run } in copies.runs.iter() {
-        let live_docs = copies.live_docs(*number, run);
+    for NumberedRun { number, run, live } in copies.runs.iter() {
+        let live_docs = live.to_bitmap();
         let Run::Memory(memory) = run else { continue };
         for doc in live_docs.iter() {
             merged.append(Arc::clone(memory.document(doc))).unwrap();
@@ -319,12 +319,12 @@ fn merge(index: &Index, variant: VariantNumber) {
         replaced.push(ReplacedRun { number: *number, live_docs: Arc::new(live_docs) });
     }
     let number = index.take_run_number();
-    assert!(index.replace(variant, &replaced, Some(NumberedRun { number, run: Run::Memory(Arc::new(merged)) })));
+    assert!(index.replace(variant, &replaced, Some(NumberedRun::new(number, Run::Memory(Arc::new(merged))))));
 }
 
 /// Writes all memory runs to disk, then merges all runs of a variant into one.
 fn write(index: &Index, variant: VariantNumber, dir: &Path) {
-    let on_disk = |number, run| Some(NumberedRun { number, run: Run::Disk(Arc::new(run)) });
+    let on_disk = |number, run| Some(NumberedRun::new(number, Run::Disk(Arc::new(run))));
     for frozen in index.freeze().runs {
         let number = index.take_run_number();
         let run = DiskRun::build(&dir.join(number.to_string()), &frozen.live_documents(), index.damage()).unwrap();
@@ -334,9 +334,9 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     let version = index.version();
     let Some(copies) = version.copy_set(variant) else { return };
     let (mut inputs, mut replaced) = (Vec::new(), Vec::new());
-    for NumberedRun { number, run } in copies.runs.iter() {
+    for NumberedRun { number, run, live } in copies.runs.iter() {
         let Run::Disk(disk) = run else { panic!("all runs are on disk") };
-        let live_docs = Arc::new(copies.live_docs(*number, run));
+        let live_docs = Arc::new(live.to_bitmap());
         inputs.push(MergeInput { run: Arc::clone(disk), live_docs: Arc::clone(&live_docs) });
         replaced.push(ReplacedRun { number: *number, live_docs });
     }

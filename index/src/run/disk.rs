@@ -1,11 +1,15 @@
-//! A run on disk: a folder with a column file, which is the source of truth, and an inverted index, which answers
+//! A run on disk: a folder with a column file, which is the source of truth, and an inverted index and a word file, which answer
 //! predicates without testing every document.
 
 pub(crate) use disk_run::{DiskRun, MergeInput};
 
+mod dictionary;
 mod disk_run;
 mod evaluate;
 mod grams;
+mod inverter;
+mod substring;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod words;

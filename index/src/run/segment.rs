@@ -1,6 +1,7 @@
-//! The inverted index of a run: a term dictionary and a posting list for each term. A Tantivy segment with one field
+//! The inverted index of a run: a term dictionary and a posting list for each term. A Tantivy segment with two fields
 //! and nothing else. It knows nothing of columns or of what a term means.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -12,10 +13,12 @@ use tantivy::{DocSet, Index, InvertedIndexReader, SegmentReader, TERMINATED, Tan
 
 use super::checked::CheckedFile;
 use super::sums::FileSums;
+use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use directory::RunDirectory;
-use layout::{FIELD, schema, segment_id, settings};
+pub(crate) use layout::TermList;
+use layout::{LISTS, schema, segment_id, settings};
 
 mod directory;
 mod layout;
@@ -27,12 +30,15 @@ pub(crate) struct Segment {
     folder: PathBuf,
     documents: u32,
     directory: RunDirectory,
-    terms: OnceLock<Arc<InvertedIndexReader>>,
+    readers: OnceLock<[Arc<InvertedIndexReader>; 2]>,
 }
 
 /// An entry of the term dictionary.
 #[derive(Clone)]
-pub(crate) struct Term(TermInfo);
+pub(crate) struct Term {
+    list: TermList,
+    info: TermInfo,
+}
 
 /// A segment that goes into a merge.
 pub(crate) struct SegmentInput<'a> {
@@ -41,28 +47,61 @@ pub(crate) struct SegmentInput<'a> {
     pub(crate) new_numbers: Vec<Option<u32>>,
 }
 
+/// The documents that have a term, ascending, and how often each of them has it, which only a list with counts keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Posting<'a> {
+    pub(crate) documents: &'a [u32],
+    pub(crate) counts: &'a [u32],
+}
+
+/// Takes the terms of one list in ascending order, each with its posting list. A term without documents does not count.
+pub(crate) type TermSink<'a> = dyn FnMut(&[u8], Posting<'_>) -> Result<(), TantivyError> + 'a;
+
+/// Writes the terms of one list to a sink.
+pub(crate) type Fill<'a> = dyn FnMut(TermList, &mut TermSink<'_>) -> Result<(), TantivyError> + 'a;
+
+/// Where the posting list of a term is, in bytes, and how many documents it has. Finds the list without its term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PostingPlace {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) documents: u32,
+}
+
+/// Told of each term of a list, in order.
+pub(crate) type OnTerm<'a> = dyn FnMut(&[u8], PostingPlace) + 'a;
+
 impl Term {
+    /// The term of a list whose posting list is at that place.
+    pub(crate) fn at(list: TermList, place: PostingPlace) -> Term {
+        let PostingPlace { start, end, documents } = place;
+        let info =
+            TermInfo { doc_freq: documents, postings_range: start as usize..end as usize, positions_range: 0..0 };
+        Term { list, info }
+    }
+
     /// The length of its posting list; at least one.
     pub(crate) fn doc_count(&self) -> u32 {
-        self.0.doc_freq
+        self.info.doc_freq
     }
 }
 
 impl Segment {
-    /// Writes a segment of `documents` documents into `folder`, which must exist. `fill` writes the terms in ascending
-    /// order. The files are synced on return; the folder is not. Returns their checksums.
-    pub(crate) fn write(
-        folder: &Path,
-        documents: u32,
-        fill: impl FnOnce(&mut TermSink<'_>) -> Result<(), TantivyError>,
-    ) -> Result<Vec<FileSums>, Error> {
+    /// Writes a segment of `documents` documents into `folder`, which must exist. `fill` is called once for each list. The
+    /// files are synced on return; the folder is not. Returns their checksums.
+    pub(crate) fn write(folder: &Path, documents: u32, fill: &mut Fill<'_>) -> Result<Vec<FileSums>, Error> {
         let directory = RunDirectory::write(folder);
-        let write = || {
+        let mut write = || {
             let segment = empty_segment(directory.clone())?.with_max_doc(documents);
             let mut files = InvertedIndexSerializer::open(&segment)?;
-            let mut field = files.new_field(FIELD, 0, None)?;
-            fill(&mut |term, documents| write_term(&mut field, term, documents))?;
-            field.close()?;
+            for list in LISTS {
+                let mut field = files.new_field(list.field(), 0, None)?;
+                fill(list, &mut |term, posting| match posting.documents.is_empty() {
+                    true => Ok(()),
+                    false => write_term(&mut field, list, term, posting),
+                })?;
+                field.close()?;
+            }
             files.close()?;
             Ok(())
         };
@@ -73,134 +112,157 @@ impl Segment {
     /// The segment in these files of the run in `folder`. Reads nothing yet.
     pub(crate) fn new(folder: &Path, documents: u32, files: &[Arc<CheckedFile>]) -> Segment {
         let directory = RunDirectory::read(files);
-        Segment { folder: folder.to_owned(), documents, directory, terms: OnceLock::new() }
+        Segment { folder: folder.to_owned(), documents, directory, readers: OnceLock::new() }
     }
 
-    fn reader(&self) -> Result<&InvertedIndexReader, Error> {
-        if let Some(reader) = self.terms.get() {
-            return Ok(reader);
+    fn reader(&self, list: TermList) -> Result<&InvertedIndexReader, Error> {
+        if let Some(readers) = self.readers.get() {
+            return Ok(&readers[list as usize]);
         }
         let open = || {
             let segment = empty_segment(self.directory.clone())?.with_max_doc(self.documents);
-            SegmentReader::open(&segment)?.inverted_index(FIELD)
+            let reader = SegmentReader::open(&segment)?;
+            Ok([reader.inverted_index(LISTS[0].field())?, reader.inverted_index(LISTS[1].field())?])
         };
-        let reader = open().map_err(|error| convert_error(&self.folder, error))?;
-        Ok(self.terms.get_or_init(|| reader))
+        let readers = open().map_err(|error| convert_error(&self.folder, error))?;
+        Ok(&self.readers.get_or_init(|| readers)[list as usize])
     }
 
     /// Merges `inputs` into a segment of `documents` documents in `folder`, which must exist. The new numbers ascend
     /// through all inputs. Durability is that of [`Segment::write`].
     pub(crate) fn merge(folder: &Path, documents: u32, inputs: &[SegmentInput<'_>]) -> Result<Vec<FileSums>, Error> {
-        let readers = inputs.iter().map(|input| input.segment.reader()).collect::<Result<Vec<_>, _>>()?;
-        Segment::write(folder, documents, |sink| {
-            let streams = readers.iter().map(|reader| reader.terms().stream()).collect::<Result<_, _>>()?;
-            let mut merged = TermMerger::new(streams);
-            let mut postings = BlockSegmentPostings::empty();
-            let mut documents = Vec::new();
-            while merged.advance() {
-                documents.clear();
-                for (input, info) in merged.current_segment_ords_and_term_infos() {
-                    let new_numbers = &inputs[input].new_numbers;
-                    readers[input].reset_block_postings_from_terminfo(&info, &mut postings)?;
-                    while !postings.docs().is_empty() {
-                        let kept = postings.docs().iter().filter_map(|&old| *new_numbers.get(old as usize)?);
-                        documents.extend(kept);
-                        postings.advance();
-                    }
-                }
-                sink(merged.key(), &documents)?;
-            }
-            Ok(())
-        })
+        for input in inputs {
+            input.segment.reader(TermList::Plain)?;
+        }
+        Segment::write(folder, documents, &mut |list, sink| merge_list(list, inputs, sink))
     }
 
     /// Looks up a term.
-    pub(crate) fn term(&self, bytes: &[u8]) -> Result<Option<Term>, Error> {
-        Ok(self.reader()?.terms().get(bytes).map_err(Error::io(&self.folder))?.map(Term))
+    pub(crate) fn term(&self, list: TermList, bytes: &[u8]) -> Result<Option<Term>, Error> {
+        let info = self.reader(list)?.terms().get(bytes).map_err(Error::io(&self.folder))?;
+        Ok(info.map(|info| Term { list, info }))
     }
 
-    /// Emits the documents of the term's posting list, ascending.
-    pub(crate) fn each_doc(
-        &self,
-        term: &Term,
-        interrupt: &Interrupt<'_>,
-        mut emit: impl FnMut(u32) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut postings = self
-            .reader()?
-            .read_block_postings_from_terminfo(&term.0, IndexRecordOption::Basic)
-            .map_err(Error::io(&self.folder))?;
-        while !postings.docs().is_empty() {
-            interrupt.step()?;
-            postings.docs().iter().try_for_each(|&document| emit(document))?;
-            postings.advance();
+    /// Emits the terms of a list in order.
+    pub(crate) fn each_term(&self, list: TermList, on_term: &mut OnTerm<'_>) -> Result<(), Error> {
+        let mut terms = self.reader(list)?.terms().stream().map_err(Error::io(&self.folder))?;
+        while terms.advance() {
+            let TermInfo { doc_freq, postings_range, .. } = terms.value();
+            let (start, end) = (postings_range.start as u64, postings_range.end as u64);
+            on_term(terms.key(), PostingPlace { start, end, documents: *doc_freq });
         }
         Ok(())
     }
 
-    /// Emits the documents that have all the terms, ascending. Fastest if the rarest term comes first.
-    pub(crate) fn each_doc_with_all(
-        &self,
-        terms: &[Term],
-        interrupt: &Interrupt<'_>,
-        mut emit: impl FnMut(u32) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let [first, rest @ ..] = terms else { return Ok(()) };
-        let mut others = Vec::new();
-        for term in rest {
-            let postings = self.reader()?.read_postings_from_terminfo(&term.0, IndexRecordOption::Basic);
-            others.push(postings.map_err(Error::io(&self.folder))?);
-        }
-        self.each_doc(first, interrupt, |document| {
-            let has = others.iter_mut().all(|postings| {
-                let at = if postings.doc() < document { postings.seek(document) } else { postings.doc() };
-                at == document && at != TERMINATED
-            });
-            if has { emit(document) } else { Ok(()) }
-        })
-    }
-
-    /// Whether it has exactly the terms that `fill` emits in ascending order, with these posting lists.
-    pub(crate) fn holds_exactly(
-        &self,
-        fill: impl FnOnce(&mut TermSink<'_>) -> Result<(), TantivyError>,
-    ) -> Result<bool, Error> {
-        let reader = self.reader()?;
-        let mut own = reader.terms().stream().map_err(Error::io(&self.folder))?;
-        let mut is_same = true;
-        let mut postings = BlockSegmentPostings::empty();
-        let compare = |term: &[u8], mut documents: &[u32]| {
-            if documents.is_empty() || !is_same {
-                return Ok(());
-            }
-            is_same = own.advance() && own.key() == term && own.value().doc_freq as usize == documents.len();
-            if is_same {
-                reader.reset_block_postings_from_terminfo(own.value(), &mut postings)?;
-            }
-            while is_same && !postings.docs().is_empty() {
-                let count = postings.docs().len();
-                is_same = documents.get(..count) == Some(postings.docs());
-                documents = documents.get(count..).unwrap_or_default();
+    /// Adds the documents of the terms' posting lists.
+    pub(crate) fn union(&self, terms: &[Term], interrupt: &Interrupt<'_>, documents: &mut Bitmap) -> Result<(), Error> {
+        let mut reused = [None, None];
+        for term in terms {
+            let (reader, reused) = (self.reader(term.list)?, &mut reused[term.list as usize]);
+            let postings = open_postings(reader, &term.info, IndexRecordOption::Basic, reused);
+            let postings = postings.map_err(Error::io(&self.folder))?;
+            while !postings.docs().is_empty() {
+                interrupt.step()?;
+                postings.docs().iter().for_each(|&document| documents.insert(document));
                 postings.advance();
             }
-            Ok(())
-        };
-        let mut compare = compare;
-        fill(&mut compare).map_err(|error| convert_error(&self.folder, error))?;
-        Ok(is_same && !own.advance())
+        }
+        Ok(())
+    }
+
+    /// Removes the candidates that the term's posting list lacks. Fast if there are few candidates.
+    pub(crate) fn retain(&self, term: &Term, interrupt: &Interrupt<'_>, candidates: &mut Bitmap) -> Result<(), Error> {
+        let reader = self.reader(term.list)?;
+        let postings = reader.read_postings_from_terminfo(&term.info, term.list.record());
+        let mut postings = postings.map_err(Error::io(&self.folder))?;
+        let mut kept = Bitmap::default();
+        for document in candidates.iter() {
+            interrupt.step()?;
+            let at = if postings.doc() < document { postings.seek(document) } else { postings.doc() };
+            match at {
+                TERMINATED => break,
+                at if at == document => kept.insert(document),
+                _ => {}
+            }
+        }
+        *candidates = kept;
+        Ok(())
+    }
+
+    /// Whether the term's posting list has all these documents, ascending, with these counts.
+    pub(crate) fn has_all(&self, term: &Term, posting: Posting<'_>) -> Result<bool, Error> {
+        let reader = self.reader(term.list)?;
+        let postings = reader.read_postings_from_terminfo(&term.info, term.list.record());
+        let mut postings = postings.map_err(Error::io(&self.folder))?;
+        for (&document, &count) in posting.documents.iter().zip(posting.counts) {
+            let at = if postings.doc() < document { postings.seek(document) } else { postings.doc() };
+            if at != document
+                || (term.list == TermList::Counted && tantivy::postings::Postings::term_freq(&postings) != count)
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// An error of the code that terms are passed to.
+    pub(crate) fn error(&self, error: TantivyError) -> Error {
+        convert_error(&self.folder, error)
     }
 }
 
-/// Takes terms in ascending order, each with its posting list, ascending. A term without documents does not count.
-pub(crate) type TermSink<'a> = dyn FnMut(&[u8], &[u32]) -> Result<(), TantivyError> + 'a;
-
-fn write_term(field: &mut FieldSerializer<'_>, bytes: &[u8], documents: &[u32]) -> Result<(), TantivyError> {
-    if documents.is_empty() {
-        return Ok(());
+/// Emits the merged terms of one list.
+fn merge_list(list: TermList, inputs: &[SegmentInput<'_>], sink: &mut TermSink<'_>) -> Result<(), TantivyError> {
+    let readers: Vec<&InvertedIndexReader> =
+        inputs.iter().filter_map(|input| input.segment.readers.get()).map(|readers| &*readers[list as usize]).collect();
+    let streams = readers.iter().map(|reader| reader.terms().stream()).collect::<Result<_, _>>()?;
+    let mut merged = TermMerger::new(streams);
+    let mut reused = None;
+    let (mut documents, mut counts) = (Vec::new(), Vec::new());
+    while merged.advance() {
+        documents.clear();
+        counts.clear();
+        for (input, info) in merged.current_segment_ords_and_term_infos() {
+            let new_numbers = &inputs[input].new_numbers;
+            let postings = open_postings(readers[input], &info, list.record(), &mut reused)?;
+            while !postings.docs().is_empty() {
+                for (index, &old) in postings.docs().iter().enumerate() {
+                    if let Some(&Some(new)) = new_numbers.get(old as usize) {
+                        documents.push(new);
+                        counts.push(if list == TermList::Counted { postings.freq(index) } else { 1 });
+                    }
+                }
+                postings.advance();
+            }
+        }
+        sink(merged.key(), Posting { documents: &documents, counts: &counts })?;
     }
-    field.new_term(bytes, documents.len() as u32, false)?;
-    for &document in documents {
-        field.write_doc(document, 0, &[]);
+    Ok(())
+}
+
+/// The posting list of a term. `reused` holds what its reading needs for all terms of a list.
+fn open_postings<'a>(
+    reader: &InvertedIndexReader,
+    info: &TermInfo,
+    record: IndexRecordOption,
+    reused: &'a mut Option<BlockSegmentPostings>,
+) -> io::Result<&'a mut BlockSegmentPostings> {
+    match reused {
+        Some(postings) => reader.reset_block_postings_from_terminfo(info, postings)?,
+        None => *reused = Some(reader.read_block_postings_from_terminfo(info, record)?),
+    }
+    reused.as_mut().ok_or_else(|| io::Error::other("there is no posting list"))
+}
+
+fn write_term(
+    field: &mut FieldSerializer<'_>,
+    list: TermList,
+    bytes: &[u8],
+    posting: Posting<'_>,
+) -> Result<(), TantivyError> {
+    field.new_term(bytes, posting.documents.len() as u32, list == TermList::Counted)?;
+    for (&document, &count) in posting.documents.iter().zip(posting.counts) {
+        field.write_doc(document, count, &[]);
     }
     field.close_term()?;
     Ok(())

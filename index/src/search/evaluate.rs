@@ -236,17 +236,16 @@ impl<'a> Evaluator<'a> {
             }
             return Ok(bits);
         };
-        for NumberedRun { number, run } in copies.runs.iter() {
-            let mut emit = |doc| {
-                let slot = run.slot(doc);
-                if copies.is_current(slot, *number, doc) {
-                    bits.insert(slot);
-                }
-            };
+        for NumberedRun { run, live, .. } in copies.runs.iter() {
+            let mut documents = Bitmap::with_room(run.len() as usize);
             match test {
-                Test::Column(column, predicate) => run.evaluate(*column, predicate, self.interrupt, &mut emit)?,
-                _ => run.present(column.id, self.interrupt, &mut emit)?,
+                Test::Column(column, predicate) => {
+                    run.evaluate(*column, predicate, self.interrupt, &mut documents)?;
+                }
+                _ => run.present(column.id, self.interrupt, &mut documents)?,
             }
+            live.retain_in(&mut documents);
+            run.add_slots(&documents, &mut bits);
         }
         Ok(bits)
     }

@@ -348,13 +348,10 @@ fn each_current_value<'a>(
     interrupt: &Interrupt<'_>,
     mut emit: impl FnMut(u32, ValueRef<'a>),
 ) -> Result<(), Error> {
-    for NumberedRun { number, run } in copies.runs.iter() {
-        for doc in 0..run.len() {
+    for NumberedRun { run, live, .. } in copies.runs.iter() {
+        for doc in live.to_bitmap().iter() {
             interrupt.step()?;
-            let slot = run.slot(doc);
-            if copies.is_current(slot, *number, doc) {
-                emit(slot, run.value_without_folded(doc, column.id));
-            }
+            emit(run.slot(doc), run.value_without_folded(doc, column.id));
         }
     }
     Ok(())

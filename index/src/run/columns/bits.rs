@@ -1,7 +1,8 @@
 //! A bit for each document, read in place. It knows nothing of what the bits stand for.
 
-use super::format::array;
+use crate::bitmap::Bitmap;
 use crate::run::checked::CheckedBytes;
+use crate::run::sections::array;
 
 /// Bits in little-endian words of 64. The bits after the last document are zero.
 pub(crate) struct Bits(CheckedBytes);
@@ -21,6 +22,11 @@ impl Bits {
     pub(crate) fn contains(&self, document: u32) -> bool {
         let byte = document as usize / 8;
         self.0.get(byte..byte + 1).is_some_and(|bytes| bytes[0] & (1 << (document % 8)) != 0)
+    }
+
+    /// All documents whose bit is set.
+    pub(crate) fn to_bitmap(&self) -> Bitmap {
+        Bitmap::of_words(self.0.all().chunks_exact(8).map(|bytes| u64::from_le_bytes(array(bytes))))
     }
 
     /// Emits the documents whose bit is set, ascending, until `emit` fails.

@@ -1,9 +1,10 @@
 //! One column of a column file: its values by document. It knows nothing of how the file is laid out.
 
 use super::bits::Bits;
-use super::format::{Encoding, array};
+use super::format::Encoding;
 use super::strings::{Strings, Texts};
 use crate::run::checked::CheckedBytes;
+use crate::run::sections::array;
 use crate::schema::ColumnId;
 use crate::value::{ListRef, ValueRef};
 

@@ -1,13 +1,15 @@
 //! Opening a column file and reading its values. It knows nothing of posting lists or predicates, and not which
 //! documents are current.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::bits::Bits;
 use super::column::{StoredColumn, Values};
-use super::format::{Encoding, NO_COLUMN, Section, SectionKind, array, read_table};
+use super::format::{Encoding, MAGIC, NO_COLUMN, SectionKind};
 use super::strings::{Strings, Texts};
+use crate::bitmap::Bitmap;
 use crate::run::checked::{CheckedBytes, CheckedFile};
+use crate::run::sections::{SectionFile, array};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
@@ -15,6 +17,8 @@ use crate::value::ValueRef;
 pub(crate) struct ColumnFile {
     documents: u32,
     slots: CheckedBytes,
+    /// The first slot, if the slots are consecutive, as after an import. Found out at the first use.
+    consecutive_from: OnceLock<Option<u32>>,
     /// Ascending by id and encoding. An id has several encodings only if the column's kind changed between writes.
     columns: Vec<StoredColumn>,
 }
@@ -22,9 +26,15 @@ pub(crate) struct ColumnFile {
 impl ColumnFile {
     /// Reads the table of an open file. Errors say what is wrong with the file.
     pub(crate) fn open(file: &Arc<CheckedFile>) -> Result<ColumnFile, String> {
-        let (documents, sections) = read_table(file)?;
-        let reader = SectionReader { file, documents: documents as usize, sections: &sections };
-        Ok(ColumnFile { documents, slots: reader.slots()?, columns: reader.columns()? })
+        let sections = SectionFile::open(file, MAGIC)?;
+        let documents = sections.documents;
+        let reader = SectionReader { documents: documents as usize, sections };
+        Ok(ColumnFile {
+            documents,
+            slots: reader.slots()?,
+            consecutive_from: OnceLock::new(),
+            columns: reader.columns()?,
+        })
     }
 
     /// How many documents it has.
@@ -36,6 +46,20 @@ impl ColumnFile {
     pub(crate) fn slot(&self, document: u32) -> u32 {
         let start = document as usize * 4;
         self.slots.get(start..start + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(array(bytes)))
+    }
+
+    /// Adds the slots of documents.
+    pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
+        let all = self.slots.all();
+        let slot = |document: u32| all.get(document as usize * 4..).map(|bytes| u32::from_le_bytes(array(bytes)));
+        let consecutive_from = self.consecutive_from.get_or_init(|| {
+            let first = slot(0)?;
+            (0..self.documents).all(|document| slot(document) == first.checked_add(document)).then_some(first)
+        });
+        match consecutive_from {
+            Some(first) => slots.union_shifted(documents, *first),
+            None => documents.iter().filter_map(slot).for_each(|slot| slots.insert(slot)),
+        }
     }
 
     /// All columns, ascending by id and encoding.
@@ -66,21 +90,20 @@ impl ColumnFile {
 }
 
 /// Finds sections and checks their lengths. Errors say what is wrong with the file.
-struct SectionReader<'a> {
-    file: &'a Arc<CheckedFile>,
+struct SectionReader {
     documents: usize,
-    sections: &'a [Section],
+    sections: SectionFile,
 }
 
-impl SectionReader<'_> {
+impl SectionReader {
     fn slots(&self) -> Result<CheckedBytes, String> {
         self.sized(NO_COLUMN, 0, SectionKind::Slots, self.documents * 4)
     }
 
     fn columns(&self) -> Result<Vec<StoredColumn>, String> {
         let mut columns: Vec<StoredColumn> = Vec::new();
-        for section in self.sections.iter().filter(|section| section.kind == SectionKind::Presence as u8) {
-            let column = self.column(section.column, section.encoding)?;
+        for section in self.sections.names().filter(|name| name.kind == SectionKind::Presence as u8) {
+            let column = self.column(section.column, section.part)?;
             if columns.last().is_some_and(|last| (last.id, last.encoding) >= (column.id, column.encoding)) {
                 return Err("the columns are not in ascending order".to_owned());
             }
@@ -113,7 +136,7 @@ impl SectionReader<'_> {
 
     /// Strings that are all empty have no sections.
     fn strings(&self, id: ColumnId, encoding: u8, offsets: SectionKind, bytes: SectionKind) -> Result<Strings, String> {
-        let Some(bytes) = self.section(id, encoding, bytes)? else { return Ok(Strings::empty(self.file)) };
+        let Some(bytes) = self.section(id, encoding, bytes)? else { return Ok(Strings::empty(&self.sections.file)) };
         let offsets =
             self.section(id, encoding, offsets)?.ok_or_else(|| format!("offsets of column {id} are missing"))?;
         Strings::new(offsets, bytes, self.documents)
@@ -126,17 +149,10 @@ impl SectionReader<'_> {
         if found != length {
             return Err(format!("section {kind:?} of column {id} has {found} bytes, expected {length}"));
         }
-        Ok(section.unwrap_or_else(|| CheckedBytes::empty(self.file)))
+        Ok(section.unwrap_or_else(|| CheckedBytes::empty(&self.sections.file)))
     }
 
     fn section(&self, id: ColumnId, encoding: u8, kind: SectionKind) -> Result<Option<CheckedBytes>, String> {
-        let is = |section: &&Section| (section.column, section.encoding, section.kind) == (id, encoding, kind as u8);
-        let Some(section) = self.sections.iter().find(is) else { return Ok(None) };
-        let range = usize::try_from(section.offset).ok().and_then(|start| {
-            let length = usize::try_from(section.length).ok()?;
-            Some(start..start.checked_add(length)?)
-        });
-        let part = range.and_then(|range| self.file.part(range));
-        part.map(Some).ok_or_else(|| format!("section {kind:?} of column {id} extends past the end of the file"))
+        self.sections.section(kind.of(id, encoding))
     }
 }

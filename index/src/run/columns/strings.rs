@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::format::{PLAIN, array};
+use super::format::PLAIN;
 use crate::run::checked::{CheckedBytes, CheckedFile};
+use crate::run::sections::array;
 use crate::value::{FRAME, FullText, TextRef};
 
 /// The byte strings of all documents, one after another, and their offsets.

@@ -1,11 +1,12 @@
 //! Writing a column file from any source of values. It knows nothing of reading.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 
-use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SECTION_BYTES, Section, SectionKind};
+use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SectionKind};
 use crate::error::Error;
-use crate::run::sums::{FileSums, SummedFile};
+use crate::run::sections::SectionWriter;
+use crate::run::sums::FileSums;
 use crate::schema::ColumnId;
 use crate::value::{FullText, TextRef, ValueRef};
 
@@ -24,8 +25,8 @@ pub(crate) fn write<'a>(
     value: &dyn Fn(usize, ColumnId) -> ValueRef<'a>,
 ) -> Result<FileSums, Error> {
     let write = || {
-        let mut file = SectionWriter::create(folder)?;
-        file.section(NO_COLUMN, 0, SectionKind::Slots, |out| {
+        let mut file = SectionWriter::create(folder, FILE, "run::columns", MAGIC)?;
+        file.section(SectionKind::Slots.of(NO_COLUMN, 0), |out| {
             slots.iter().try_for_each(|slot| out.put(&slot.to_le_bytes()))
         })?;
         for &(id, encoding) in columns {
@@ -58,9 +59,9 @@ impl<'v, 'a> Values<'v, 'a> {
 }
 
 fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
-    file.bits(id, encoding, SectionKind::Presence, values.iter().map(|value| !matches!(value, ValueRef::Null)))?;
+    write_bits(file, id, encoding, SectionKind::Presence, values.iter().map(|value| !matches!(value, ValueRef::Null)))?;
     let fixed = |file: &mut SectionWriter, width: usize| {
-        file.section(id, encoding as u8, SectionKind::Fixed, |out| {
+        file.section(SectionKind::Fixed.of(id, encoding as u8), |out| {
             values.iter().try_for_each(|value| match value {
                 ValueRef::Number(number) => out.put(&number.to_le_bytes()),
                 ValueRef::Instant { micros, .. } => out.put(&micros.to_le_bytes()),
@@ -76,7 +77,8 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
             write_texts(file, id, encoding, values)
         }
         Encoding::Number => fixed(file, 8),
-        Encoding::Bool => file.bits(
+        Encoding::Bool => write_bits(
+            file,
             id,
             encoding,
             SectionKind::Fixed,
@@ -84,28 +86,25 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
         ),
         Encoding::Instant => {
             fixed(file, 8)?;
-            file.strings(id, encoding, SectionKind::HeadOffsets, SectionKind::Heads, values, |value, out| match value {
-                ValueRef::Instant { text, .. } => out.put(text.as_bytes()),
-                _ => Ok(()),
+            write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
+                match value {
+                    ValueRef::Instant { text, .. } => out.put(text.as_bytes()),
+                    _ => Ok(()),
+                }
             })
         }
         Encoding::List => {
-            file.strings(
-                id,
-                encoding,
-                SectionKind::HeadOffsets,
-                SectionKind::Heads,
-                values,
-                |value, out| match value {
+            write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
+                match value {
                     ValueRef::List(list) => out.put(list.raw),
                     _ => Ok(()),
-                },
-            )?;
-            file.strings(
+                }
+            })?;
+            write_strings(
+                file,
                 id,
                 encoding,
-                SectionKind::FoldedOffsets,
-                SectionKind::Folded,
+                [SectionKind::FoldedOffsets, SectionKind::Folded],
                 values,
                 |value, out| match value {
                     ValueRef::List(list) if list.folded != list.raw => out.put(list.folded),
@@ -117,11 +116,11 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
 }
 
 fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
-    file.strings(id, encoding, SectionKind::HeadOffsets, SectionKind::Heads, values, |value, out| {
+    write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
         text_of(&value).map_or(Ok(()), |text| out.put(text.head.as_bytes()))
     })?;
     let mut packer = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
-    file.strings(id, encoding, SectionKind::FullOffsets, SectionKind::Fulls, values, |value, out| {
+    write_strings(file, id, encoding, [SectionKind::FullOffsets, SectionKind::Fulls], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
         let (packing, whole) = match text.full {
             FullText::Head => return Ok(()),
@@ -132,7 +131,7 @@ fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, value
         out.put(&[packing])?;
         out.put(whole)
     })?;
-    file.strings(id, encoding, SectionKind::FoldedOffsets, SectionKind::Folded, values, |value, out| {
+    write_strings(file, id, encoding, [SectionKind::FoldedOffsets, SectionKind::Folded], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
         let is_whole = match text.full {
             FullText::Head => text.folded == text.head,
@@ -150,99 +149,51 @@ fn text_of<'a>(value: &ValueRef<'a>) -> Option<TextRef<'a>> {
     }
 }
 
-/// A column file being written.
-struct SectionWriter {
-    out: BufWriter<SummedFile>,
-    position: u64,
-    table: Vec<Section>,
+/// Writes a section with a bit for each document.
+fn write_bits(
+    file: &mut SectionWriter,
+    id: ColumnId,
+    encoding: Encoding,
+    kind: SectionKind,
+    bits: impl Iterator<Item = bool>,
+) -> io::Result<()> {
+    let mut words: Vec<u64> = Vec::new();
+    for (number, bit) in bits.enumerate() {
+        if number % 64 == 0 {
+            words.push(0);
+        }
+        words[number / 64] |= u64::from(bit) << (number % 64);
+    }
+    file.section(kind.of(id, encoding as u8), |out| words.iter().try_for_each(|word| out.put(&word.to_le_bytes())))
 }
 
-impl SectionWriter {
-    fn create(folder: &Path) -> io::Result<SectionWriter> {
-        let file = SummedFile::create(folder, FILE, "run::columns")?;
-        let mut writer = SectionWriter { out: BufWriter::with_capacity(1 << 18, file), position: 0, table: Vec::new() };
-        writer.put(&MAGIC)?;
-        Ok(writer)
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.position += bytes.len() as u64;
-        self.out.write_all(bytes)
-    }
-
-    fn section(
-        &mut self,
-        column: ColumnId,
-        encoding: u8,
-        kind: SectionKind,
-        fill: impl FnOnce(&mut SectionWriter) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let offset = self.position;
-        fill(self)?;
-        self.table.push(Section { column, encoding, kind: kind as u8, offset, length: self.position - offset });
+/// Writes a section of strings and one of their offsets; neither if every string is empty.
+fn write_strings<'a>(
+    file: &mut SectionWriter,
+    id: ColumnId,
+    encoding: Encoding,
+    [offsets_kind, bytes_kind]: [SectionKind; 2],
+    values: Values<'_, 'a>,
+    mut put: impl FnMut(ValueRef<'a>, &mut SectionWriter) -> io::Result<()>,
+) -> io::Result<()> {
+    let start = file.position();
+    let mut offsets = Vec::with_capacity(values.documents + 1);
+    file.section(bytes_kind.of(id, encoding as u8), |out| {
+        for value in values.iter() {
+            offsets.push(out.position() - start);
+            put(value, out)?;
+        }
+        offsets.push(out.position() - start);
         Ok(())
+    })?;
+    let length = file.position() - start;
+    if length == 0 {
+        return Ok(());
     }
-
-    fn bits(
-        &mut self,
-        id: ColumnId,
-        encoding: Encoding,
-        kind: SectionKind,
-        bits: impl Iterator<Item = bool>,
-    ) -> io::Result<()> {
-        let mut words: Vec<u64> = Vec::new();
-        for (number, bit) in bits.enumerate() {
-            if number % 64 == 0 {
-                words.push(0);
-            }
-            words[number / 64] |= u64::from(bit) << (number % 64);
-        }
-        self.section(id, encoding as u8, kind, |out| words.iter().try_for_each(|word| out.put(&word.to_le_bytes())))
-    }
-
-    /// Writes a section of strings and one of their offsets; neither if every string is empty.
-    fn strings<'a>(
-        &mut self,
-        id: ColumnId,
-        encoding: Encoding,
-        offsets_kind: SectionKind,
-        bytes_kind: SectionKind,
-        values: Values<'_, 'a>,
-        mut put: impl FnMut(ValueRef<'a>, &mut SectionWriter) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let start = self.position;
-        let mut offsets = Vec::with_capacity(values.documents + 1);
-        self.section(id, encoding as u8, bytes_kind, |out| {
-            for value in values.iter() {
-                offsets.push(out.position - start);
-                put(value, out)?;
-            }
-            offsets.push(out.position - start);
-            Ok(())
-        })?;
-        let length = self.position - start;
-        if length == 0 {
-            self.table.pop();
-            return Ok(());
-        }
-        self.section(id, encoding as u8, offsets_kind, |out| {
-            offsets.iter().try_for_each(|&offset| match u32::try_from(length) {
-                Ok(_) => out.put(&(offset as u32).to_le_bytes()),
-                Err(_) => out.put(&offset.to_le_bytes()),
-            })
+    file.section(offsets_kind.of(id, encoding as u8), |out| {
+        offsets.iter().try_for_each(|&offset| match u32::try_from(length) {
+            Ok(_) => out.put(&(offset as u32).to_le_bytes()),
+            Err(_) => out.put(&offset.to_le_bytes()),
         })
-    }
-
-    fn finish(mut self, documents: u32) -> io::Result<FileSums> {
-        let start = self.position;
-        for section in std::mem::take(&mut self.table) {
-            self.put(&section.write())?;
-        }
-        let sections = (self.position - start) / SECTION_BYTES as u64;
-        self.put(&documents.to_le_bytes())?;
-        self.put(&(sections as u32).to_le_bytes())?;
-        self.put(&start.to_le_bytes())?;
-        self.put(&MAGIC)?;
-        self.out.into_inner().map_err(|error| error.into_error())?.finish()
-    }
+    })
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::terms;
+use super::dictionary::{self, WordFile, WordFileWriter};
+use super::terms::{self, ColumnTerms};
 use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::error::Error;
@@ -12,7 +13,7 @@ use crate::files::{create_empty_folder, sync_folder};
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::memory::Document;
-use crate::run::segment::{Segment, SegmentInput, TermSink};
+use crate::run::segment::{Posting, Segment, SegmentInput, TermList};
 use crate::run::sums::{self, FileSums};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
@@ -25,6 +26,7 @@ pub(crate) struct DiskRun {
     /// The checksum of the file that holds the checksums of its files.
     sums_crc: u32,
     pub(super) columns: ColumnFile,
+    pub(super) words: WordFile,
     pub(super) segment: Segment,
 }
 
@@ -64,15 +66,21 @@ impl DiskRun {
 
         create_empty_folder(folder)?;
         let columns_sums = columns::write(folder, &slots, &columns, &|document, id| documents[document].value(id))?;
-        let segment_sums = Segment::write(folder, document_count(&slots), |sink| {
-            for of_one_column in columns.chunk_by(|a, b| a.0 == b.0) {
+        let mut terms: Vec<ColumnTerms> = columns
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|of_one_column| {
                 let id = of_one_column[0].0;
-                let values = (0..).zip(documents).map(|(number, document)| (number, document.value(id)));
-                terms::write(sink, id, values)?;
-            }
-            Ok(())
+                ColumnTerms::of(id, (0..).zip(documents).map(|(number, document)| (number, document.value(id))))
+            })
+            .collect();
+        let count = document_count(&slots);
+        let segment_sums = Segment::write(folder, count, &mut |list, sink| {
+            terms.iter_mut().try_for_each(|column| column.write(list, sink))
         })?;
-        DiskRun::finish(folder, columns_sums, segment_sums, damage)
+        let mut words = strings_of(&open_segment(folder, count, &segment_sums, damage)?)?;
+        terms.iter().for_each(|column| column.add_lengths(&mut words, documents.len()));
+        let words_sums = words.write(folder, count)?;
+        DiskRun::finish(folder, [columns_sums, words_sums], segment_sums, damage)
     }
 
     /// Opens the run in `folder`. `sums_crc` is what [`DiskRun::sums_crc`] returned when it was written. Reads little: the
@@ -84,11 +92,11 @@ impl DiskRun {
     /// Writes the checksums of a run whose files are written, and opens it.
     fn finish(
         folder: &Path,
-        columns: FileSums,
+        columns_and_words: [FileSums; 2],
         segment: Vec<FileSums>,
         damage: &Arc<Damage>,
     ) -> Result<DiskRun, Error> {
-        let files = Vec::from_iter([columns].into_iter().chain(segment));
+        let files = Vec::from_iter(columns_and_words.into_iter().chain(segment));
         let sums_crc = sums::write(folder, &files)?;
         sync_folder(folder)?;
         DiskRun::open_files(folder, files, sums_crc, damage)
@@ -97,11 +105,14 @@ impl DiskRun {
     fn open_files(folder: &Path, sums: Vec<FileSums>, sums_crc: u32, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
         let open = |sums| CheckedFile::open(folder, sums, damage);
         let files = sums.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let columns = files.iter().find(|file| file.name() == columns::FILE);
-        let columns = columns.ok_or_else(|| Error::corrupt(folder, "the column file is missing"))?;
-        let columns = ColumnFile::open(columns).map_err(|what| Error::corrupt(folder, what))?;
+        let file = |name: &str| {
+            let file = files.iter().find(|file| file.name() == name);
+            file.ok_or_else(|| Error::corrupt(folder, format!("the file {name} is missing")))
+        };
+        let columns = ColumnFile::open(file(columns::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
+        let words = WordFile::open(file(dictionary::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
         let segment = Segment::new(folder, columns.len(), &files);
-        Ok(DiskRun { folder: folder.to_owned(), files, damage: Arc::clone(damage), sums_crc, columns, segment })
+        Ok(DiskRun { folder: folder.to_owned(), files, damage: Arc::clone(damage), sums_crc, columns, words, segment })
     }
 
     /// Writes the live documents of the inputs, in the order of the inputs, as a run into `folder`, and replaces what
@@ -129,10 +140,18 @@ impl DiskRun {
             let MergedDoc { input, doc } = merged[index];
             inputs[input].run.value(doc, id)
         })?;
-        let segment_sums = Segment::merge(folder, document_count(&slots), &segments)?;
+        let count = document_count(&slots);
+        let segment_sums = Segment::merge(folder, count, &segments)?;
+        let mut words = strings_of(&open_segment(folder, count, &segment_sums, damage)?)?;
+        let texts: BTreeSet<ColumnId> = inputs.iter().flat_map(|input| input.run.words.columns()).collect();
+        for column in texts {
+            let step = |&MergedDoc { input, doc }: &MergedDoc| inputs[input].run.words.length_step(column, doc);
+            words.add_length_steps(column, merged.iter().map(step).collect());
+        }
+        let words_sums = words.write(folder, count)?;
         // What was read from damaged inputs is not what they held.
         damage.check()?;
-        DiskRun::finish(folder, columns_sums, segment_sums, damage)
+        DiskRun::finish(folder, [columns_sums, words_sums], segment_sums, damage)
     }
 
     /// How many documents it has.
@@ -155,6 +174,11 @@ impl DiskRun {
         self.columns.slot(document)
     }
 
+    /// Adds the slots of documents.
+    pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
+        self.columns.add_slots(documents, slots);
+    }
+
     /// The value of a document; null if the run lacks the column.
     pub(crate) fn value(&self, document: u32, column: ColumnId) -> ValueRef<'_> {
         self.columns.value(document, column)
@@ -168,14 +192,7 @@ impl DiskRun {
     /// Compares every byte with its checksum, and the inverted index with the columns. Writes nothing.
     pub(crate) fn verify(&self) -> Result<(), Error> {
         self.files.iter().try_for_each(|file| file.verify())?;
-        let terms = |sink: &mut TermSink<'_>| {
-            for of_one_column in self.columns.columns().chunk_by(|a, b| a.id == b.id) {
-                let id = of_one_column[0].id;
-                terms::write(sink, id, (0..self.len()).map(|document| (document, self.value(document, id))))?;
-            }
-            Ok(())
-        };
-        let is_same = self.segment.holds_exactly(terms)?;
+        let is_same = self.has_terms_of_columns()?;
         // Reading every value may have found one that cannot be decoded.
         self.damage.check()?;
         match is_same {
@@ -183,6 +200,78 @@ impl DiskRun {
             false => Err(Error::corrupt(&self.folder, "the inverted index does not match the columns")),
         }
     }
+
+    /// Whether the inverted index and the word file hold what the columns say, and nothing else. Collects the terms of a few
+    /// documents at a time, since those of all would need too much memory.
+    fn has_terms_of_columns(&self) -> Result<bool, Error> {
+        let ids = self.columns.columns().chunk_by(|a, b| a.id == b.id).map(|of_one_column| of_one_column[0].id);
+        let mut found = [0u64; 2];
+        let mut is_same = true;
+        for id in ids {
+            for start in (0..self.len()).step_by(VERIFIED_AT_ONCE) {
+                let documents = start..self.len().min(start + VERIFIED_AT_ONCE as u32);
+                let values = documents.map(|document| (document, self.value(document, id)));
+                let mut terms = ColumnTerms::of(id, values);
+                for (list, found) in LISTS.into_iter().zip(&mut found) {
+                    let mut error = None;
+                    let compared = terms.write(list, &mut |term, posting| {
+                        *found += posting.documents.len() as u64;
+                        match self.has_postings(list, term, posting) {
+                            Ok(has) => is_same &= has,
+                            Err(other) => error = Some(other),
+                        }
+                        Ok(())
+                    });
+                    compared.map_err(|error| self.segment.error(error))?;
+                    error.map_or(Ok(()), Err)?;
+                }
+                is_same &= self.has_lengths(id, &terms);
+            }
+        }
+        // As many postings as documents have terms, so there are no others.
+        for (list, found) in LISTS.into_iter().zip(found) {
+            let mut postings = 0;
+            self.segment.each_term(list, &mut |_, place| postings += u64::from(place.documents))?;
+            is_same &= postings == found;
+        }
+        Ok(is_same && strings_of(&self.segment)?.has_same_strings(&self.words))
+    }
+
+    fn has_postings(&self, list: TermList, term: &[u8], posting: Posting<'_>) -> Result<bool, Error> {
+        match self.segment.term(list, term)? {
+            Some(term) => self.segment.has_all(&term, posting),
+            None => Ok(posting.documents.is_empty()),
+        }
+    }
+
+    fn has_lengths(&self, column: ColumnId, terms: &ColumnTerms) -> bool {
+        terms.words.lengths().iter().all(|of| of.step() == self.words.length_step(column, of.document))
+    }
+}
+
+/// How many documents are verified at once.
+const VERIFIED_AT_ONCE: usize = 2_048;
+
+const LISTS: [TermList; 2] = [TermList::Plain, TermList::Counted];
+
+/// A segment that was just written.
+fn open_segment(folder: &Path, documents: u32, sums: &[FileSums], damage: &Arc<Damage>) -> Result<Segment, Error> {
+    let files =
+        sums.iter().map(|sums| CheckedFile::open(folder, sums.clone(), damage)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Segment::new(folder, documents, &files))
+}
+
+/// The strings that terms of a segment stand for, with the places of their posting lists.
+fn strings_of(segment: &Segment) -> Result<WordFileWriter, Error> {
+    let mut words = WordFileWriter::default();
+    for list in LISTS {
+        segment.each_term(list, &mut |term, place| {
+            if let Some((column, of, string)) = terms::string_of(term) {
+                words.add(column, of, string, place);
+            }
+        })?;
+    }
+    Ok(words)
 }
 
 /// The length of `slots`, which fits: there are at most 2^32 slots, and each document has its own.

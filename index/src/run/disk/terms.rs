@@ -1,12 +1,14 @@
-//! The terms of a run's inverted index: for each column its exact values, list elements and grams. Defines what a term
-//! consists of, both for writing and for lookups. It knows no predicates.
+//! The terms of a run's inverted index: for each column its exact values, list elements, grams, joints and words. Defines
+//! what a term consists of, both for writing and for lookups. It knows no predicates.
 
 use std::ops::Range;
 
 use tantivy::TantivyError;
 
+use super::dictionary::{StringsOf, WordFileWriter};
 use super::grams::Grams;
-use crate::run::segment::TermSink;
+use super::words::Words;
+use crate::run::segment::{Posting, TermList, TermSink};
 use crate::schema::ColumnId;
 use crate::value::{ValueRef, unframed};
 
@@ -25,8 +27,14 @@ enum Tag {
     ElementHash = 4,
     /// The payload is the hash of the markup's exact form.
     MarkupHash = 5,
-    /// The folded text form, or an element of a folded list, contains the payload of one to three code points.
+    /// The folded text form, or an element of a folded list, contains the payload of one or two code points.
     Gram = 6,
+    /// The same, for a payload that is a joint; see [`Words`].
+    Joint = 7,
+    /// It contains a word that is too long to be a term. No payload.
+    LongWord = 8,
+    /// It contains the payload as a word. In the list with counts.
+    Word = 9,
 }
 
 /// Exact values of more bytes are hashed.
@@ -51,54 +59,99 @@ pub(super) fn markup(column: ColumnId, hash: &[u8; 16]) -> Vec<u8> {
     term(column, Tag::MarkupHash, hash)
 }
 
-/// The term of texts that contain these one to three code points.
+/// The term of texts that contain these one or two code points.
 pub(super) fn gram(column: ColumnId, gram: &str) -> Vec<u8> {
     term(column, Tag::Gram, gram.as_bytes())
 }
 
-/// Emits the terms of one column from its values by document, ascending. Columns must come in ascending order.
-pub(super) fn write<'a>(
-    sink: &mut TermSink<'_>,
+/// The term of texts with a word that is too long to be a term.
+pub(super) fn long_word(column: ColumnId) -> Vec<u8> {
+    term(column, Tag::LongWord, &[])
+}
+
+/// The string that a term stands for in the word file, with its column and list; `None` if it is not in that file.
+pub(super) fn string_of(term: &[u8]) -> Option<(ColumnId, StringsOf, &[u8])> {
+    let (column, rest) = term.split_first_chunk::<4>()?;
+    let column = ColumnId::from_be_bytes(*column);
+    match rest.split_first()? {
+        (&tag, string) if tag == Tag::Joint as u8 => Some((column, StringsOf::Joints, string)),
+        (&tag, string) if tag == Tag::Word as u8 => Some((column, StringsOf::Words, string)),
+        _ => None,
+    }
+}
+
+/// The terms of one column.
+pub(super) struct ColumnTerms {
     column: ColumnId,
-    values: impl Iterator<Item = (u32, ValueRef<'a>)>,
-) -> Result<(), TantivyError> {
-    let mut exacts = Exacts::default();
-    let mut grams = Grams::default();
-    for (document, value) in values {
-        match value {
-            ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
-            ValueRef::Text(text) => {
-                exacts.add(document, |key| push_exact(key, ExactTags::VALUE, &text.whole()));
-                grams.add(document, text.folded);
-            }
-            ValueRef::Markup { exact, text } => {
-                exacts.add(document, |key| push(key, Tag::MarkupHash, &exact));
-                grams.add(document, text.folded);
-            }
-            ValueRef::List(list) => {
-                exacts.add(document, |key| push_exact(key, ExactTags::VALUE, &list.joined()));
-                for element in list.elements() {
-                    exacts.add(document, |key| push_exact(key, ExactTags::ELEMENT, element));
+    exacts: Exacts,
+    grams: Grams,
+    pub(super) words: Words,
+}
+
+impl ColumnTerms {
+    /// Collects the terms of a column from its values by document, ascending.
+    pub(super) fn of<'a>(column: ColumnId, values: impl Iterator<Item = (u32, ValueRef<'a>)>) -> ColumnTerms {
+        let mut exacts = Exacts::default();
+        let (mut grams, mut words) = (Grams::default(), Words::default());
+        let mut add_text = |document, text: &str| {
+            grams.add(document, text);
+            words.add(document, text);
+        };
+        for (document, value) in values {
+            match value {
+                ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
+                ValueRef::Text(text) => {
+                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, &text.whole()));
+                    add_text(document, text.folded);
                 }
-                for element in unframed(list.folded) {
-                    grams.add(document, element);
+                ValueRef::Markup { exact, text } => {
+                    exacts.add(document, |key| push(key, Tag::MarkupHash, &exact));
+                    add_text(document, text.folded);
+                }
+                ValueRef::List(list) => {
+                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, &list.joined()));
+                    for element in list.elements() {
+                        exacts.add(document, |key| push_exact(key, ExactTags::ELEMENT, element));
+                    }
+                    unframed(list.folded).for_each(|element| add_text(document, element));
                 }
             }
         }
+        ColumnTerms { column, exacts, grams, words }
     }
-    let mut term = column.to_be_bytes().to_vec();
-    exacts.finish(|key, documents| {
-        term.truncate(4);
-        term.extend_from_slice(key);
-        sink(&term, documents)
-    })?;
-    term.truncate(4);
-    term.push(Tag::Gram as u8);
-    grams.finish(|gram, documents| {
-        term.truncate(5);
-        term.extend_from_slice(gram.as_bytes());
-        sink(&term, documents)
-    })
+
+    /// Adds how long the texts are. `documents` is how many documents the run has.
+    pub(super) fn add_lengths(&self, words: &mut WordFileWriter, documents: usize) {
+        if !self.words.lengths().is_empty() {
+            words.add_lengths(self.column, documents, self.words.lengths());
+        }
+    }
+
+    /// Emits the terms of one list. May be called once for each. Columns must come in ascending order.
+    pub(super) fn write(&mut self, list: TermList, sink: &mut TermSink<'_>) -> Result<(), TantivyError> {
+        let mut term = self.column.to_be_bytes().to_vec();
+        let mut emit = |tag: &[u8], key: &[u8], posting: Posting<'_>| {
+            term.truncate(4);
+            term.extend_from_slice(tag);
+            term.extend_from_slice(key);
+            sink(&term, posting)
+        };
+        if list == TermList::Counted {
+            return self.words.finish_words(&mut |word, posting| emit(&[Tag::Word as u8], word, posting));
+        }
+        std::mem::take(&mut self.exacts)
+            .finish(|key, documents| emit(&[], key, once_each(documents, &mut Vec::new())))?;
+        std::mem::take(&mut self.grams).finish(|gram, posting| emit(&[Tag::Gram as u8], gram, posting))?;
+        self.words.finish_joints(&mut |joint, posting| emit(&[Tag::Joint as u8], joint, posting))?;
+        let long = self.words.documents_with_long_words();
+        emit(&[Tag::LongWord as u8], &[], once_each(long, &mut Vec::new()))
+    }
+}
+
+/// A posting list of documents that have their term once.
+fn once_each<'a>(documents: &'a [u32], counts: &'a mut Vec<u32>) -> Posting<'a> {
+    counts.resize(documents.len(), 1);
+    Posting { documents, counts }
 }
 
 fn term(column: ColumnId, tag: Tag, payload: &[u8]) -> Vec<u8> {

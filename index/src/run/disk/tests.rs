@@ -28,6 +28,9 @@ fn columns() -> impl Iterator<Item = Column> {
 fn text() -> BoxedStrategy<String> {
     prop_oneof![
         8 => "[abAB\u{c4}\u{df}\u{1f600},]{0,6}",
+        6 => "[abc ,.日本]{0,10}",
+        4 => "(of|the|nel|日|)( |, |     |      |\\. )(the|of|kern|日|)( |-|     |)(of|x|)",
+        1 => "[ab ]{0,2}a{63,66}[b ]{0,3}",
         2 => "-?[0-3]{1,2}(\\.5)?",
         1 => "[aB\u{e4}]{250,262}",
         1 => "[ab]{0,3}".prop_map(|end| "a Long one, ".repeat(120) + &end),
@@ -82,7 +85,14 @@ fn range<T: Clone + std::fmt::Debug + 'static>(value: BoxedStrategy<T>) -> impl 
 
 fn predicate() -> impl Strategy<Value = Predicate> {
     let anchor = prop_oneof![Just(Anchor::Anywhere), Just(Anchor::Start), Just(Anchor::End)];
-    let needle = prop_oneof![text(), "[abAB\u{e4}s]{0,5}", "(long|one, a l|e, a|T[01]|-0[12]|tru)"];
+    let needle = prop_oneof![
+        text(),
+        "[abAB\u{e4}s]{0,5}",
+        "(long|one, a l|e, a|T[01]|-0[12]|tru)",
+        "[abc ,日]{1,5}",
+        "(f|of|el|日|)( |, |     )(t|the|k|日|)( |)",
+        "[a ]{0,1}a{62,65}b?",
+    ];
     let exact = prop_oneof![text(), "(true|false|1.5|0|-0|1e\\+21|a,b)"];
     prop_oneof![
         Just(Predicate::Null),
@@ -109,9 +119,9 @@ fn reopen(run: &DiskRun) -> DiskRun {
 }
 
 fn evaluate(run: &DiskRun, column: Column, predicate: &PreparedPredicate) -> Vec<u32> {
-    let mut found = Vec::new();
-    run.evaluate(column, predicate, &Interrupt::never(), &mut |document| found.push(document)).unwrap();
-    found
+    let mut found = Bitmap::default();
+    run.evaluate(column, predicate, &Interrupt::never(), &mut found).unwrap();
+    found.iter().collect()
 }
 
 /// A value in a form that can be compared. Leaves out whether a long text is compressed.
@@ -136,9 +146,12 @@ fn check(run: &DiskRun, documents: &[Arc<Document>], predicates: &[Predicate]) {
         for (number, value) in values() {
             assert_eq!(plain(run.value(number, column.id)), plain(value), "column {}", column.id);
         }
-        let mut present = Vec::new();
-        run.present(column.id, &Interrupt::never(), &mut |document| present.push(document)).unwrap();
-        assert_eq!(present, Vec::from_iter(values().filter(|(_, value)| !value.is_null()).map(|(number, _)| number)));
+        let mut present = Bitmap::default();
+        run.present(column.id, &Interrupt::never(), &mut present).unwrap();
+        assert_eq!(
+            Vec::from_iter(present.iter()),
+            Vec::from_iter(values().filter(|(_, value)| !value.is_null()).map(|(number, _)| number))
+        );
         for predicate in predicates {
             let prepared = PreparedPredicate::new(predicate);
             let expected = values().filter(|(_, value)| !value.is_null() && prepared.matches(column.kind, *value));
@@ -149,7 +162,7 @@ fn check(run: &DiskRun, documents: &[Arc<Document>], predicates: &[Predicate]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn a_run_matches_the_same_documents_as_a_test_of_each(
@@ -300,9 +313,9 @@ fn everything(run: &DiskRun) -> Vec<String> {
     for column in columns() {
         all.extend((0..run.len()).map(|document| plain(run.value(document, column.id))));
         for predicate in &predicates {
-            let mut found = Vec::new();
+            let mut found = Bitmap::default();
             let prepared = PreparedPredicate::new(predicate);
-            let result = run.evaluate(column, &prepared, &Interrupt::never(), &mut |document| found.push(document));
+            let result = run.evaluate(column, &prepared, &Interrupt::never(), &mut found);
             all.push(format!("{found:?} {}", result.is_ok()));
         }
     }

@@ -2,14 +2,38 @@
 
 use tantivy::IndexSettings;
 use tantivy::index::SegmentId;
-use tantivy::schema::{BytesOptions, Field, Schema};
+use tantivy::schema::{BytesOptions, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 
-/// The one field.
-pub(super) const FIELD: Field = Field::from_field_id(0);
+/// One of the two lists of terms of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TermList {
+    /// Their posting lists hold documents.
+    Plain = 0,
+    /// Their posting lists also hold how often each document has the term.
+    Counted = 1,
+}
+
+pub(super) const LISTS: [TermList; 2] = [TermList::Plain, TermList::Counted];
+
+impl TermList {
+    pub(super) fn field(self) -> Field {
+        Field::from_field_id(self as u32)
+    }
+
+    /// What its posting lists hold.
+    pub(super) fn record(self) -> IndexRecordOption {
+        match self {
+            TermList::Plain => IndexRecordOption::Basic,
+            TermList::Counted => IndexRecordOption::WithFreqs,
+        }
+    }
+}
 
 pub(super) fn schema() -> Schema {
     let mut schema = Schema::builder();
-    schema.add_bytes_field("term", BytesOptions::default().set_indexed());
+    schema.add_bytes_field("plain", BytesOptions::default().set_indexed());
+    let counted = TextFieldIndexing::default().set_index_option(IndexRecordOption::WithFreqs).set_fieldnorms(false);
+    schema.add_text_field("counted", TextOptions::default().set_indexing_options(counted));
     schema.build()
 }
 

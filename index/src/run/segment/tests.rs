@@ -4,13 +4,16 @@ use super::*;
 
 fn build(folder: &Path, documents: u32, terms: &[(&str, &[u32])]) -> Segment {
     std::fs::create_dir_all(folder).unwrap();
-    let sums = Segment::write(folder, documents, |sink| {
+    let fill = &mut |list, sink: &mut TermSink<'_>| {
         for (term, documents) in terms {
-            sink(term.as_bytes(), documents)?;
+            // In the list with counts, the documents have the term once more than their number says.
+            let counts: Vec<u32> = documents.iter().map(|document| document + 1).collect();
+            let counts = if list == TermList::Counted { counts } else { vec![1; documents.len()] };
+            sink(term.as_bytes(), Posting { documents, counts: &counts })?;
         }
         Ok(())
-    })
-    .unwrap();
+    };
+    let sums = Segment::write(folder, documents, fill).unwrap();
     open(folder, documents, sums)
 }
 
@@ -19,17 +22,23 @@ fn open(folder: &Path, documents: u32, sums: Vec<FileSums>) -> Segment {
     Segment::new(folder, documents, &sums.into_iter().map(open).collect::<Vec<_>>())
 }
 
+/// The documents of a term, which are the same in both lists.
 fn all(segment: &Segment, term: &str) -> Vec<u32> {
-    let mut found = Vec::new();
-    if let Some(term) = segment.term(term.as_bytes()).unwrap() {
-        let emit = |document| {
-            found.push(document);
-            Ok(())
-        };
-        segment.each_doc(&term, &Interrupt::never(), emit).unwrap();
-        assert_eq!(found.len(), term.doc_count() as usize);
-    }
-    found
+    let found = [TermList::Plain, TermList::Counted].map(|list| {
+        let Some(term) = segment.term(list, term.as_bytes()).unwrap() else { return Vec::new() };
+        let mut documents = Bitmap::default();
+        segment.union(&[term.clone()], &Interrupt::never(), &mut documents).unwrap();
+        assert_eq!(documents.count(), term.doc_count() as usize);
+        documents.iter().collect()
+    });
+    assert_eq!(found[0], found[1]);
+    found[0].clone()
+}
+
+/// Whether the term has these documents as often as [`build`] writes.
+fn has(segment: &Segment, term: &str, documents: &[u32], counts: &[u32]) -> bool {
+    let term = segment.term(TermList::Counted, term.as_bytes()).unwrap().unwrap();
+    segment.has_all(&term, Posting { documents, counts }).unwrap()
 }
 
 #[test]
@@ -45,19 +54,26 @@ fn a_term_returns_the_documents_written_for_it() {
 }
 
 #[test]
-fn intersections_of_posting_lists_are_exact() {
+fn candidates_that_lack_a_term_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let multiples = |of: u32| (0..5000).filter(|n| n % of == 0).collect::<Vec<u32>>();
-    let (two, three, seven) = (multiples(2), multiples(3), multiples(7));
-    let segment = build(folder.path(), 5000, &[("2", &two), ("3", &three), ("7", &seven)]);
-    let terms: Vec<Term> = ["7", "2", "3"].map(|term| segment.term(term.as_bytes()).unwrap().unwrap()).into();
-    let mut found = Vec::new();
-    let emit = |document| {
-        found.push(document);
-        Ok(())
-    };
-    segment.each_doc_with_all(&terms, &Interrupt::never(), emit).unwrap();
-    assert_eq!(found, multiples(42));
+    let segment = build(folder.path(), 5000, &[("3", &multiples(3)), ("7", &multiples(7))]);
+    let mut candidates: Bitmap = multiples(2).into_iter().collect();
+    for term in ["7", "3"] {
+        let term = segment.term(TermList::Plain, term.as_bytes()).unwrap().unwrap();
+        segment.retain(&term, &Interrupt::never(), &mut candidates).unwrap();
+    }
+    assert_eq!(candidates.iter().collect::<Vec<_>>(), multiples(42));
+}
+
+#[test]
+fn counts_are_kept_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let segment = build(folder.path(), 5000, &[("a", &[1, 4, 4_000])]);
+    assert!(has(&segment, "a", &[1, 4_000], &[2, 4_001]));
+    assert!(!has(&segment, "a", &[1, 4_000], &[2, 4_000]));
+    assert!(!has(&segment, "a", &[1, 2], &[2, 3]));
+    assert!(!has(&segment, "a", &[4_001], &[4_002]));
 }
 
 #[test]
@@ -76,6 +92,7 @@ fn merging_renumbers_documents_and_drops_those_not_kept() {
     assert_eq!(all(&merged, "a"), [0, 1, 3]);
     assert_eq!(all(&merged, "b"), [2, 3]);
     assert_eq!(all(&merged, "gone"), [0; 0]);
+    assert!(has(&merged, "a", &[0, 1, 3], &[1, 3, 2]));
 }
 
 #[test]

@@ -1,0 +1,244 @@
+//! Finding the documents whose text contains a needle: by words, joints and grams if those decide, else by a test of the
+//! candidates that they leave. It knows no filters, and not which documents are current.
+//!
+//! Examples, with what decides them:
+//!
+//! | needle | decided by |
+//! |---|---|
+//! | `io` | its gram |
+//! | `nterrup` | the words that contain it |
+//! | `of th`, `). T` | the joints that contain it |
+//! | `e of the kern` | joints `?e of`, ` of the`, `the ker` and words that begin with `kern`; then a test of each candidate |
+//! | `日本語` | the grams `日本` and `本語`; then a test of each candidate |
+
+use super::dictionary::{Place, StringsOf};
+use super::evaluate::QueriedColumn;
+use super::grams;
+use super::terms;
+use super::words::{JOINT_GAP, JOINT_SIDE, MAX_WORD};
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::predicate::Needle;
+use crate::query::Anchor;
+use crate::run::pieces::{Class, Span, first_chars, last_chars, spans};
+use crate::run::segment::{Term, TermList};
+
+/// A condition that every document with the needle satisfies: it has one of these terms.
+struct Condition {
+    terms: Vec<Term>,
+    /// The length of their posting lists.
+    postings: u64,
+}
+
+/// What a needle is looked up by.
+enum Lookup {
+    /// The documents that satisfy the condition contain the needle. Of the others, only those of the list may.
+    Decides(Condition, Vec<Term>),
+    /// Documents that do not satisfy all of them do not contain the needle.
+    Narrows(Vec<Condition>),
+}
+
+/// A condition is applied if its posting lists are at most this many times as long as the list of candidates: testing a
+/// candidate takes as long as reading so many postings.
+const POSTINGS_PER_CANDIDATE: u64 = 100;
+/// Fewer candidates are tested without another look at conditions.
+const FEW_CANDIDATES: u64 = 32;
+/// Posting lists this many times as long as the list of candidates are not read but searched.
+const SEARCHED_FROM: u64 = 16;
+
+impl QueriedColumn<'_> {
+    /// Adds the documents whose folded text contains the needle at its anchor. The needle must not be empty.
+    pub(super) fn containing(self, needle: &Needle, documents: &mut Bitmap) -> Result<(), Error> {
+        let candidates = match self.lookup(&needle.folded)? {
+            Lookup::Decides(condition, others) if needle.anchor == Anchor::Anywhere => {
+                self.run.segment.union(&condition.terms, self.interrupt, documents)?;
+                self.candidates(vec![Condition::of(others)])?
+            }
+            Lookup::Decides(mut condition, others) => {
+                condition.terms.extend(others);
+                self.candidates(vec![condition])?
+            }
+            Lookup::Narrows(conditions) => self.candidates(conditions)?,
+        };
+        for document in candidates.iter() {
+            self.interrupt.step()?;
+            if self.holds(needle, document) {
+                documents.insert(document);
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents that satisfy the conditions that are worth a look.
+    fn candidates(self, mut conditions: Vec<Condition>) -> Result<Bitmap, Error> {
+        conditions.sort_by_key(|condition| condition.postings);
+        let mut candidates = Bitmap::with_room(self.run.len() as usize);
+        let mut conditions = conditions.into_iter();
+        let Some(first) = conditions.next() else {
+            self.stored.presence.each(|document| {
+                candidates.insert(document);
+                self.interrupt.step()
+            })?;
+            return Ok(candidates);
+        };
+        self.run.segment.union(&first.terms, self.interrupt, &mut candidates)?;
+        for condition in conditions {
+            let count = candidates.count() as u64;
+            if count <= FEW_CANDIDATES {
+                break;
+            }
+            match &condition.terms[..] {
+                [only] if condition.postings > count * SEARCHED_FROM => {
+                    self.run.segment.retain(only, self.interrupt, &mut candidates)?;
+                }
+                terms if condition.postings <= count * POSTINGS_PER_CANDIDATE => {
+                    let mut satisfying = Bitmap::with_room(self.run.len() as usize);
+                    self.run.segment.union(terms, self.interrupt, &mut satisfying)?;
+                    candidates.intersect(&satisfying);
+                }
+                _ => {}
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn lookup(self, needle: &str) -> Result<Lookup, Error> {
+        let spans: Vec<Span<'_>> = spans(needle).collect();
+        let chars: usize = spans.iter().map(|span| span.chars).sum();
+        if chars <= grams::MAX_CHARS {
+            return Ok(Lookup::Decides(self.gram(needle)?, Vec::new()));
+        }
+        match &spans[..] {
+            [Span { class: Class::Word, chars, .. }] if *chars <= MAX_WORD => {
+                let condition = self.strings(StringsOf::Words, needle, Place::Anywhere)?;
+                return Ok(Lookup::Decides(condition, self.long_words()?.terms));
+            }
+            spans if is_within_joint(spans) => {
+                return Ok(Lookup::Decides(self.strings(StringsOf::Joints, needle, Place::Anywhere)?, Vec::new()));
+            }
+            _ => {}
+        }
+        let mut conditions = Vec::new();
+        for index in 0..spans.len() {
+            match spans[index].class {
+                Class::Word => conditions.extend(self.word(&spans, index)?),
+                Class::Gap => self.joints(&spans, index, &mut conditions)?,
+                Class::Unspaced => {}
+            }
+        }
+        let has_gaps_only = matches!(spans[..], [Span { class: Class::Gap, .. }]);
+        if has_gaps_only || spans.iter().any(|span| span.class == Class::Unspaced) {
+            self.pairs(needle, has_gaps_only, &mut conditions)?;
+        }
+        Ok(Lookup::Narrows(conditions))
+    }
+
+    /// What a word of the needle says. `None` if it is short: the joints around it say the same.
+    fn word(self, spans: &[Span<'_>], index: usize) -> Result<Option<Condition>, Error> {
+        let Span { text, chars, .. } = spans[index];
+        let (is_begin, is_end) = (index > 0, index + 1 < spans.len());
+        if chars > MAX_WORD {
+            return self.long_words().map(Some);
+        }
+        if chars <= JOINT_SIDE && spans.len() > 1 && spans.iter().all(|span| span.class != Class::Unspaced) {
+            return Ok(None);
+        }
+        let place = match (is_begin, is_end) {
+            (true, true) => Place::Whole,
+            (true, false) => Place::AtStart,
+            (false, true) => Place::AtEnd,
+            (false, false) => Place::Anywhere,
+        };
+        let mut condition = self.strings(StringsOf::Words, text, place)?;
+        if place != Place::Whole {
+            let Condition { terms, postings } = self.long_words()?;
+            condition.terms.extend(terms);
+            condition.postings += postings;
+        }
+        Ok(Some(condition))
+    }
+
+    /// What a gap of the needle says, with the ends of the words around it.
+    fn joints(self, spans: &[Span<'_>], index: usize, conditions: &mut Vec<Condition>) -> Result<(), Error> {
+        let gap = spans[index];
+        let before = index.checked_sub(1).map(|before| spans[before]);
+        let after = spans.get(index + 1).copied();
+        let left = before.filter(|span| span.class == Class::Word).map_or("", |span| last_chars(span.text, JOINT_SIDE));
+        let right =
+            after.filter(|span| span.class == Class::Word).map_or("", |span| first_chars(span.text, JOINT_SIDE));
+        // A joint begins with exactly this end of a word if the needle has all of it.
+        let is_begin = before.is_some_and(|span| span.class == Class::Word && (index > 1 || span.chars >= JOINT_SIDE));
+        let place = if is_begin { Place::AtStart } else { Place::Anywhere };
+        let is_whole = before.is_some() && after.is_some();
+        if gap.chars <= JOINT_GAP && (is_whole || left.is_empty() != right.is_empty()) {
+            if !(left.is_empty() && right.is_empty()) {
+                let joint = [left, gap.text, right].concat();
+                conditions.push(self.strings(StringsOf::Joints, &joint, place)?);
+            }
+            return Ok(());
+        }
+        if !left.is_empty() {
+            let joint = [left, first_chars(gap.text, JOINT_GAP)].concat();
+            conditions.push(self.strings(StringsOf::Joints, &joint, place)?);
+        }
+        if !right.is_empty() {
+            let joint = [last_chars(gap.text, JOINT_GAP), right].concat();
+            conditions.push(self.strings(StringsOf::Joints, &joint, Place::Anywhere)?);
+        }
+        Ok(())
+    }
+
+    /// What the pairs of code points in the needle say: all of them, or those with unspaced text.
+    fn pairs(self, needle: &str, all: bool, conditions: &mut Vec<Condition>) -> Result<(), Error> {
+        let starts: Vec<usize> = needle.char_indices().map(|(at, _)| at).chain([needle.len()]).collect();
+        let mut pairs: Vec<&str> = starts.windows(3).map(|window| &needle[window[0]..window[2]]).collect();
+        pairs.retain(|pair| all || spans(pair).any(|span| span.class == Class::Unspaced));
+        pairs.sort_unstable();
+        pairs.dedup();
+        for pair in pairs {
+            conditions.push(self.gram(pair)?);
+        }
+        Ok(())
+    }
+
+    fn gram(self, gram: &str) -> Result<Condition, Error> {
+        self.plain(&terms::gram(self.stored.id, gram))
+    }
+
+    fn long_words(self) -> Result<Condition, Error> {
+        self.plain(&terms::long_word(self.stored.id))
+    }
+
+    fn plain(self, term: &[u8]) -> Result<Condition, Error> {
+        Ok(Condition::of(self.run.segment.term(TermList::Plain, term)?.into_iter().collect()))
+    }
+
+    /// The words or joints that contain a text at that place.
+    fn strings(self, of: StringsOf, text: &str, place: Place) -> Result<Condition, Error> {
+        let Some(strings) = self.run.words.strings(self.stored.id, of) else { return Ok(Condition::of(Vec::new())) };
+        let found = strings.find(text, place, self.interrupt)?;
+        let list = match of {
+            StringsOf::Words => TermList::Counted,
+            StringsOf::Joints => TermList::Plain,
+        };
+        Ok(Condition::of(found.into_iter().map(|place| Term::at(list, place)).collect()))
+    }
+}
+
+impl Condition {
+    fn of(terms: Vec<Term>) -> Condition {
+        let postings = terms.iter().map(|term| u64::from(term.doc_count())).sum();
+        Condition { terms, postings }
+    }
+}
+
+/// Whether every text that contains a needle of these spans has it inside a joint.
+fn is_within_joint(spans: &[Span<'_>]) -> bool {
+    let is_side = |span: &Span<'_>| span.class == Class::Word && span.chars <= JOINT_SIDE;
+    let is_gap = |span: &Span<'_>| span.class == Class::Gap && span.chars <= JOINT_GAP;
+    match spans {
+        [left, gap, right] => is_side(left) && is_gap(gap) && is_side(right),
+        [one, other] => (is_side(one) && is_gap(other)) || (is_gap(one) && is_side(other)),
+        _ => false,
+    }
+}

@@ -1,0 +1,130 @@
+//! Words and joints of texts, and the documents that contain them. It knows nothing of columns or of how terms are written.
+//!
+//! A *joint* is a gap with the ends of the words around it: of `kernel, of the` the joints are `nel, of` and `of the`. So a
+//! needle that crosses one gap, with at most three code points on either side, is in a text exactly if it is in one of its
+//! joints; and a needle inside a word is in a text exactly if it is in one of its words.
+
+use tantivy::TantivyError;
+use tantivy::fieldnorm::FieldNormReader;
+
+use super::inverter::KeyedInverter;
+use crate::run::pieces::{Class, first_chars, last_chars, spans};
+use crate::run::segment::Posting;
+
+/// A joint has at most this many code points of the word before the gap, and of the word after it.
+pub(super) const JOINT_SIDE: usize = 3;
+/// A joint has the whole gap if that has at most this many code points. A longer gap makes two joints: one with its
+/// first code points, one with its last.
+pub(super) const JOINT_GAP: usize = 4;
+/// Longer words, in code points, are no terms. The documents that have one are in a list.
+pub(super) const MAX_WORD: usize = 64;
+
+/// Collects the words and joints of documents, which must come in ascending order.
+#[derive(Default)]
+pub(super) struct Words {
+    words: KeyedInverter,
+    joints: KeyedInverter,
+    /// The documents with a word that is too long to be a term.
+    long: Vec<u32>,
+    lengths: Vec<DocumentLength>,
+    joint: Vec<u8>,
+}
+
+/// How many words and unspaced characters the texts of a document have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DocumentLength {
+    pub(super) document: u32,
+    pub(super) length: u32,
+}
+
+impl DocumentLength {
+    /// The length in Tantivy's steps, which a byte can hold: longer ones are less exact.
+    pub(super) fn step(&self) -> u8 {
+        FieldNormReader::fieldnorm_to_id(self.length)
+    }
+}
+
+/// Takes keys in ascending order with their documents.
+pub(super) type Emit<'a> = dyn FnMut(&[u8], Posting<'_>) -> Result<(), TantivyError> + 'a;
+
+impl Words {
+    /// Adds the words and joints of a text of a document. A document may have several texts; joints do not cross from one to
+    /// the next.
+    pub(super) fn add(&mut self, document: u32, text: &str) {
+        let mut length = 0;
+        // The end of the word before the gap; empty at the beginning of the text and after unspaced text.
+        let mut left = "";
+        let mut gap: Option<(&str, usize)> = None;
+        for span in spans(text) {
+            if span.class == Class::Gap {
+                gap = Some((span.text, span.chars));
+                continue;
+            }
+            let is_word = span.class == Class::Word;
+            if let Some((gap, chars)) = gap.take() {
+                self.add_joints(
+                    document,
+                    left,
+                    gap,
+                    chars,
+                    if is_word { first_chars(span.text, JOINT_SIDE) } else { "" },
+                );
+            }
+            left = if is_word { last_chars(span.text, JOINT_SIDE) } else { "" };
+            length += if is_word { 1 } else { span.chars as u32 };
+            match is_word {
+                true if span.chars <= MAX_WORD => self.words.add(document, span.text.as_bytes()),
+                true if self.long.last() != Some(&document) => self.long.push(document),
+                _ => {}
+            }
+        }
+        if let Some((gap, chars)) = gap {
+            self.add_joints(document, left, gap, chars, "");
+        }
+        match self.lengths.last_mut() {
+            Some(last) if last.document == document => last.length += length,
+            _ => self.lengths.push(DocumentLength { document, length }),
+        }
+    }
+
+    fn add_joints(&mut self, document: u32, left: &str, gap: &str, gap_chars: usize, right: &str) {
+        let Words { joints, joint, .. } = self;
+        let mut add = |parts: [&str; 3]| {
+            joint.clear();
+            parts.iter().for_each(|part| joint.extend_from_slice(part.as_bytes()));
+            joints.add(document, joint);
+        };
+        match gap_chars <= JOINT_GAP {
+            true if left.is_empty() && right.is_empty() => {}
+            true => add([left, gap, right]),
+            false => {
+                if !left.is_empty() {
+                    add([left, first_chars(gap, JOINT_GAP), ""]);
+                }
+                if !right.is_empty() {
+                    add(["", last_chars(gap, JOINT_GAP), right]);
+                }
+            }
+        }
+    }
+
+    /// Emits every joint.
+    pub(super) fn finish_joints(&mut self, emit: &mut Emit<'_>) -> Result<(), TantivyError> {
+        std::mem::take(&mut self.joints).finish(emit)
+    }
+
+    /// Emits every word that is a term.
+    pub(super) fn finish_words(&mut self, emit: &mut Emit<'_>) -> Result<(), TantivyError> {
+        std::mem::take(&mut self.words).finish(emit)
+    }
+
+    /// The documents with a word that is too long to be a term.
+    pub(super) fn documents_with_long_words(&self) -> &[u32] {
+        &self.long
+    }
+
+    /// The lengths of the documents that have a text.
+    pub(super) fn lengths(&self) -> &[DocumentLength] {
+        &self.lengths
+    }
+}

@@ -1,0 +1,138 @@
+//! Cuts folded texts into spans: words, the gaps between them, and text of scripts without spaces. It knows no terms and no
+//! queries.
+//!
+//! Both the terms of a text and the search for a needle are defined by these spans: changing where a span begins or ends
+//! changes the format of the index.
+
+use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
+
+/// What a character belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// A letter, digit or mark.
+    Word,
+    /// The same of a script that does not put spaces between words.
+    Unspaced,
+    /// Anything else.
+    Gap,
+}
+
+/// A longest sequence of characters of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span<'a> {
+    pub(super) class: Class,
+    pub(super) text: &'a str,
+    /// How many code points it has.
+    pub(super) chars: usize,
+}
+
+/// The spans of a text, which cover it without overlapping.
+pub(super) fn spans(text: &str) -> Spans<'_> {
+    Spans { rest: text }
+}
+
+pub(super) struct Spans<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Spans<'a> {
+    type Item = Span<'a>;
+
+    fn next(&mut self) -> Option<Span<'a>> {
+        let mut chars = self.rest.chars();
+        let class = class(chars.next()?);
+        let mut count = 1;
+        let rest = loop {
+            let rest = chars.as_str();
+            match chars.next() {
+                Some(char) if self::class(char) == class => count += 1,
+                _ => break rest,
+            }
+        };
+        let text = &self.rest[..self.rest.len() - rest.len()];
+        self.rest = rest;
+        Some(Span { class, text, chars: count })
+    }
+}
+
+/// The last `count` code points of a text, or all of it.
+pub(super) fn last_chars(text: &str, count: usize) -> &str {
+    match text.char_indices().rev().take(count).last() {
+        Some((at, _)) => &text[at..],
+        None => "",
+    }
+}
+
+/// The first `count` code points of a text, or all of it.
+pub(super) fn first_chars(text: &str, count: usize) -> &str {
+    match text.char_indices().nth(count) {
+        Some((at, _)) => &text[..at],
+        None => text,
+    }
+}
+
+const CATEGORIES: icu_properties::CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+const SCRIPTS: icu_properties::CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
+
+#[inline]
+pub(super) fn class(char: char) -> Class {
+    match char.is_ascii() {
+        true if char.is_ascii_alphanumeric() => Class::Word,
+        true => Class::Gap,
+        false => class_beyond_ascii(char),
+    }
+}
+
+fn class_beyond_ascii(char: char) -> Class {
+    let category = CATEGORIES.get(char);
+    let groups = [GeneralCategoryGroup::Letter, GeneralCategoryGroup::Mark, GeneralCategoryGroup::Number];
+    if !groups.iter().any(|group| group.contains(category)) {
+        return Class::Gap;
+    }
+    match SCRIPTS.get(char) {
+        Script::Han
+        | Script::Hiragana
+        | Script::Katakana
+        | Script::Bopomofo
+        | Script::Yi
+        | Script::Thai
+        | Script::Lao
+        | Script::Khmer
+        | Script::Myanmar
+        | Script::Tibetan => Class::Unspaced,
+        _ => Class::Word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_words_gaps_and_text_without_spaces() {
+        let cut = |text| {
+            let marks = |span: Span<'_>| match span.class {
+                Class::Word => format!("w{}:{}", span.chars, span.text),
+                Class::Unspaced => format!("u{}:{}", span.chars, span.text),
+                Class::Gap => format!("g{}:{}", span.chars, span.text),
+            };
+            spans(text).map(marks).collect::<Vec<_>>()
+        };
+        assert_eq!(cut(""), [""; 0]);
+        assert_eq!(cut("of the"), ["w2:of", "g1: ", "w3:the"]);
+        assert_eq!(cut(", \u{e9}t\u{e9}_1"), ["g2:, ", "w3:\u{e9}t\u{e9}", "g1:_", "w1:1"]);
+        // A mark belongs to the word that it stands in.
+        assert_eq!(cut("x\u{323}y"), ["w3:x\u{323}y"]);
+        assert_eq!(cut("日本go語。"), ["u2:日本", "w2:go", "u1:語", "g1:。"]);
+        assert_eq!(cut("ภาษา ไทย"), ["u4:ภาษา", "g1: ", "u3:ไทย"]);
+        assert_eq!(cut("한국어"), ["w3:한국어"]);
+        assert_eq!(cut("\u{1f600}"), ["g1:\u{1f600}"]);
+    }
+
+    #[test]
+    fn ends_of_texts_are_counted_in_code_points() {
+        assert_eq!(["日本語", "x", ""].map(|text| last_chars(text, 2)), ["本語", "x", ""]);
+        assert_eq!(["日本語", "x", ""].map(|text| first_chars(text, 2)), ["日本", "x", ""]);
+    }
+}
