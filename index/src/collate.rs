@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use icu_collator::options::{AlternateHandling, CollatorOptions, Strength};
-use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
+use icu_collator::{CollationKeySink, Collator, CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::LanguageIdentifier;
 
 /// A collation. Cheap to clone.
@@ -39,14 +39,40 @@ impl Collation {
     }
 
     /// The first 16 bytes of the collation key. If the prefixes of two texts differ, the texts compare as the prefixes
-    /// do; if they are equal, only [`Collation::compare`] decides. `buffer` is scratch space to reuse.
-    pub(crate) fn prefix(&self, text: &str, buffer: &mut Vec<u8>) -> u128 {
-        buffer.clear();
-        let Ok(()) = self.collator.write_sort_key_to(text, buffer);
-        let mut prefix = [0; 16];
-        let length = buffer.len().min(16);
-        prefix[..length].copy_from_slice(&buffer[..length]);
-        u128::from_be_bytes(prefix)
+    /// do; if they are equal, only [`Collation::compare`] decides.
+    pub(crate) fn prefix(&self, text: &str) -> u128 {
+        let mut prefix = Prefix::default();
+        // The error says that there is no room left, which leaves the rest of a long text unread.
+        let _ = self.collator.write_sort_key_to(text, &mut prefix);
+        u128::from_be_bytes(prefix.bytes)
+    }
+}
+
+/// Takes the first 16 bytes of a collation key, and no more.
+#[derive(Default)]
+struct Prefix {
+    bytes: [u8; 16],
+    length: usize,
+}
+
+/// A prefix has all its bytes.
+struct Full;
+
+impl CollationKeySink for Prefix {
+    type Error = Full;
+    type State = ();
+    type Output = ();
+
+    fn write(&mut self, (): &mut (), bytes: &[u8]) -> Result<(), Full> {
+        let room = &mut self.bytes[self.length..];
+        let count = bytes.len().min(room.len());
+        room[..count].copy_from_slice(&bytes[..count]);
+        self.length += count;
+        if self.length < self.bytes.len() { Ok(()) } else { Err(Full) }
+    }
+
+    fn finish(&mut self, (): ()) -> Result<(), Full> {
+        Ok(())
     }
 }
 
@@ -118,7 +144,7 @@ mod tests {
             fragments.iter().flat_map(|one| fragments.map(|other| format!("{one}{other}"))).collect();
         for locale in [None, Some("sv"), Some("zh"), Some("th")] {
             let collation = Collation::of(locale);
-            let prefixes: Vec<u128> = texts.iter().map(|text| collation.prefix(text, &mut Vec::new())).collect();
+            let prefixes: Vec<u128> = texts.iter().map(|text| collation.prefix(text)).collect();
             for (one, left) in texts.iter().zip(&prefixes) {
                 for (other, right) in texts.iter().zip(&prefixes) {
                     if left != right {

@@ -271,13 +271,12 @@ impl<'a> Sorter<'a> {
 
     /// The values of some slots, by their index in the slice.
     fn values_of(&self, slots: &[u32]) -> Result<Vec<KeyValues<'a>>, Error> {
-        let mut buffer = Vec::new();
         let values = |key: &ResolvedKey<'a>| {
             if let KeySource::Text(copies, column) = key.source {
                 let mut texts = Vec::with_capacity(slots.len());
                 for &slot in slots {
                     self.interrupt.step()?;
-                    texts.push(key.text(copies, copies.value_without_folded(slot, column.id), &mut buffer));
+                    texts.push(key.text(copies, copies.value_without_folded(slot, column.id)));
                 }
                 return Ok(KeyValues::Texts(texts));
             }
@@ -290,7 +289,6 @@ impl<'a> Sorter<'a> {
     /// The values of all slots, by slot. Reads run by run.
     fn values_of_all(&self) -> Result<Vec<KeyValues<'a>>, Error> {
         let slot_count = self.version.slot_count;
-        let mut buffer = Vec::new();
         let values = |key: &ResolvedKey<'a>| {
             self.interrupt.check()?;
             Ok(match key.source {
@@ -305,7 +303,7 @@ impl<'a> Sorter<'a> {
                 KeySource::Text(copies, column) => {
                     let mut texts = vec![NULL_TEXT; slot_count as usize];
                     each_current_value(copies, column, self.interrupt, |slot, value| {
-                        texts[slot as usize] = key.text(copies, value, &mut buffer);
+                        texts[slot as usize] = key.text(copies, value);
                     })?;
                     KeyValues::Texts(texts)
                 }
@@ -325,9 +323,9 @@ impl ResolvedKey<'_> {
         }
     }
 
-    fn text<'a>(&self, copies: &CopySet, value: ValueRef<'a>, buffer: &mut Vec<u8>) -> SortText<'a> {
+    fn text<'a>(&self, copies: &CopySet, value: ValueRef<'a>) -> SortText<'a> {
         let Some(text) = value.sort_text() else { return NULL_TEXT };
-        let prefix = copies.collation.prefix(&text, buffer);
+        let prefix = copies.collation.prefix(&text);
         SortText { prefix: if self.descending { !prefix } else { prefix }, text: Some(text) }
     }
 }
