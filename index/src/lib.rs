@@ -34,11 +34,12 @@
 //!
 //! The copies of a variant are *documents* in *runs*. A run is what Lucene calls a segment: one grows in memory, older
 //! ones are frozen, and most are on disk. A run on disk has a *column file*, which holds all values and is the source
-//! of truth, and an inverted index: a Tantivy segment that maps *terms* to *posting lists* of documents.
+//! of truth; an inverted index: a Tantivy segment that maps *terms* to *posting lists* of documents; and a *word file*
+//! with the terms that are searched for parts of them.
 //!
 //! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* names, for each slot,
-//! the run and the document with the current copy; any other document of that slot is outdated. A *version* is the set
-//! of these tables and runs. Publishing a version copies only the chunks of the tables that were written to.
+//! the run and the document with the current copy, and a bitmap for each run names its documents that are current. A
+//! *version* is the set of these tables, bitmaps and runs. Publishing a version copies only the chunks that were written to.
 //!
 //! Runs of similar size are merged in the background, which drops outdated documents.
 //!
@@ -50,9 +51,8 @@
 //! 1. A filter is a tree of [`Filter::And`], [`Filter::Or`] and [`Filter::Not`] over primitives, such as a predicate on
 //!    a column.
 //! 2. A primitive is evaluated on each run. On disk, equality and list elements are looked up in the term dictionary. A
-//!    substring is looked up by its *grams*, sequences of up to three code points: the posting lists of its rarest
-//!    grams are intersected, and the text of each document in all of them is searched. Ranges scan a column. Memory
-//!    runs are small, so every document is tested.
+//!    substring is looked up by the words, joints and grams that contain it or that it contains; if these do not decide,
+//!    the text of each candidate is searched. Ranges scan a column. Memory runs are small, so every document is tested.
 //! 3. Documents become slots, and outdated documents are dropped. The bitmaps are combined as the tree says. In an And,
 //!    cheap primitives come first; once few candidates are left, the others are tested on each candidate.
 //! 4. The bitmap of each primitive is cached with its version. For another version, only the slots that changed between
