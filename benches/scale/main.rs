@@ -45,15 +45,22 @@ use crate::run::Limits;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> ExitCode {
-    let is_bench = std::env::args().any(|argument| argument == "--bench");
-    let result = if is_bench { measure(&Options::parse()) } else { selfcheck::check() };
+    // `cargo test -- --list` asks for names of tests; this has none.
+    if has_argument("--list") {
+        return ExitCode::SUCCESS;
+    }
+    let result = if has_argument("--bench") { measure(&Options::parse()) } else { selfcheck::check() };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("error: {error}"));
+            eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn has_argument(name: &str) -> bool {
+    std::env::args().any(|argument| argument == name)
 }
 
 fn measure(options: &Options) -> Result<()> {
@@ -100,7 +107,9 @@ fn draw(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Progress, which does not belong to the table.
+/// Progress, which does not belong to the table. The self-check is silent.
 fn say(text: &str) {
-    eprintln!("[{}] {text}", chrono::Utc::now().format("%H:%M:%S"));
+    if has_argument("--bench") {
+        eprintln!("[{}] {text}", chrono::Utc::now().format("%H:%M:%S"));
+    }
 }

@@ -34,23 +34,26 @@ const OURS: &str = "#1f6feb";
 const OTHER: &str = "#d1741c";
 const TAIL: &str = "#8ab4f8";
 
+/// Whether the figure with a key belongs to a file.
+type IsIn<'a> = &'a dyn Fn(&str) -> bool;
+
 /// File names and the SVG of each. Reports must be sorted by size.
 pub(crate) fn plots(reports: &[Report]) -> Vec<(&'static str, String)> {
-    let groups: [(&str, &str, &dyn Fn(&str) -> bool); 3] = [
+    let groups: [(&str, &str, IsIn<'_>); 3] = [
         ("reads.svg", "Reads that were never requested before, 1 client", &|key| key.ends_with(".first.1")),
         ("repeated.svg", "Repeated reads, 16 clients", &|key| key.ends_with(".again.16")),
         ("writes-and-space.svg", "Writes, import, memory, disk and start", &|key| {
             !key.contains(".first") && !key.contains(".again") && !key.starts_with("import.tenth")
         }),
     ];
-    let draw = |(file, title, is_in): (&'static str, &str, &dyn Fn(&str) -> bool)| {
+    let draw = |(file, title, is_in): (&'static str, &str, IsIn<'_>)| {
         let diagrams = diagrams(reports, is_in);
         (file, svg(title, &diagrams))
     };
     groups.into_iter().map(draw).collect()
 }
 
-fn diagrams(reports: &[Report], is_in: &dyn Fn(&str) -> bool) -> Vec<Diagram> {
+fn diagrams(reports: &[Report], is_in: IsIn<'_>) -> Vec<Diagram> {
     // The largest size has every figure that a smaller one has, in the order of the table.
     let Some(last) = reports.last() else { return Vec::new() };
     let mut diagrams = Vec::new();

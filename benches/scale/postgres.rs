@@ -114,7 +114,8 @@ impl Postgres {
 
     fn load(&self, articles: &Path) -> Result<()> {
         let count = self.psql(&self.database, "select count(*) from articles;").unwrap_or_default();
-        if count.trim() == self.size.to_string() {
+        // Without the time, the last load was interrupted.
+        if count.trim() == self.size.to_string() && self.load_seconds().is_some() {
             return Ok(());
         }
         say(&format!("loading {} articles into PostgreSQL", self.size));

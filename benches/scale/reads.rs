@@ -97,15 +97,13 @@ impl Reads<'_> {
             let many = wrk.run(self.address, &paths, etag)?;
             let bare = wrk.run(self.bare.address, &[path], None)?;
             let (key, name) = (format!("{key}.again.16"), format!("{name}: again, 16 clients, wrk"));
-            let latency = Figure {
+            let rate = Figure {
                 p95: Some(many.p95),
                 p99: Some(many.p99),
                 n: Some(many.n),
                 failed: many.failed,
-                ..Figure::new(key.clone() + ".latency", name.clone(), many.p50, Unit::Milliseconds)
+                ..Figure::new(key, name, many.per_second, Unit::PerSecond)
             };
-            let rate = Figure::new(key, name, many.per_second, Unit::PerSecond);
-            figures.push(latency);
             figures.push(rate.beside("bare", Some(bare.per_second)));
         }
         Ok(figures)

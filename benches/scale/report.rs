@@ -115,11 +115,16 @@ impl Report {
         let _ = writeln!(text, "{}; {}\n`{}`\n", self.machine, self.date, self.command);
         text.push_str("| Figure | p50 or value | p95 | p99 | Requests/s | n | Beside it | Ratio |\n");
         text.push_str("|---|---|---|---|---|---|---|---|\n");
-        for figure in &self.figures {
+        for figure in self.figures.iter().filter(|figure| !is_tenth(figure)) {
             text.push_str(&figure.row());
             text.push('\n');
         }
         text.push_str("\nTimes in ms. The ratio says how many times better the server is than what is beside it.\n");
+        let tenths = self.figures.iter().filter(|figure| is_tenth(figure)).map(|figure| thousands(figure.value));
+        let tenths: Vec<String> = tenths.collect();
+        if !tenths.is_empty() {
+            let _ = writeln!(text, "Imported per second, for each tenth of the file: {}.", tenths.join("; "));
+        }
         for note in &self.notes {
             let _ = writeln!(text, "{note}");
         }
@@ -141,6 +146,11 @@ impl Pauses {
         let _ = writeln!(text, "\nThe longest: {}.", longest.collect::<Vec<_>>().join(", "));
         text
     }
+}
+
+/// Whether this is a part of the import, which has a line of its own below the table.
+fn is_tenth(figure: &Figure) -> bool {
+    figure.key.starts_with("import.tenth.")
 }
 
 /// A value with its unit.

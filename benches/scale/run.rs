@@ -83,6 +83,9 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     for kind in kinds.iter().filter(|kind| is_wanted(kind.name)) {
         report.figures.extend(reads.kind(kind)?);
+        if kind.queries.is_empty() {
+            report.notes.push(format!("\"{}\" was skipped, because the articles have nothing of the kind.", kind.name));
+        }
     }
     if is_wanted("One page") {
         report.figures.extend(reads.one_page("/v2/resources/articles?page=3")?);

@@ -25,7 +25,6 @@ pub(crate) struct Wrk {
 /// What `wrk` prints; times in milliseconds.
 #[derive(Deserialize, Debug, Clone, Copy)]
 pub(crate) struct Throughput {
-    pub(crate) p50: f64,
     pub(crate) p95: f64,
     pub(crate) p99: f64,
     pub(crate) per_second: f64,
