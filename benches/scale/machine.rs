@@ -20,9 +20,13 @@ pub(crate) fn machine(folder: &Path) -> Result<String> {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let memory: Option<u64> = memory.split_whitespace().nth(1).and_then(|kib| kib.parse().ok());
     let gib = memory.unwrap_or(0) as f64 / 1024.0 / 1024.0;
+    // Other work on the machine makes every figure worse, so it is shown.
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("unknown");
+    let sync = sync_millis(folder)?;
     Ok(format!(
-        "{cores} cores ({processor}), {gib:.0} GiB of memory, {:.2} ms for a synced write",
-        sync_millis(folder)?
+        "{cores} cores ({processor}), {gib:.0} GiB of memory, {sync:.2} ms for a synced write, load average {load} at the \
+         start"
     ))
 }
 
