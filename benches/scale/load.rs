@@ -67,6 +67,14 @@ impl Measured {
         self.bytes / self.samples.len().max(1)
     }
 
+    /// Adds what was measured afterwards.
+    pub(crate) fn append(&mut self, later: Measured) {
+        let seconds = self.seconds + later.seconds;
+        self.join(later);
+        self.seconds = seconds;
+    }
+
+    /// Adds what was measured at the same time.
     fn join(&mut self, other: Measured) {
         self.samples.extend(other.samples);
         self.bytes += other.bytes;

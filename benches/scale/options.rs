@@ -51,7 +51,7 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) no_postgres: bool,
 
-    /// For how long to repeat each request
+    /// For how long to repeat each request, in three rounds that take turns with the bare handler
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     pub(crate) seconds: u64,
 

@@ -12,7 +12,7 @@ const COLUMNS: usize = 3;
 /// The area of the lines within a diagram.
 const LEFT: f64 = 62.0;
 const TOP: f64 = 30.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 30.0;
 
 /// A line of a diagram.
@@ -42,8 +42,13 @@ pub(crate) fn plots(reports: &[Report]) -> Vec<(&'static str, String)> {
     let groups: [(&str, &str, IsIn<'_>); 3] = [
         ("reads.svg", "Reads that were never requested before, 1 client", &|key| key.ends_with(".first.1")),
         ("repeated.svg", "Repeated reads, 16 clients", &|key| key.ends_with(".again.16")),
-        ("writes-and-space.svg", "Writes, import, memory, disk and start", &|key| {
-            !key.contains(".first") && !key.contains(".again") && !key.starts_with("import.tenth")
+        ("writes-and-space.svg", "Import, disk, memory, start and writes", &|key| {
+            let is_space =
+                key.starts_with("disk.settled.") || key.starts_with("memory.") && key.ends_with(".anonymous");
+            let is_rate = ["import", "import.last", "start", "memory.start.resident"].contains(&key);
+            let is_write =
+                ["create.", "bulk.", "readers.busy", "mixed.", "sort."].iter().any(|part| key.starts_with(part));
+            (is_space || is_rate || is_write) && !key.ends_with(".analytics")
         }),
     ];
     let draw = |(file, title, is_in): (&'static str, &str, IsIn<'_>)| {

@@ -12,11 +12,13 @@ use crate::load::{Measured, cycle, once, run_one};
 use crate::postgres::Postgres;
 use crate::queries::{Kind, Query};
 use crate::report::{Figure, Unit};
-use crate::wrk::Wrk;
+use crate::wrk::{self, Wrk};
 use crate::{Result, say};
 
 /// How many different requests are repeated.
 const REPEATED: usize = 10;
+/// Server and bare handler take turns, so that other work on the machine meets both.
+const ROUNDS: u32 = 3;
 /// Clients of a loaded server.
 pub(crate) const MANY: usize = 16;
 
@@ -83,19 +85,27 @@ impl Reads<'_> {
         Ok(figures)
     }
 
-    /// Requests that were sent before.
+    /// Requests that were sent before, in rounds with the bare handler.
     fn again(&self, key: &str, name: &str, queries: &[Query], etag: Option<&str>) -> Result<Vec<Figure>> {
         let requests: Vec<Bytes> = queries.iter().map(|query| get(&query.path, etag)).collect();
-        let one = run_one(self.address, 1, cycle(requests), self.repeat)?;
-        let path = bare::path(if etag.is_some() { 0 } else { one.answer_bytes() });
-        let bare =
-            run_one(self.bare.address, 1, cycle(vec![get(&path, None)]), self.repeat.min(Duration::from_secs(1)))?;
+        let (mut one, mut one_bare) = (Measured::default(), Measured::default());
+        let mut path = bare::path(0);
+        for _ in 0..ROUNDS {
+            one.append(run_one(self.address, 1, cycle(requests.clone()), self.repeat / ROUNDS)?);
+            path = bare::path(if etag.is_some() { 0 } else { one.answer_bytes() });
+            let request = cycle(vec![get(&path, None)]);
+            one_bare.append(run_one(self.bare.address, 1, request, self.repeat / ROUNDS)?);
+        }
         let (key_one, name_one) = (format!("{key}.again.1"), format!("{name}: again, 1 client"));
-        let mut figures = vec![figure(key_one, name_one, &one).beside("bare", Some(bare.percentile(0.5)))];
+        let mut figures = vec![figure(key_one, name_one, &one).beside("bare", Some(one_bare.percentile(0.5)))];
         if let Some(wrk) = self.wrk {
             let paths: Vec<String> = queries.iter().map(|query| query.path.clone()).collect();
-            let many = wrk.run(self.address, &paths, etag)?;
-            let bare = wrk.run(self.bare.address, &[path], None)?;
+            let (mut many, mut bare) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                many.push(wrk.run(self.address, &paths, etag)?);
+                bare.push(wrk.run(self.bare.address, std::slice::from_ref(&path), None)?);
+            }
+            let (many, bare) = (wrk::middle(many).ok_or("no rounds")?, wrk::middle(bare).ok_or("no rounds")?);
             let (key, name) = (format!("{key}.again.16"), format!("{name}: again, 16 clients, wrk"));
             let rate = Figure {
                 p95: Some(many.p95),

@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     report.figures.extend(figures);
 
     let postgres = postgres(options, &articles, size, &mut report)?;
-    let wrk = Wrk::find(&options.work, limits.repeat.as_secs())?.filter(|_| limits.repeat.as_secs() > 0);
+    let wrk = Wrk::find(&options.work, limits.repeat.as_secs() / 3)?.filter(|_| limits.repeat.as_secs() > 0);
     if wrk.is_none() {
         report.notes.push("Throughput with 16 clients was skipped, because `wrk` is not installed.".to_owned());
     }

@@ -32,8 +32,14 @@ pub(crate) struct Throughput {
     pub(crate) failed: usize,
 }
 
+/// The round with the median rate.
+pub(crate) fn middle(mut rounds: Vec<Throughput>) -> Option<Throughput> {
+    rounds.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    rounds.get(rounds.len() / 2).copied()
+}
+
 impl Wrk {
-    /// Nothing if `wrk` is not installed.
+    /// Each run takes this many seconds. Nothing if `wrk` is not installed.
     pub(crate) fn find(work: &Path, seconds: u64) -> Result<Option<Self>> {
         if Command::new("wrk").arg("-v").output().is_err() {
             return Ok(None);
