@@ -5,7 +5,8 @@
 //!
 //! `options` is the command line, `run` the order of a run. `articles`, `generate` and `sample` are the content,
 //! `queries` the requests. `server`, `bare` and `postgres` are what is measured; `import`, `reads`, `writes` and `many`
-//! measure it, with the clients in `load` and `wrk`. `report` and `plot` show the figures.
+//! measure it, with the clients in `load`, `client` and `wrk`. `report` and `plot` show the figures, `machine` where they
+//! are from.
 
 #![allow(clippy::print_stdout)]
 

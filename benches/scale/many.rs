@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     let server = Server::start(&options.binary, &folder)?;
     let ready = server.ready_after.as_secs_f64() * 1e3;
     report.figures.push(Figure::new("start", "Ready after a start that follows a kill", ready, Unit::Milliseconds));
-    report.figures.extend(memory("start", "then", server.memory()?));
+    report.figures.extend(memory("start", "after a start", server.memory()?));
     let watch = server.watch();
     let material = Material { sample: &sample, ids: &ids, size, wanted: REQUESTS };
     for kind in queries::kinds(&material, options.seed).iter().filter(|kind| kind.key != "id") {

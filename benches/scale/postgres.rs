@@ -192,8 +192,11 @@ impl Postgres {
             )]
         };
         let statements: Vec<Vec<String>> = articles.chunks(rows).map(statement).collect();
+        let clean = format!("delete from articles where id > {};", self.size);
+        // An interrupted run may have left some, whose slugs would be in the way.
+        self.psql(&self.database, &clean)?;
         let times = self.measure(&statements, Duration::from_secs(60))?;
-        self.psql(&self.database, &format!("delete from articles where id > {};", self.size))?;
+        self.psql(&self.database, &clean)?;
         Ok(times)
     }
 }

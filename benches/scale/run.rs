@@ -224,7 +224,7 @@ fn starts(options: &Options, folder: &Path, limits: &Limits) -> Result<(Server, 
     };
     let mut figures = vec![
         figure("start", "Ready after a start that follows a kill", Unit::Milliseconds),
-        figure("memory.start.resident", "Resident memory then", Unit::Megabytes),
+        figure("memory.start.resident", "Resident memory after a start", Unit::Megabytes),
     ];
     for (field, name) in sorts {
         figures.push(figure(&format!("sort.{field}.start"), name, Unit::Milliseconds));

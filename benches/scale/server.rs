@@ -57,8 +57,7 @@ impl Server {
     }
 
     /// Waits until the server has had nothing to do for some seconds: it neither used the processor nor changed its
-    /// folder. Returns how
-    /// long that took.
+    /// folder. Returns how long that took.
     pub(crate) fn settle(&self, seconds: usize) -> Result<Duration> {
         let started = Instant::now();
         let mut before = (self.ticks()?, self.disk()?);
