@@ -1,0 +1,1 @@
+create index on articles using gin ((attributes->>'body') gin_trgm_ops);

@@ -1,0 +1,173 @@
+//! The kinds of requests that are measured. Each kind makes as many different requests as are wanted; each request comes
+//! with the SQL that answers the same question. Knows neither server nor PostgreSQL.
+
+use std::collections::HashSet;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::random::Random;
+use crate::sample::Sample;
+
+/// One request, and the statements that answer the same question.
+#[derive(Clone)]
+pub(crate) struct Query {
+    pub(crate) path: String,
+    pub(crate) sql: Vec<String>,
+}
+
+/// Requests of one kind, no two of them the same.
+pub(crate) struct Kind {
+    /// A short name for file formats.
+    pub(crate) key: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) queries: Vec<Query>,
+}
+
+/// What queries are made of.
+pub(crate) struct Material<'a> {
+    pub(crate) sample: &'a Sample,
+    pub(crate) ids: &'a [String],
+    pub(crate) size: usize,
+    /// How many queries of a kind to make. There are fewer if there are not so many.
+    pub(crate) wanted: usize,
+}
+
+type Make<'a> = &'a dyn Fn(&mut Random) -> Option<Query>;
+
+/// All kinds, in the order in which they are measured.
+pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
+    let sample = material.sample;
+    let pages = material.size.div_ceil(25).max(2);
+    let makes: [(&'static str, &'static str, Make<'_>); 15] = [
+        ("list", "Default list, first half", &|random| Some(page("", "true", DEFAULT, 1 + random.below(pages / 2)))),
+        ("deep", "Default list, second half", &|random| {
+            Some(page("", "true", DEFAULT, pages / 2 + 1 + random.below(pages / 2)))
+        }),
+        ("published", "Published, newest first", &|random| {
+            Some(page("filter[published]=true&", PUBLISHED, DEFAULT, 1 + random.below(pages * 4 / 5)))
+        }),
+        ("range", "Status and price range, by price", &|random| {
+            let status = random.pick(&sample.statuses)?;
+            let low = random.below(60_000) as f64 / 100.0;
+            let high = low + 50.0 + random.below(200) as f64;
+            let path = format!("?filter[status]={}&filter[price][between]={low},{high}&sort=price", encode(status));
+            let condition = format!("status = {} and price between {low} and {high}", quote(status));
+            Some(query(path, &condition, "price, id", 0))
+        }),
+        ("title", "By title", &|random| {
+            Some(page("filter[published]=true&sort=title&", PUBLISHED, BY_TITLE, 1 + random.below(pages * 4 / 5)))
+        }),
+        ("summary", "By summary", &|random| {
+            Some(page("filter[published]=true&sort=summary&", PUBLISHED, BY_SUMMARY, 1 + random.below(pages * 4 / 5)))
+        }),
+        ("contains", "Title contains, two categories", &|random| {
+            let word = inside(random.pick(&sample.common)?, random, 4)?;
+            let (first, second) = (random.pick(&sample.categories)?, random.pick(&sample.categories)?);
+            let categories = format!("filter[category][in]={},{}", encode(first), encode(second));
+            let path = format!("?filter[title][contains]={}&{categories}&sort=-published_at", encode(&word));
+            let categories = format!("category in ({}, {})", quote(first), quote(second));
+            let condition = format!("title ilike {} and {categories}", like(&word));
+            Some(query(path, &condition, "published_at desc nulls last, id desc", 0))
+        }),
+        ("rare", "Search: rare fragment", &|random| {
+            let word = random.pick(&sample.rare)?;
+            Some(search(&word[1..word.len() - 1]))
+        }),
+        ("fourteen", "Search: 14 characters of a body", &|random| Some(search(&fourteen(sample, random)?))),
+        ("common", "Search: common fragment", &|random| {
+            let word = random.pick(&sample.common)?;
+            Some(search(&inside(word, random, 5)?))
+        }),
+        ("two", "Search: two letters", &|random| random.pick(&sample.two_letters).map(|two| search(two))),
+        ("one", "Search: one letter", &|random| random.pick(&sample.letters).map(|one| search(one))),
+        ("words", "Search: two frequent words", &|random| random.pick(&sample.pairs).map(|pair| search(pair))),
+        ("ideographs", "Search: Japanese and Chinese", &|random| {
+            let run: Vec<char> = random.pick(&sample.ideographs)?.chars().collect();
+            let length = 2 + random.below(3);
+            let at = random.below(run.len() + 1 - length);
+            Some(search(&run[at..at + length].iter().collect::<String>()))
+        }),
+        ("not_contains", "Title does not contain", &|random| {
+            let word = inside(random.pick(&sample.common)?, random, 4)?;
+            let path = format!("?filter[title][not_contains]={}", encode(&word));
+            Some(query(path, &format!("title not ilike {}", like(&word)), DEFAULT, 0))
+        }),
+    ];
+    let mut random = Random::new(seed);
+    let mut kinds: Vec<Kind> = Vec::new();
+    for (key, name, make) in makes {
+        kinds.push(Kind { key, name, queries: distinct(make, &mut random, material.wanted) });
+    }
+    let by_id = |random: &mut Random| {
+        let path = format!("/v2/resources/articles/{}", random.pick(material.ids)?);
+        let number = 1 + random.below(material.size);
+        Some(Query { path, sql: vec![format!("select {ROW} from articles where id = {number}")] })
+    };
+    kinds.push(Kind { key: "id", name: "By id", queries: distinct(&by_id, &mut random, material.wanted) });
+    kinds
+}
+
+/// Different queries, as many as are wanted if there are so many.
+fn distinct(make: Make<'_>, random: &mut Random, wanted: usize) -> Vec<Query> {
+    let mut paths = HashSet::new();
+    let attempts = (0..wanted * 20).filter_map(|_| make(random));
+    attempts.filter(|query| paths.insert(query.path.clone())).take(wanted).collect()
+}
+
+const ROW: &str = "id, attributes, created_at, published_at";
+const DEFAULT: &str = "created_at desc, id desc";
+const PUBLISHED: &str = "published_at <= now()";
+const BY_TITLE: &str = "title collate \"und-x-icu\", id";
+const BY_SUMMARY: &str = "attributes->>'summary' collate \"und-x-icu\", id";
+
+/// A list of which nothing but the page varies.
+fn page(parameters: &str, condition: &str, order: &str, number: usize) -> Query {
+    query(format!("?{parameters}page={number}"), condition, order, (number - 1) * 25)
+}
+
+/// The total and the page. On later pages, only ids are read of the rows that are skipped: that is faster.
+fn query(parameters: String, condition: &str, order: &str, offset: usize) -> Query {
+    let total = format!("select count(*) from articles where {condition}");
+    let page = if offset == 0 {
+        format!("select {ROW} from articles where {condition} order by {order} limit 25")
+    } else {
+        format!(
+            "with page as materialized (select id from articles where {condition} order by {order} limit 25 \
+             offset {offset}) select {ROW} from articles join page using (id) order by {order}"
+        )
+    };
+    Query { path: format!("/v2/resources/articles{parameters}"), sql: vec![total, page] }
+}
+
+fn search(needle: &str) -> Query {
+    let fields = ["title", "attributes->>'summary'", "attributes->>'body'"];
+    let conditions: Vec<String> = fields.iter().map(|field| format!("{field} ilike {}", like(needle))).collect();
+    query(format!("?search={}", encode(needle)), &format!("({})", conditions.join(" or ")), DEFAULT, 0)
+}
+
+fn encode(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn like(needle: &str) -> String {
+    let escaped = needle.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+    quote(&format!("%{escaped}%"))
+}
+
+/// A part of a word of at least `least` letters that is not its beginning.
+fn inside(word: &str, random: &mut Random, least: usize) -> Option<String> {
+    let from = 1 + random.below(word.len().checked_sub(least)?.max(1));
+    let to = from + least + random.below(word.len().saturating_sub(from + least) + 1);
+    word.get(from..to).or_else(|| word.get(1..)).map(str::to_owned)
+}
+
+fn fourteen(sample: &Sample, random: &mut Random) -> Option<String> {
+    let text: Vec<char> = random.pick(&sample.texts)?.chars().collect();
+    let at = random.below(text.len().checked_sub(14)?);
+    let needle: String = text[at..at + 14].iter().collect();
+    (needle.trim() == needle).then_some(needle)
+}

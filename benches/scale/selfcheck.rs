@@ -1,0 +1,75 @@
+//! What `cargo test` runs of the benchmark: a small run against the server of the tests, and the table and plots of it.
+//! Its times mean nothing.
+
+use std::time::Duration;
+
+use clap::Parser as _;
+
+use crate::Result;
+use crate::options::Options;
+use crate::report::{Report, Unit, shown};
+use crate::run::{self, Limits};
+
+const SIZE: usize = 300;
+
+/// Fails if a stage fails, or if a table or a plot lacks something.
+pub(crate) fn check() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut options = Options::parse_from(["scale", "--no-postgres", "--size", "300"]);
+    options.work = folder.path().to_owned();
+    options.articles = None;
+    options.generator = None;
+    let limits = Limits {
+        repeat: Duration::from_millis(30),
+        first: Duration::from_millis(100),
+        mixed: Duration::from_millis(300),
+        wanted: 8,
+        creates: 5,
+        bulks: 1,
+        starts: 1,
+        quiet: 0,
+    };
+    let report = run::run(&options, &limits, SIZE)?;
+    check_table(&report)?;
+    check_plots(&report)?;
+    expect(folder.path().join("data-scale-300").exists(), false, "the data folder is removed")?;
+    println!("the self-check of the benchmark passed");
+    Ok(())
+}
+
+fn check_table(report: &Report) -> Result<()> {
+    let failed: usize = report.figures.iter().map(|figure| figure.failed).sum();
+    expect(failed, 0, "requests that failed")?;
+    for key in ["import", "disk.settled.all", "start", "list.first.1", "id.again.1", "create.4", "mixed.reads"] {
+        let figure = report.figure(key).ok_or_else(|| format!("no figure `{key}`"))?;
+        expect(figure.value > 0.0, true, &format!("`{key}` has a value"))?;
+    }
+    let table = report.table();
+    let is_row = |line: &&str| line.starts_with("| ") && line.matches('|').count() == 9;
+    // The ten tenths of the import share a line below the table, and the table has a head.
+    expect(table.lines().filter(is_row).count(), report.figures.len() - 10 + 1, "rows of the table")?;
+    expect(table.contains("each tenth of the file"), true, "the table shows the tenths of the import")?;
+    let read: Report = serde_json::from_str(&serde_json::to_string(report)?)?;
+    expect(read.table(), table, "the table of the figures read again")?;
+    let figure = report.figure("import").ok_or("no import")?.clone();
+    let ratio = figure.clone().beside("half", Some(figure.value / 2.0)).ratio();
+    expect(ratio, Some(2.0), "twice the rate is twice as good")?;
+    let figure = report.figure("start").ok_or("no start")?.clone();
+    let ratio = figure.clone().beside("half", Some(figure.value / 2.0)).ratio();
+    expect(ratio, Some(0.5), "twice the time is half as good")?;
+    expect(shown(12_345.6, Unit::Megabytes), "12,346 MB".to_owned(), "a number with commas")
+}
+
+fn check_plots(report: &Report) -> Result<()> {
+    let mut larger = report.clone();
+    larger.size *= 10;
+    for (file, svg) in crate::plot::plots(&[report.clone(), larger]) {
+        let has_lines = svg.contains("<circle") || file == "repeated.svg";
+        expect(has_lines && svg.ends_with("</svg>\n") && !svg.contains("NaN"), true, &format!("{file} has lines"))?;
+    }
+    Ok(())
+}
+
+fn expect<T: PartialEq + std::fmt::Debug>(found: T, expected: T, what: &str) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: {found:?} instead of {expected:?}").into()) }
+}
