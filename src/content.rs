@@ -64,7 +64,7 @@ pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use read::export::Export;
 pub use read::resource::ResourceAnswer;
-pub use read::view::{ListPage, View};
+pub use read::view::{ListPage, Located, View};
 pub use start::error::StartError;
 pub use start::findings::Findings;
 pub use start::folder::{backup_envelope, rest_of_backup, verify_backup};

@@ -5,6 +5,7 @@
 
 mod administration;
 pub mod analytics;
+mod answer_cache;
 mod app;
 mod backup;
 mod body;
@@ -37,7 +38,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
@@ -51,14 +51,16 @@ use crate::model::error::{Code, Error};
 pub use self::app::App;
 pub use self::connections::Limits;
 pub use self::error::error_object;
+pub use self::frame::Framed;
 pub(crate) use self::represent::{issued_token, token};
 pub use self::serve::{serve, stop_signal};
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
 /// unknown routes and unsupported methods.
-pub fn router(app: App) -> Router {
+pub fn router(app: App) -> Framed {
     let intake = analytics::intake_router(&app.config);
-    frame::frame(into_router(routes()), intake, &app.config.cors_origins).with_state(app)
+    let origins = app.config.cors_origins.clone();
+    frame::frame(into_router(routes()), intake, &origins, app)
 }
 
 /// The routes of the server, but for the intake of analytics.

@@ -1,6 +1,7 @@
 //! What handlers extract from the head of a request: path, query string, base URL, token. Must not read bodies.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, HOST};
@@ -61,7 +62,7 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
 /// What the request's token may do. Without a valid token: 401. Counts the request against the rate limits of its
 /// address, before the token is looked at, and of its token (`API.md` 8.1).
 #[derive(Debug)]
-pub(super) struct Bearer(pub(super) Access);
+pub(super) struct Bearer(pub(super) Arc<Access>);
 
 impl FromRequestParts<App> for Bearer {
     type Rejection = Failure;
@@ -84,7 +85,7 @@ impl FromRequestParts<App> for Bearer {
 /// An invalid token is reported before an invalid path.
 pub(super) struct Call<P = ()> {
     pub(super) app: App,
-    pub(super) access: Access,
+    pub(super) access: Arc<Access>,
     pub(super) path: P,
     /// As it was sent, without `?`; empty if there is none.
     pub(super) query: String,

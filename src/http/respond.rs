@@ -1,7 +1,11 @@
 //! Building responses. Must not know what they hold.
 
-use axum::body::Body;
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::extract::FromRequestParts;
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json as json_value};
@@ -37,20 +41,47 @@ pub(super) fn no_content() -> Response {
 /// The `Vary` of what depends on the token and on no other header.
 pub(super) const VARY_BY_TOKEN: &str = "Authorization";
 
-/// A JSON text that the client may cache under an entity tag; 304 if the request names that tag. `vary` lists the
-/// headers that the text depends on.
-pub(super) fn cacheable(request: &HeaderMap, tag: &str, vary: &str, body: String) -> Response {
-    let is_unmodified = is_unmodified(request, tag);
-    let headers = [(ETAG, tag), (VARY, vary)];
-    if is_unmodified {
-        return (StatusCode::NOT_MODIFIED, headers).into_response();
+/// The entity tags that the client has, from `If-None-Match`.
+#[derive(Debug)]
+pub(super) struct IfNoneMatch(Vec<HeaderValue>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IfNoneMatch, Infallible> {
+        Ok(IfNoneMatch(parts.headers.get_all(IF_NONE_MATCH).iter().cloned().collect()))
     }
-    (headers, json(StatusCode::OK, body)).into_response()
 }
 
-/// Whether `If-None-Match` names the entity tag. The comparison is weak, as RFC 9110 requires of this header.
+impl IfNoneMatch {
+    /// Whether the client has what this tag, quotes included, stands for.
+    pub(super) fn names(&self, tag: &str) -> bool {
+        self.0.iter().any(|value| is_named(value, tag))
+    }
+}
+
+/// A JSON text that the client may cache under an entity tag. `vary` lists the headers that the text depends on.
+pub(super) fn cacheable(tag: &str, vary: &'static str, body: Bytes) -> Response {
+    let mut response = json(StatusCode::OK, body);
+    let headers = response.headers_mut();
+    // A tag is visible ASCII.
+    headers.extend(HeaderValue::from_str(tag).ok().map(|tag| (ETAG, tag)));
+    headers.insert(VARY, HeaderValue::from_static(vary));
+    response
+}
+
+/// 304: the client has what this tag stands for.
+pub(super) fn not_modified(tag: &str, vary: &'static str) -> Response {
+    (StatusCode::NOT_MODIFIED, [(ETAG, tag), (VARY, vary)]).into_response()
+}
+
+/// Whether `If-None-Match` names the entity tag.
 pub(super) fn is_unmodified(request: &HeaderMap, tag: &str) -> bool {
-    let values = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
+    request.get_all(IF_NONE_MATCH).iter().any(|value| is_named(value, tag))
+}
+
+/// Whether a list of tags names this one. The comparison is weak, as RFC 9110 requires of `If-None-Match`.
+fn is_named(list: &HeaderValue, tag: &str) -> bool {
+    let mut tags = list.to_str().unwrap_or_default().split(',').map(str::trim);
     tags.any(|sent| sent == "*" || sent.strip_prefix("W/").unwrap_or(sent) == tag)
 }

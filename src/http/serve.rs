@@ -8,7 +8,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Response};
@@ -21,9 +20,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::MissedTickBehavior;
-use tower_service::Service;
 
 use super::connections::{Admission, Connections, Limits, Place};
+use super::frame::Framed;
 use super::refusal;
 use super::socket::Socket;
 use super::transfer::{AnswerBody, RequestBody};
@@ -49,7 +48,7 @@ const REFUSING_TIME: Duration = Duration::from_secs(1);
 /// to finish, and clients that send or read nothing a few seconds.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    router: Framed,
     stop: impl Future<Output = ()> + Send + 'static,
     limits: Limits,
 ) {
@@ -108,7 +107,7 @@ async fn accept(
     connections: &Arc<Connections>,
     stream: TcpStream,
     peer: SocketAddr,
-    router: &Router,
+    router: &Framed,
     stopped: &watch::Receiver<bool>,
 ) {
     // Responses are small and clients wait for them: none may be held back to be sent with the next one.
@@ -151,7 +150,7 @@ async fn refuse(mut stream: TcpStream) -> io::Result<()> {
 async fn run(
     place: Place,
     stream: TcpStream,
-    router: Router,
+    router: Framed,
     client_timeout: Duration,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -165,9 +164,9 @@ async fn run(
         });
         request.extensions_mut().insert(ConnectInfo(connection.peer));
         request.extensions_mut().insert(Arc::clone(&connection.account));
-        let (mut router, connection) = (router.clone(), Arc::clone(&connection));
+        let (router, connection) = (router.clone(), Arc::clone(&connection));
         async move {
-            let response: Response<Body> = router.call(request).await?;
+            let response: Response<Body> = router.answer(request).await;
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
     });

@@ -5,6 +5,7 @@
 //! be guessed and tried.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use crate::content::data::records::Meta;
 use crate::content::data::sight::Sight;
@@ -15,7 +16,7 @@ use crate::model::id::ResourceId;
 const TAG_BYTES: usize = 16;
 
 /// An entity tag, without its quotes: 32 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EntityTag([u8; TAG_BYTES]);
 
 /// What the entity tag of a resource is made from: its version and that of its blueprint.
@@ -51,15 +52,18 @@ impl EntityTag {
     }
 
     fn of(epoch: u64, what: &str, numbers: &[u64], text: &str) -> EntityTag {
-        let mut hasher = blake3::Hasher::new_derive_key("Bindery entity tag");
-        hasher.update(&epoch.to_le_bytes());
-        hasher.update(what.as_bytes());
+        // Every read of a resource or list makes a tag: the key is derived once, and the parts are hashed in one piece.
+        static KEY: LazyLock<[u8; 32]> = LazyLock::new(|| blake3::derive_key("Bindery entity tag", b""));
+        let mut bytes = Vec::with_capacity(128 + text.len());
+        bytes.extend(epoch.to_le_bytes());
+        bytes.extend(what.as_bytes());
         for number in numbers {
-            hasher.update(&number.to_le_bytes());
+            bytes.extend(number.to_le_bytes());
         }
-        hasher.update(text.as_bytes());
+        bytes.extend(text.as_bytes());
+        let hash = blake3::keyed_hash(&KEY, &bytes);
         let mut tag = [0; TAG_BYTES];
-        hasher.finalize_xof().fill(&mut tag);
+        tag.copy_from_slice(&hash.as_bytes()[..TAG_BYTES]);
         EntityTag(tag)
     }
 }

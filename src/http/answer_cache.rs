@@ -1,0 +1,201 @@
+//! Whole answers to reads, so that a repeated request costs one look-up instead of a search and a page of documents.
+//!
+//! An answer is kept under everything that its request asks for, and is valid for one entity tag. The tag stands for
+//! everything else that the answer depends on (`content::EntityTag`): what was written, the blueprint, the day, the epoch
+//! of the content. So nothing has to be told to this cache: after a write, requests arrive with another tag, and the answer
+//! under the old one is replaced. Requests that ask the same while the answer is being made wait for it.
+//!
+//! Bounded in bytes for all blueprints together; the least recently used answers leave first. Must not know what an answer
+//! holds. An encoded form of an answer (`Content-Encoding`) belongs here too, as an entry of its own whose key names the
+//! encoding, so that its bytes are counted and leave like all others.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use lru::LruCache;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::error::Failure;
+use crate::content::EntityTag;
+
+/// How many bytes of answers are kept.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Larger answers are not kept: each would push out thousands of small ones.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// What an answer takes beside its key and its body: the entries of tables, the counts of references.
+const ENTRY_BYTES: usize = 256;
+
+/// Each part has a lock and a share of the bytes of its own, so that requests on several cores rarely meet.
+const PARTS: usize = 16;
+
+/// The body of an answer with the entity tag that it is valid for.
+#[derive(Debug, Clone)]
+pub(super) struct CachedAnswer {
+    pub(super) tag: EntityTag,
+    pub(super) body: Bytes,
+}
+
+/// The answers that are kept.
+pub(super) struct AnswerCache {
+    parts: [Mutex<Part>; PARTS],
+    hasher: RandomState,
+    /// Of each part.
+    max_bytes: usize,
+}
+
+struct Part {
+    answers: LruCache<Arc<str>, CachedAnswer>,
+    bytes: usize,
+    /// Answers that are being made. The receiver gets the answer, or nothing if its maker was dropped.
+    making: HashMap<(Arc<str>, EntityTag), Making>,
+}
+
+type Made = Result<CachedAnswer, Failure>;
+type Making = watch::Receiver<Option<Made>>;
+
+/// What a request for an answer is to do.
+enum Next<'a> {
+    Use(CachedAnswer),
+    Make(Turn<'a>),
+    WaitFor(Making),
+}
+
+/// The turn to make an answer that others may wait for.
+struct Turn<'a> {
+    cache: &'a AnswerCache,
+    key: (Arc<str>, EntityTag),
+    made: watch::Sender<Option<Made>>,
+}
+
+impl Default for AnswerCache {
+    fn default() -> AnswerCache {
+        AnswerCache::with_limit(MAX_BYTES)
+    }
+}
+
+impl AnswerCache {
+    fn with_limit(max_bytes: usize) -> AnswerCache {
+        let part = || Mutex::new(Part { answers: LruCache::unbounded(), bytes: 0, making: HashMap::new() });
+        AnswerCache {
+            parts: std::array::from_fn(|_| part()),
+            hasher: RandomState::new(),
+            max_bytes: max_bytes / PARTS,
+        }
+    }
+
+    /// The answer to what `key` asks for, if it is kept and valid for this tag.
+    pub(super) fn get(&self, key: &str, tag: EntityTag) -> Option<CachedAnswer> {
+        self.part(key).lock().get(key, tag)
+    }
+
+    /// Keeps the answer to what `key` asks for.
+    pub(super) fn keep(&self, key: &str, answer: &CachedAnswer) {
+        if answer.body.len() <= MAX_ANSWER_BYTES {
+            self.part(key).lock().put(Arc::from(key), answer.clone(), self.max_bytes);
+        }
+    }
+
+    /// The answer to what `key` asks for: the one that is kept, or the one that another request makes at the moment, or
+    /// the one that `make` makes, which is then kept.
+    ///
+    /// # Errors
+    /// Those of `make`, also if another request called its own.
+    pub(super) async fn get_or_make<F: Future<Output = Result<Bytes, Failure>>>(
+        &self,
+        key: &str,
+        tag: EntityTag,
+        make: impl FnOnce() -> F,
+    ) -> Result<CachedAnswer, Failure> {
+        loop {
+            match self.next(key, tag) {
+                Next::Use(answer) => return Ok(answer),
+                Next::Make(turn) => {
+                    let made = make().await.map(|body| CachedAnswer { tag, body });
+                    turn.end(&made);
+                    return made;
+                }
+                Next::WaitFor(mut making) => {
+                    // An error means that the client of the request that made it has left: somebody else has to.
+                    if let Ok(made) = making.wait_for(Option::is_some).await
+                        && let Some(made) = made.clone()
+                    {
+                        return made;
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&self, key: &str, tag: EntityTag) -> Next<'_> {
+        let mut part = self.part(key).lock();
+        if let Some(answer) = part.get(key, tag) {
+            return Next::Use(answer);
+        }
+        let key = (Arc::from(key), tag);
+        if let Some(making) = part.making.get(&key) {
+            return Next::WaitFor(making.clone());
+        }
+        let (made, making) = watch::channel(None);
+        part.making.insert(key.clone(), making);
+        Next::Make(Turn { cache: self, key, made })
+    }
+
+    fn part(&self, key: &str) -> &Mutex<Part> {
+        let hash = self.hasher.hash_one(key);
+        &self.parts[(hash % PARTS as u64) as usize]
+    }
+}
+
+impl Part {
+    fn get(&mut self, key: &str, tag: EntityTag) -> Option<CachedAnswer> {
+        let answer = self.answers.get(key)?;
+        if answer.tag == tag {
+            return Some(answer.clone());
+        }
+        // Nobody asks for it again, except a request that took its view before the last write.
+        if let Some(answer) = self.answers.pop(key) {
+            self.bytes -= weight(key, &answer);
+        }
+        None
+    }
+
+    fn put(&mut self, key: Arc<str>, answer: CachedAnswer, max_bytes: usize) {
+        self.bytes += weight(&key, &answer);
+        if let Some(replaced) = self.answers.put(Arc::clone(&key), answer) {
+            self.bytes -= weight(&key, &replaced);
+        }
+        while self.bytes > max_bytes
+            && let Some((key, answer)) = self.answers.pop_lru()
+        {
+            self.bytes -= weight(&key, &answer);
+        }
+    }
+}
+
+fn weight(key: &str, answer: &CachedAnswer) -> usize {
+    key.len() + answer.body.len() + ENTRY_BYTES
+}
+
+impl Turn<'_> {
+    /// Keeps the answer and hands it to those that wait, and also an error: the same request would fail again.
+    fn end(self, made: &Made) {
+        if let Ok(answer) = made {
+            self.cache.keep(&self.key.0, answer);
+        }
+        self.made.send_replace(Some(made.clone()));
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.cache.part(&self.key.0).lock().making.remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests;
