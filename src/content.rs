@@ -59,7 +59,7 @@ pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
 pub use bindery_index::Options as IndexOptions;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
-pub use data::version::{EntityTag, IfMatch};
+pub use data::version::{AnswerVersion, EntityTag, IfMatch};
 pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use read::export::Export;

@@ -25,6 +25,7 @@ mod lines;
 mod links;
 mod rate;
 mod refusal;
+mod repeated;
 mod represent;
 mod request_id;
 mod resources;
@@ -59,8 +60,7 @@ pub use self::serve::{serve, stop_signal};
 /// unknown routes and unsupported methods.
 pub fn router(app: App) -> Framed {
     let intake = analytics::intake_router(&app.config);
-    let origins = app.config.cors_origins.clone();
-    frame::frame(into_router(routes()), intake, &origins, app)
+    frame::frame(into_router(routes()), intake, app)
 }
 
 /// The routes of the server, but for the intake of analytics.

@@ -1,25 +1,32 @@
 //! Whole answers to reads, so that a repeated request costs one look-up instead of a search and a page of documents.
 //!
-//! An answer is kept under everything that its request asks for, and is valid for one entity tag. The tag stands for
-//! everything else that the answer depends on (`content::EntityTag`): what was written, the blueprint, the day, the epoch
-//! of the content. So nothing has to be told to this cache: after a write, requests arrive with another tag, and the answer
-//! under the old one is replaced. Requests that ask the same while the answer is being made wait for it.
+//! An answer is kept under everything that its request asks for ([`Asked`]), and is valid for one version
+//! (`content::AnswerVersion`), which stands for everything else that it depends on. So nothing has to be told to this
+//! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
+//! the same while the answer is being made wait for it.
 //!
 //! Bounded in bytes for all blueprints together; the least recently used answers leave first. Must not know what an answer
-//! holds. An encoded form of an answer (`Content-Encoding`) belongs here too, as an entry of its own whose key names the
-//! encoding, so that its bytes are counted and leave like all others.
+//! holds. An encoded form of an answer (`Content-Encoding`) belongs here too, as an entry of its own whose key ends with
+//! the encoding: its bytes are counted then, and it leaves like all others.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::FromRequestParts;
+use axum::http::header::HOST;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::Response;
 use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::error::Failure;
-use crate::content::EntityTag;
+use super::respond::{cacheable, not_modified};
+use crate::content::AnswerVersion;
 
 /// How many bytes of answers are kept.
 const MAX_BYTES: usize = 64 << 20;
@@ -33,10 +40,22 @@ const ENTRY_BYTES: usize = 256;
 /// Each part has a lock and a share of the bytes of its own, so that requests on several cores rarely meet.
 const PARTS: usize = 16;
 
-/// The body of an answer with the entity tag that it is valid for.
+/// What a read asks for, as the client sent it.
+pub(super) struct Asked {
+    host: Option<HeaderValue>,
+    uri: Uri,
+}
+
+/// A key of the cache. Two requests that ask for different things never have the same.
+pub(super) type Key = Vec<u8>;
+
+/// An answer with what its headers say.
 #[derive(Debug, Clone)]
 pub(super) struct CachedAnswer {
-    pub(super) tag: EntityTag,
+    pub(super) version: AnswerVersion,
+    pub(super) etag: HeaderValue,
+    /// The headers that the body depends on.
+    pub(super) vary: &'static str,
     pub(super) body: Bytes,
 }
 
@@ -49,10 +68,10 @@ pub(super) struct AnswerCache {
 }
 
 struct Part {
-    answers: LruCache<Arc<str>, CachedAnswer>,
+    answers: LruCache<Arc<[u8]>, CachedAnswer>,
     bytes: usize,
     /// Answers that are being made. The receiver gets the answer, or nothing if its maker was dropped.
-    making: HashMap<(Arc<str>, EntityTag), Making>,
+    making: HashMap<(Arc<[u8]>, AnswerVersion), Making>,
 }
 
 type Made = Result<CachedAnswer, Failure>;
@@ -68,8 +87,56 @@ enum Next<'a> {
 /// The turn to make an answer that others may wait for.
 struct Turn<'a> {
     cache: &'a AnswerCache,
-    key: (Arc<str>, EntityTag),
+    key: (Arc<[u8]>, AnswerVersion),
     made: watch::Sender<Option<Made>>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked, Infallible> {
+        Ok(Asked::of(&parts.headers, &parts.uri))
+    }
+}
+
+impl Asked {
+    /// What a request with this head asks for.
+    pub(super) fn of(headers: &HeaderMap, uri: &Uri) -> Asked {
+        Asked { host: headers.get(HOST).cloned(), uri: uri.clone() }
+    }
+
+    /// The key of a list. If its links follow the address that the client used, that is part of it. So is whether drafts are
+    /// seen: it is part of the version too, but lists with and without drafts are asked for in turn.
+    pub(super) fn list(&self, follows_host: bool, sees_drafts: bool) -> Key {
+        let (mut host, mut authority): (&[u8], &[u8]) = (b"", b"");
+        if follows_host {
+            host = self.host.as_ref().map_or(b"", HeaderValue::as_bytes);
+            authority = self.uri.authority().map_or(b"", |authority| authority.as_str().as_bytes());
+        }
+        self.key([host, authority, if sees_drafts { b"drafts" } else { b"published" }])
+    }
+
+    /// The key of a resource.
+    pub(super) fn resource(&self) -> Key {
+        self.key([b"", b"", b"resource"])
+    }
+
+    /// None of the parts can hold a line break.
+    fn key(&self, parts: [&[u8]; 3]) -> Key {
+        let target = self.uri.path_and_query().map_or("", |target| target.as_str()).as_bytes();
+        let [host, authority, kind] = parts;
+        [host, authority, target, kind].join(&b'\n')
+    }
+}
+
+impl CachedAnswer {
+    /// The answer as it is sent: 304 if the client has it already.
+    pub(super) fn respond(self, is_known: bool) -> Response {
+        match is_known {
+            true => not_modified(self.etag, self.vary),
+            false => cacheable(self.etag, self.vary, self.body),
+        }
+    }
 }
 
 impl Default for AnswerCache {
@@ -88,13 +155,13 @@ impl AnswerCache {
         }
     }
 
-    /// The answer to what `key` asks for, if it is kept and valid for this tag.
-    pub(super) fn get(&self, key: &str, tag: EntityTag) -> Option<CachedAnswer> {
-        self.part(key).lock().get(key, tag)
+    /// The answer to what `key` asks for, if it is kept and valid for this version.
+    pub(super) fn get(&self, key: &[u8], version: AnswerVersion) -> Option<CachedAnswer> {
+        self.part(key).lock().get(key, version)
     }
 
     /// Keeps the answer to what `key` asks for.
-    pub(super) fn keep(&self, key: &str, answer: &CachedAnswer) {
+    pub(super) fn keep(&self, key: &[u8], answer: &CachedAnswer) {
         if answer.body.len() <= MAX_ANSWER_BYTES {
             self.part(key).lock().put(Arc::from(key), answer.clone(), self.max_bytes);
         }
@@ -105,17 +172,17 @@ impl AnswerCache {
     ///
     /// # Errors
     /// Those of `make`, also if another request called its own.
-    pub(super) async fn get_or_make<F: Future<Output = Result<Bytes, Failure>>>(
+    pub(super) async fn get_or_make<F: Future<Output = Made>>(
         &self,
-        key: &str,
-        tag: EntityTag,
+        key: &[u8],
+        version: AnswerVersion,
         make: impl FnOnce() -> F,
     ) -> Result<CachedAnswer, Failure> {
         loop {
-            match self.next(key, tag) {
+            match self.next(key, version) {
                 Next::Use(answer) => return Ok(answer),
                 Next::Make(turn) => {
-                    let made = make().await.map(|body| CachedAnswer { tag, body });
+                    let made = make().await;
                     turn.end(&made);
                     return made;
                 }
@@ -131,12 +198,12 @@ impl AnswerCache {
         }
     }
 
-    fn next(&self, key: &str, tag: EntityTag) -> Next<'_> {
+    fn next(&self, key: &[u8], version: AnswerVersion) -> Next<'_> {
         let mut part = self.part(key).lock();
-        if let Some(answer) = part.get(key, tag) {
+        if let Some(answer) = part.get(key, version) {
             return Next::Use(answer);
         }
-        let key = (Arc::from(key), tag);
+        let key = (Arc::from(key), version);
         if let Some(making) = part.making.get(&key) {
             return Next::WaitFor(making.clone());
         }
@@ -145,16 +212,16 @@ impl AnswerCache {
         Next::Make(Turn { cache: self, key, made })
     }
 
-    fn part(&self, key: &str) -> &Mutex<Part> {
+    fn part(&self, key: &[u8]) -> &Mutex<Part> {
         let hash = self.hasher.hash_one(key);
         &self.parts[(hash % PARTS as u64) as usize]
     }
 }
 
 impl Part {
-    fn get(&mut self, key: &str, tag: EntityTag) -> Option<CachedAnswer> {
+    fn get(&mut self, key: &[u8], version: AnswerVersion) -> Option<CachedAnswer> {
         let answer = self.answers.get(key)?;
-        if answer.tag == tag {
+        if answer.version == version {
             return Some(answer.clone());
         }
         // Nobody asks for it again, except a request that took its view before the last write.
@@ -164,7 +231,7 @@ impl Part {
         None
     }
 
-    fn put(&mut self, key: Arc<str>, answer: CachedAnswer, max_bytes: usize) {
+    fn put(&mut self, key: Arc<[u8]>, answer: CachedAnswer, max_bytes: usize) {
         self.bytes += weight(&key, &answer);
         if let Some(replaced) = self.answers.put(Arc::clone(&key), answer) {
             self.bytes -= weight(&key, &replaced);
@@ -177,7 +244,7 @@ impl Part {
     }
 }
 
-fn weight(key: &str, answer: &CachedAnswer) -> usize {
+fn weight(key: &[u8], answer: &CachedAnswer) -> usize {
     key.len() + answer.body.len() + ENTRY_BYTES
 }
 

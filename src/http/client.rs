@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::ConnectInfo;
-use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
 
 use crate::config::AnalyticsConfig;
@@ -17,8 +16,8 @@ pub(super) struct Client {
 
 impl Client {
     /// The client of a request. Its headers count only if it arrived from a trusted proxy.
-    pub(super) fn of(parts: &Parts, settings: &AnalyticsConfig) -> Client {
-        Client::behind(peer(&parts.extensions), &parts.headers, settings)
+    pub(super) fn of(extensions: &Extensions, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
+        Client::behind(peer(extensions), headers, settings)
     }
 
     fn behind(peer: IpAddr, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {

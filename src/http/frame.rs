@@ -22,11 +22,13 @@ use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 use tower_service::Service;
 use tracing::Instrument;
 
+use super::app::App;
 use super::body::no_memory;
 use super::budget::Account;
 use super::drain::drain;
 use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
+use super::repeated;
 use super::request_id::{Exchange, X_REQUEST_ID};
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
@@ -38,59 +40,78 @@ const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
 #[derive(Clone)]
 pub struct Framed {
     routes: Router,
+    app: App,
+    /// Whether no layer adds to what handlers answer, so that kept answers need not pass through any.
+    is_plain: bool,
 }
 
 /// Puts the frame around the routes. `public` routes have their own CORS layer.
 ///
 /// The frame is one function around the router. As layers of the router, its parts would be cloned and boxed for every
 /// request, which takes longer than everything that they do.
-pub(super) fn frame<S: Clone + Send + Sync + 'static>(
-    routes: Router<S>,
-    public: Router<S>,
-    cors_origins: &[String],
-    state: S,
-) -> Framed {
+pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> Framed {
     let mut routes = routes.fallback(no_route).method_not_allowed_fallback(no_method);
-    if let Some(cors) = cors(cors_origins) {
+    let cors = cors(&app.config.cors_origins);
+    let is_plain = cors.is_none();
+    if let Some(cors) = cors {
         // Panics are caught here already, so that their responses get the headers of CORS.
         routes = routes.layer(CatchPanicLayer::custom(panicked)).layer(cors);
     }
-    Framed { routes: routes.merge(public).with_state(state) }
+    Framed { routes: routes.merge(public).with_state(app.clone()), app, is_plain }
 }
 
 impl Framed {
     /// Answers a request. Dropping the future ends it.
     pub async fn answer(self, request: Request) -> Response {
         let exchange = Exchange::begin(&request);
-        let span = exchange.span();
-        let mut response = self.protected(request).instrument(span.clone()).await;
+        let mut response = match self.begin(request) {
+            Begun::Answered(response) => response,
+            Begun::Running(request) => {
+                let routes = self.routes;
+                drain(request, |request| caught(routes, request)).instrument(exchange.span()).await
+            }
+        };
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        exchange.end(&span, &mut response);
+        exchange.end(&mut response);
         response
     }
 
-    /// Begins no request while there is no memory for its answer. The probes are always answered.
-    async fn protected(self, request: Request) -> Response {
+    /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
+    fn begin(&self, mut request: Request) -> Begun {
         let account = request.extensions().get::<Arc<Account>>();
         if account.is_some_and(|account| account.is_exhausted()) && !is_probe(request.uri().path()) {
-            return Failure::from(no_memory()).into_response();
+            return Begun::Answered(Failure::from(no_memory()).into_response());
         }
-        drain(request, |request| self.caught(request)).await
+        if !self.is_plain {
+            return Begun::Running(request);
+        }
+        match catch_unwind(AssertUnwindSafe(|| repeated::answer(&self.app, &mut request))) {
+            Ok(Some(response)) => Begun::Answered(response),
+            Ok(None) => Begun::Running(request),
+            Err(cause) => Begun::Answered(panicked(cause)),
+        }
     }
+}
 
-    /// Answers a panic of a handler with an error.
-    async fn caught(mut self, request: Request) -> Response {
-        let mut answering = pin!(async move {
-            let Ok(response) = self.routes.call(request).await;
-            response
-        });
-        poll_fn(|context| {
-            let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context)));
-            polled.unwrap_or_else(|cause| Poll::Ready(panicked(cause)))
-        })
-        .await
-    }
+/// What became of a request at first.
+enum Begun {
+    Answered(Response),
+    /// It is to be answered by a handler.
+    Running(Request),
+}
+
+/// Answers a request, and a panic of its handler with an error.
+async fn caught(mut routes: Router, request: Request) -> Response {
+    let mut answering = pin!(async move {
+        let Ok(response) = routes.call(request).await;
+        response
+    });
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context)));
+        polled.unwrap_or_else(|cause| Poll::Ready(panicked(cause)))
+    })
+    .await
 }
 
 fn is_probe(path: &str) -> bool {

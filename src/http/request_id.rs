@@ -33,17 +33,18 @@ impl Exchange {
         Exchange { id, method: request.method().clone(), uri: request.uri().clone(), started: Instant::now() }
     }
 
-    /// What the request is to be answered in: everything that is logged in it carries the id.
+    /// What a handler runs in: everything that is logged in it carries the id.
     pub(super) fn span(&self) -> Span {
         tracing::info_span!("request", id = self.id.to_str().unwrap_or_default())
     }
 
     /// Adds the id to the response and logs one line.
-    pub(super) fn end(self, span: &Span, response: &mut Response) {
+    pub(super) fn end(self, response: &mut Response) {
         let Exchange { id, method, uri, started } = self;
         let status = response.status().as_u16();
         let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        span.in_scope(|| tracing::info!(%method, path = uri.path(), status, duration_us, "answered"));
+        let text = id.to_str().unwrap_or_default();
+        tracing::info!(id = text, %method, path = uri.path(), status, duration_us, "answered");
         response.headers_mut().insert(X_REQUEST_ID, id);
     }
 }

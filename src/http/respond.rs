@@ -54,34 +54,37 @@ impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
 }
 
 impl IfNoneMatch {
-    /// Whether the client has what this tag, quotes included, stands for.
-    pub(super) fn names(&self, tag: &str) -> bool {
-        self.0.iter().any(|value| is_named(value, tag))
+    /// Whether the client has what this tag stands for.
+    pub(super) fn names(&self, tag: &HeaderValue) -> bool {
+        self.0.iter().any(|value| is_named(value, tag.as_bytes()))
     }
 }
 
 /// A JSON text that the client may cache under an entity tag. `vary` lists the headers that the text depends on.
-pub(super) fn cacheable(tag: &str, vary: &'static str, body: Bytes) -> Response {
-    let mut response = json(StatusCode::OK, body);
-    let headers = response.headers_mut();
-    // A tag is visible ASCII.
-    headers.extend(HeaderValue::from_str(tag).ok().map(|tag| (ETAG, tag)));
-    headers.insert(VARY, HeaderValue::from_static(vary));
-    response
+pub(super) fn cacheable(etag: HeaderValue, vary: &'static str, body: Bytes) -> Response {
+    with_validators(json(StatusCode::OK, body), etag, vary)
 }
 
 /// 304: the client has what this tag stands for.
-pub(super) fn not_modified(tag: &str, vary: &'static str) -> Response {
-    (StatusCode::NOT_MODIFIED, [(ETAG, tag), (VARY, vary)]).into_response()
+pub(super) fn not_modified(etag: HeaderValue, vary: &'static str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    with_validators(response, etag, vary)
+}
+
+fn with_validators(mut response: Response, etag: HeaderValue, vary: &'static str) -> Response {
+    response.headers_mut().insert(ETAG, etag);
+    response.headers_mut().insert(VARY, HeaderValue::from_static(vary));
+    response
 }
 
 /// Whether `If-None-Match` names the entity tag.
-pub(super) fn is_unmodified(request: &HeaderMap, tag: &str) -> bool {
-    request.get_all(IF_NONE_MATCH).iter().any(|value| is_named(value, tag))
+pub(super) fn is_unmodified(request: &HeaderMap, tag: &HeaderValue) -> bool {
+    request.get_all(IF_NONE_MATCH).iter().any(|value| is_named(value, tag.as_bytes()))
 }
 
 /// Whether a list of tags names this one. The comparison is weak, as RFC 9110 requires of `If-None-Match`.
-fn is_named(list: &HeaderValue, tag: &str) -> bool {
-    let mut tags = list.to_str().unwrap_or_default().split(',').map(str::trim);
-    tags.any(|sent| sent == "*" || sent.strip_prefix("W/").unwrap_or(sent) == tag)
+fn is_named(list: &HeaderValue, tag: &[u8]) -> bool {
+    let mut tags = list.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    tags.any(|sent| sent == b"*" || sent.strip_prefix(b"W/").unwrap_or(sent) == tag)
 }

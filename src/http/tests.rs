@@ -59,8 +59,7 @@ fn framed_routes(settings: Settings) -> Framed {
         .route("/panic", get(panics))
         .route("/slow", get(async || tokio::time::sleep(Duration::from_millis(300)).await))
         .route("/stuck", get(async || std::future::pending::<()>().await));
-    let origins = app.config.cors_origins.clone();
-    frame::frame(routes, Router::new(), &origins, app)
+    frame::frame(routes, Router::new(), app)
 }
 
 async fn panics() -> StatusCode {

@@ -9,7 +9,7 @@ use crate::access::Access;
 use crate::content::data::refusals::no_resource;
 use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
-use crate::content::data::version::{EntityTag, ListVersion};
+use crate::content::data::version::{AnswerVersion, ListVersion};
 use crate::content::handle::Content;
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
@@ -28,7 +28,7 @@ pub struct View {
     pub(super) store: Store,
     sight: Sight,
     pub(super) searches: Arc<SearchPool>,
-    /// When it was taken: "today" for `filter[published]` and for the list's entity tag.
+    /// When it was taken: "today" for `filter[published]` and for the version of lists.
     pub(super) now: Millis,
 }
 
@@ -70,15 +70,14 @@ impl Content {
 }
 
 impl View {
-    /// The resource with this id, if it exists and the token may see it.
-    pub fn locate(&self, id: &str) -> Option<Located> {
-        let hit = self.collection.snapshot.get(ResourceId::parse(id)?.as_u128())?;
-        self.sight.shows(hit.stamps.published).then_some(Located(hit))
-    }
-
-    /// `NOT_FOUND` for an id that [`View::locate`] does not find.
-    pub fn no_resource(&self, id: &str) -> Error {
-        no_resource(&self.collection.blueprint, id)
+    /// The resource with this id.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if it does not exist or the token may not see it.
+    pub fn locate(&self, id: &str) -> Result<Located> {
+        let hit = ResourceId::parse(id).and_then(|id| self.collection.snapshot.get(id.as_u128()));
+        let hit = hit.filter(|hit| self.sight.shows(hit.stamps.published));
+        hit.map(Located).ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
     /// The parameters of a read of one resource.
@@ -89,9 +88,9 @@ impl View {
         GetParams::parse(raw_query, &self.collection.blueprint)
     }
 
-    /// The entity tag of a resource. It changes with everything that could change what [`View::read`] returns.
-    pub fn resource_tag(&self, resource: &Located) -> EntityTag {
-        self.collection.version_of(&resource.0).tag(self.state.epoch)
+    /// The version of a resource. It changes with everything that could change what [`View::read`] returns.
+    pub fn resource_version(&self, resource: &Located) -> AnswerVersion {
+        AnswerVersion::of_resource(self.state.epoch, self.collection.version_of(&resource.0))
     }
 
     /// The resource object as JSON text.
@@ -111,14 +110,13 @@ impl View {
         self.sight == Sight::Drafts
     }
 
-    /// The entity tag of a list whose links begin with `base_url`. It changes with every write that the token may see
-    /// something of, and with every sight, day or address that could change the answer.
-    pub fn list_tag(&self, base_url: &str) -> EntityTag {
+    /// The version of the blueprint's lists. It changes with every write that the token may see something of, and with
+    /// every sight or day that could change an answer.
+    pub fn list_version(&self) -> AnswerVersion {
         let Collection { blueprint, changed, .. } = &*self.collection;
         let (sight, day) = (self.sight, day_number(self.now));
-        let version =
-            ListVersion { blueprint: blueprint.number, changed: changed.as_seen(sight), sight, day, base_url };
-        version.tag(self.state.epoch)
+        let version = ListVersion { blueprint: blueprint.number, changed: changed.as_seen(sight), sight, day };
+        AnswerVersion::of_list(self.state.epoch, version)
     }
 
     /// A page of the list, however long it takes.
