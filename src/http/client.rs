@@ -1,10 +1,11 @@
 //! The client behind a request, according to the connection or to trusted proxies.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
-use axum::extract::ConnectInfo;
 use axum::http::{Extensions, HeaderMap};
 
+use super::connection::Connection;
 use crate::config::AnalyticsConfig;
 
 /// The client that sent a request.
@@ -47,8 +48,8 @@ impl Client {
 
 /// The other end of the connection; unspecified for a request that did not come through one, as in tests.
 fn peer(extensions: &Extensions) -> IpAddr {
-    let connection = extensions.get::<ConnectInfo<SocketAddr>>();
-    connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())
+    let connection = extensions.get::<Arc<Connection>>();
+    connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |connection| connection.peer.ip())
 }
 
 /// Reads an address with or without brackets and port.

@@ -24,7 +24,7 @@ use tracing::Instrument;
 
 use super::app::App;
 use super::body::no_memory;
-use super::budget::Account;
+use super::connection::Connection;
 use super::drain::drain;
 use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
@@ -38,7 +38,9 @@ const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
 
 /// The routes of a server in their frame. Clones share them.
 #[derive(Clone)]
-pub struct Framed {
+pub struct Framed(Arc<Frame>);
+
+struct Frame {
     routes: Router,
     app: App,
     /// Whether no layer adds to what handlers answer, so that kept answers need not pass through any.
@@ -57,17 +59,17 @@ pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> Frame
         // Panics are caught here already, so that their responses get the headers of CORS.
         routes = routes.layer(CatchPanicLayer::custom(panicked)).layer(cors);
     }
-    Framed { routes: routes.merge(public).with_state(app.clone()), app, is_plain }
+    Framed(Arc::new(Frame { routes: routes.merge(public).with_state(app.clone()), app, is_plain }))
 }
 
 impl Framed {
     /// Answers a request. Dropping the future ends it.
     pub async fn answer(self, request: Request) -> Response {
         let exchange = Exchange::begin(&request);
-        let mut response = match self.begin(request) {
+        let mut response = match self.0.begin(request) {
             Begun::Answered(response) => response,
             Begun::Running(request) => {
-                let routes = self.routes;
+                let routes = self.0.routes.clone();
                 drain(request, |request| caught(routes, request)).instrument(exchange.span()).await
             }
         };
@@ -76,11 +78,13 @@ impl Framed {
         exchange.end(&mut response);
         response
     }
+}
 
+impl Frame {
     /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
     fn begin(&self, mut request: Request) -> Begun {
-        let account = request.extensions().get::<Arc<Account>>();
-        if account.is_some_and(|account| account.is_exhausted()) && !is_probe(request.uri().path()) {
+        let connection = request.extensions().get::<Arc<Connection>>();
+        if connection.is_some_and(|connection| connection.account.is_exhausted()) && !is_probe(request.uri().path()) {
             return Begun::Answered(Failure::from(no_memory()).into_response());
         }
         if !self.is_plain {

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
-use axum::extract::ConnectInfo;
 use axum::http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -18,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
 
 use super::connections::{Admission, Connections, Limits, Place};
@@ -57,7 +56,6 @@ pub async fn serve(
         tracing::debug!(%error, "the size of send buffers could not be set");
     }
     let connections = Connections::new(limits);
-    let (stopping, stopped) = watch::channel(false);
     let mut stop = pin!(stop);
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -66,7 +64,7 @@ pub async fn serve(
             () = &mut stop => break,
             _ = ticks.tick() => connections.sweep(Instant::now()),
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept(&connections, stream, peer, &router, &stopped).await,
+                Ok((stream, peer)) => accept(&connections, stream, peer, &router).await,
                 Err(error) if is_of_the_client(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted; accepting again in a moment");
@@ -78,7 +76,6 @@ pub async fn serve(
     drop(listener);
     tracing::info!("stopping: waiting for running requests");
     connections.stop();
-    let _ = stopping.send(true);
     if tokio::time::timeout(limits.stop_timeout, finish(&connections, &mut ticks)).await.is_err() {
         tracing::warn!(stop_timeout = ?limits.stop_timeout, "dropping requests that are still running");
         connections.cut_all();
@@ -108,7 +105,6 @@ async fn accept(
     stream: TcpStream,
     peer: SocketAddr,
     router: &Framed,
-    stopped: &watch::Receiver<bool>,
 ) {
     // Responses are small and clients wait for them: none may be held back to be sent with the next one.
     if let Err(error) = stream.set_nodelay(true) {
@@ -123,7 +119,7 @@ async fn accept(
     };
     match admission {
         Admission::Now(place) => {
-            tokio::spawn(run(place, stream, router.clone(), connections.limits.client_timeout, stopped.clone()));
+            tokio::spawn(run(place, stream, router.clone(), connections.limits.client_timeout));
         }
         // Beyond the number that may wait, connections are closed without an answer.
         Admission::Later | Admission::Refused => {
@@ -147,13 +143,7 @@ async fn refuse(mut stream: TcpStream) -> io::Result<()> {
 }
 
 /// Serves the requests of a connection until either side closes it.
-async fn run(
-    place: Place,
-    stream: TcpStream,
-    router: Framed,
-    client_timeout: Duration,
-    mut stopped: watch::Receiver<bool>,
-) {
+async fn run(place: Place, stream: TcpStream, router: Framed, client_timeout: Duration) {
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {
         connection.request_begins();
@@ -162,8 +152,7 @@ async fn run(
             true => Body::empty(),
             false => Body::new(RequestBody::new(body, Arc::clone(&connection), client_timeout, is_stream)),
         });
-        request.extensions_mut().insert(ConnectInfo(connection.peer));
-        request.extensions_mut().insert(Arc::clone(&connection.account));
+        request.extensions_mut().insert(Arc::clone(&connection));
         let (router, connection) = (router.clone(), Arc::clone(&connection));
         async move {
             let response: Response<Body> = router.answer(request).await;
@@ -176,19 +165,23 @@ async fn run(
     parser.header_read_timeout(None).max_buf_size(refusal::MAX_HEAD_BYTES);
     parser.max_header_size(refusal::MAX_HEAD_BYTES);
     let mut serving = pin!(parser.serve_connection(socket, service));
-    let mut is_stopping = false;
     loop {
+        // The connection comes first: it is woken for each request, the signal at most twice.
         tokio::select! {
+            biased;
             result = serving.as_mut() => {
                 if let Err(error) = result {
                     tracing::debug!(peer = %place.peer, %error, "a connection failed");
                 }
                 return;
             }
-            () = place.until_cut() => return,
-            _ = stopped.wait_for(|is_stopped| *is_stopped), if !is_stopping => {
-                is_stopping = true;
-                serving.as_mut().graceful_shutdown();
+            () = place.signalled() => {
+                if place.is_cut() {
+                    return;
+                }
+                if place.is_stopping() {
+                    serving.as_mut().graceful_shutdown();
+                }
             }
         }
     }
