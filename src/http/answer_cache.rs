@@ -148,11 +148,7 @@ impl Default for AnswerCache {
 impl AnswerCache {
     fn with_limit(max_bytes: usize) -> AnswerCache {
         let part = || Mutex::new(Part { answers: LruCache::unbounded(), bytes: 0, making: HashMap::new() });
-        AnswerCache {
-            parts: std::array::from_fn(|_| part()),
-            hasher: RandomState::new(),
-            max_bytes: max_bytes / PARTS,
-        }
+        AnswerCache { parts: std::array::from_fn(|_| part()), hasher: RandomState::new(), max_bytes: max_bytes / PARTS }
     }
 
     /// The answer to what `key` asks for, if it is kept and valid for this version.

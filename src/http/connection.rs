@@ -71,7 +71,14 @@ impl Connection {
             write: None,
             written: 0,
         };
-        Connection { peer, account, waits: Mutex::new(waits), is_cut: AtomicBool::new(false), is_stopping: AtomicBool::new(false), signal: Notify::new() }
+        Connection {
+            peer,
+            account,
+            waits: Mutex::new(waits),
+            is_cut: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
+            signal: Notify::new(),
+        }
     }
 
     /// Asks the connection's task to drop it.

@@ -12,6 +12,7 @@ use super::app::App;
 use super::head::{Authorized, authorize};
 use super::respond::is_unmodified;
 use crate::access::Access;
+use crate::model::id::ResourceId;
 
 /// The answer to a request, if it is a read whose answer is kept, or one that its token or a rate limit forbids. If there is
 /// none, the request remembers what its token may do, so that it is counted once.
@@ -31,11 +32,12 @@ pub(super) fn answer(app: &App, request: &mut Request) -> Option<Response> {
     answer
 }
 
-/// The blueprint and the id of a path that names a list or a resource. Not of one with escapes, which the router decodes.
+/// The blueprint and the id of a path that names a list or a resource. Not of one with escapes, which the router decodes,
+/// nor of one whose last part is no id: `bulk` has other methods.
 fn read_of(path: &str) -> Option<(&str, Option<&str>)> {
     let read = path.strip_prefix("/v2/resources/").filter(|read| !read.contains('%'))?;
     let (blueprint, id) = read.split_once('/').map_or((read, None), |(blueprint, id)| (blueprint, Some(id)));
-    let is_read = !blueprint.is_empty() && id.is_none_or(|id| !id.is_empty() && !id.contains('/'));
+    let is_read = !blueprint.is_empty() && id.is_none_or(|id| ResourceId::parse(id).is_some());
     is_read.then_some((blueprint, id))
 }
 

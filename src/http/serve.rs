@@ -100,12 +100,7 @@ fn is_of_the_client(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 
-async fn accept(
-    connections: &Arc<Connections>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    router: &Framed,
-) {
+async fn accept(connections: &Arc<Connections>, stream: TcpStream, peer: SocketAddr, router: &Framed) {
     // Responses are small and clients wait for them: none may be held back to be sent with the next one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");

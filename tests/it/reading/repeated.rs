@@ -69,7 +69,9 @@ fn change(server: &Server, random: &mut Random, ids: &mut Vec<String>, step: usi
             let created = server.post(&format!("{LIST}?variant={variant}"), &body).expect(201);
             ids.push(created.data()["id"].as_str().unwrap().to_owned());
         }
-        2 | 3 => drop(server.patch(&format!("{path}?variant={variant}"), &json!({ "attributes": attributes })).expect(200)),
+        2 | 3 => {
+            drop(server.patch(&format!("{path}?variant={variant}"), &json!({ "attributes": attributes })).expect(200))
+        }
         4 => drop(server.patch(&path, &json!({ "published_at": published })).expect(200)),
         5 => drop(server.put(&path, &json!({ "attributes": { "title": "replaced" } })).expect(200)),
         6 => drop(server.post(&format!("{LIST}/bulk-publish"), &json!({ "ids": ids })).expect(200)),
@@ -106,7 +108,8 @@ fn a_repeated_read_shows_what_a_first_one_would_show() {
     let (mut failures, mut random, mut ids, mut nth) = (Failures::default(), Random::new(11), Vec::new(), 0);
     for step in 0..STEPS {
         change(&server, &mut random, &mut ids, step);
-        let mut paths: Vec<String> = (0..3).map(|_| format!("{LIST}{}", QUERIES[random.below(QUERIES.len())])).collect();
+        let mut paths: Vec<String> =
+            (0..3).map(|_| format!("{LIST}{}", QUERIES[random.below(QUERIES.len())])).collect();
         if let Some(id) = ids.get(random.below(ids.len().max(1))) {
             let query = ["", "?variant=de&fallback=en", "?fields=attributes", "?variant=nope"][random.below(4)];
             paths.push(format!("{LIST}/{id}{query}"));
@@ -179,5 +182,25 @@ fn the_tag_of_one_list_makes_another_list_that_was_never_asked_conditional() {
         let tag = seen.header("etag").unwrap().to_owned();
         server.as_token(&view).get(&draft).expect(404);
         server.as_token(&view).raw("GET", &draft, &[("if-none-match", &tag)], b"").expect(404);
+    }
+}
+
+#[test]
+fn routes_and_methods_are_checked_before_tokens_also_where_reads_are_looked_up_first() {
+    let server = Server::start();
+    notes(&server, 1);
+    let nobody = server.as_token("");
+    for (path, outcome) in [
+        ("/v2/resources/", "404 NOT_FOUND"),
+        ("/v2/resources/notes/", "404 NOT_FOUND"),
+        ("/v2/resources/notes/a/b", "404 NOT_FOUND"),
+        ("/v2/resources/notes/bulk", "405 METHOD_NOT_ALLOWED"),
+        ("/v2/resources/notes/bulk-publish", "405 METHOD_NOT_ALLOWED"),
+        ("/v2/resources/notes/import", "405 METHOD_NOT_ALLOWED"),
+        ("/v2/resources/notes/export", "401 UNAUTHENTICATED"),
+        ("/v2/resources/notes/x", "401 UNAUTHENTICATED"),
+        ("/v2/resources/notes", "401 UNAUTHENTICATED"),
+    ] {
+        assert_eq!(nobody.get(path).outcome(), outcome, "{path}");
     }
 }
