@@ -102,6 +102,7 @@ fn a_repeated_read_shows_what_a_first_one_would_show() {
     let server = Server::start();
     server.post("/v2/blueprints", &blueprint(&[])).expect(201);
     let (view, preview) = (server.token(&["view"]), server.token(&["preview"]));
+    server.blueprint("other", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
     let limited = json!({ "name": "other", "abilities": ["preview"], "blueprints": ["other"] });
     let limited = server.post("/v2/tokens", &limited).expect(201).data()["secret"].as_str().unwrap().to_owned();
     let tokens = [view.as_str(), preview.as_str(), limited.as_str(), "unknown"];
