@@ -5,6 +5,7 @@
 
 mod administration;
 pub mod analytics;
+mod answer_cache;
 mod app;
 mod backup;
 mod body;
@@ -24,6 +25,7 @@ mod lines;
 mod links;
 mod rate;
 mod refusal;
+mod repeated;
 mod represent;
 mod request_id;
 mod resources;
@@ -37,7 +39,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
@@ -51,14 +52,15 @@ use crate::model::error::{Code, Error};
 pub use self::app::App;
 pub use self::connections::Limits;
 pub use self::error::error_object;
+pub use self::frame::Framed;
 pub(crate) use self::represent::{issued_token, token};
 pub use self::serve::{serve, stop_signal};
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
 /// unknown routes and unsupported methods.
-pub fn router(app: App) -> Router {
+pub fn router(app: App) -> Framed {
     let intake = analytics::intake_router(&app.config);
-    frame::frame(into_router(routes()), intake, &app.config.cors_origins).with_state(app)
+    frame::frame(into_router(routes()), intake, app)
 }
 
 /// The routes of the server, but for the intake of analytics.

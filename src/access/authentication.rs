@@ -1,6 +1,7 @@
 //! From a secret to what its bearer may do.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::secret::{SecretHash, hash, is_damaged};
 use super::token::Token;
@@ -59,24 +60,32 @@ impl Access {
 pub struct Tokens {
     /// A look-up by hash: how long it takes says nothing about a secret, only about its hash, from which no secret can be
     /// told. And `blake3::Hash` compares in constant time.
-    by_hash: HashMap<blake3::Hash, Token>,
+    by_hash: HashMap<blake3::Hash, KnownToken>,
+}
+
+/// A token with the access that it gives, which every request of its bearer shares.
+#[derive(Debug, Clone)]
+struct KnownToken {
+    token: Token,
+    access: Arc<Access>,
 }
 
 impl Tokens {
     /// Adds a token.
     pub fn insert(&mut self, token: Token) {
-        self.by_hash.insert(token.hash.into(), token);
+        let access = Arc::new(Access::of(&token));
+        self.by_hash.insert(token.hash.into(), KnownToken { token, access });
     }
 
     /// Removes and returns the token with this id.
     pub fn remove(&mut self, id: &str) -> Option<Token> {
-        let hash = self.by_hash.values().find(|token| token.id == id)?.hash;
-        self.by_hash.remove(&blake3::Hash::from(hash))
+        let hash = self.by_hash.values().find(|known| known.token.id == id)?.token.hash;
+        self.by_hash.remove(&blake3::Hash::from(hash)).map(|known| known.token)
     }
 
     /// All tokens, by creation date.
     pub fn list(&self) -> Vec<&Token> {
-        let mut tokens: Vec<&Token> = self.by_hash.values().collect();
+        let mut tokens: Vec<&Token> = self.by_hash.values().map(|known| &known.token).collect();
         tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         tokens
     }
@@ -90,8 +99,8 @@ impl Tokens {
     ///
     /// # Errors
     /// `UNAUTHENTICATED`. The message says whether the secret is damaged, unknown or expired.
-    pub fn authenticate(&self, secret: &str, now: Millis) -> Result<Access, Error> {
-        let Some(token) = self.by_hash.get(&blake3::Hash::from(hash(secret))) else {
+    pub fn authenticate(&self, secret: &str, now: Millis) -> Result<Arc<Access>, Error> {
+        let Some(KnownToken { token, access }) = self.by_hash.get(&blake3::Hash::from(hash(secret))) else {
             return Err(unauthenticated(if is_damaged(secret) {
                 "this token is damaged: its checksum does not match; was it copied completely?"
             } else {
@@ -101,7 +110,7 @@ impl Tokens {
         if token.expires_at.is_some_and(|expires_at| expires_at <= now) {
             return Err(unauthenticated("this token has expired"));
         }
-        Ok(Access::of(token))
+        Ok(Arc::clone(access))
     }
 }
 
@@ -110,18 +119,19 @@ impl Tokens {
 #[derive(Debug, Clone)]
 pub struct AdminToken {
     hash: SecretHash,
+    access: Arc<Access>,
 }
 
 impl AdminToken {
     /// The token with this secret, which has at least [`ADMIN_TOKEN_MIN`] characters.
     pub fn new(secret: &str) -> Self {
-        AdminToken { hash: hash(secret) }
+        AdminToken { hash: hash(secret), access: Arc::new(Access::everything("admin")) }
     }
 
     /// Access to everything, if the secret is this token's.
-    pub fn authenticate(&self, secret: &str) -> Option<Access> {
+    pub fn authenticate(&self, secret: &str) -> Option<Arc<Access>> {
         // `blake3::Hash` compares in constant time, so the time this takes reveals nothing about the secret.
-        (blake3::Hash::from(hash(secret)) == blake3::Hash::from(self.hash)).then(|| Access::everything("admin"))
+        (blake3::Hash::from(hash(secret)) == blake3::Hash::from(self.hash)).then(|| Arc::clone(&self.access))
     }
 }
 

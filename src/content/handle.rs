@@ -96,7 +96,7 @@ impl Content {
     ///
     /// # Errors
     /// `UNAUTHENTICATED`.
-    pub fn authenticate(&self, secret: Option<&str>) -> Result<Access> {
+    pub fn authenticate(&self, secret: Option<&str>) -> Result<Arc<Access>> {
         let Some(secret) = secret else {
             return Err(unauthenticated("this needs a token: send the header `Authorization: Bearer <token>`"));
         };

@@ -1,29 +1,44 @@
 //! The services that handlers use. Must not know routes, handlers or requests.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
+use super::answer_cache::AnswerCache;
 use super::limits::Limits;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
 
-/// The services that handlers use. Cloning is cheap: every request gets a clone.
+/// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Services>);
+
+/// What an [`App`] shares.
+pub struct Services {
     /// The settings of the server.
-    pub config: Arc<Config>,
+    pub config: Config,
     /// Resources, blueprints, tokens and members.
     pub content: Content,
     /// Pageviews and the reports on them.
     pub analytics: Analytics,
     /// The rate limits, and what clients have left of them.
-    pub(super) limits: Arc<Limits>,
+    pub(super) limits: Limits,
+    /// Answers to reads, to be sent again.
+    pub(super) answers: AnswerCache,
 }
 
 impl App {
     /// The services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
-        let limits = Arc::new(Limits::of(&config));
-        App { config: Arc::new(config), content, analytics, limits }
+        let (limits, answers) = (Limits::of(&config), AnswerCache::default());
+        App(Arc::new(Services { config, content, analytics, limits, answers }))
+    }
+}
+
+impl Deref for App {
+    type Target = Services;
+
+    fn deref(&self) -> &Services {
+        &self.0
     }
 }

@@ -11,6 +11,7 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use tokio_stream::StreamExt;
 
 use super::budget::{Account, Charge};
+use super::connection::Connection;
 use super::error::Failure;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
@@ -46,7 +47,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
         Ok(JsonBody {
             content_type: content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
             announced_bytes: announced.unwrap_or(0),
-            account: parts.extensions.get().cloned(),
+            account: parts.extensions.get().map(|connection: &Arc<Connection>| Arc::clone(&connection.account)),
             source: Source::Unread(body),
         })
     }

@@ -1,11 +1,11 @@
 //! The client behind a request, according to the connection or to trusted proxies.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
-use axum::extract::ConnectInfo;
-use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
 
+use super::connection::Connection;
 use crate::config::AnalyticsConfig;
 
 /// The client that sent a request.
@@ -17,8 +17,8 @@ pub(super) struct Client {
 
 impl Client {
     /// The client of a request. Its headers count only if it arrived from a trusted proxy.
-    pub(super) fn of(parts: &Parts, settings: &AnalyticsConfig) -> Client {
-        Client::behind(peer(&parts.extensions), &parts.headers, settings)
+    pub(super) fn of(extensions: &Extensions, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
+        Client::behind(peer(extensions), headers, settings)
     }
 
     fn behind(peer: IpAddr, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
@@ -48,8 +48,8 @@ impl Client {
 
 /// The other end of the connection; unspecified for a request that did not come through one, as in tests.
 fn peer(extensions: &Extensions) -> IpAddr {
-    let connection = extensions.get::<ConnectInfo<SocketAddr>>();
-    connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())
+    let connection = extensions.get::<Arc<Connection>>();
+    connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |connection| connection.peer.ip())
 }
 
 /// Reads an address with or without brackets and port.

@@ -25,7 +25,9 @@ pub(super) struct Connection {
     pub(super) account: Arc<Account>,
     waits: Mutex<Waits>,
     is_cut: AtomicBool,
-    cut: Notify,
+    is_stopping: AtomicBool,
+    /// Wakes the connection's task when one of the two was set.
+    signal: Notify,
 }
 
 #[derive(Debug)]
@@ -69,22 +71,39 @@ impl Connection {
             write: None,
             written: 0,
         };
-        Connection { peer, account, waits: Mutex::new(waits), is_cut: AtomicBool::new(false), cut: Notify::new() }
+        Connection {
+            peer,
+            account,
+            waits: Mutex::new(waits),
+            is_cut: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
+            signal: Notify::new(),
+        }
     }
 
     /// Asks the connection's task to drop it.
     pub(super) fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
-        self.cut.notify_one();
+        self.signal.notify_one();
+    }
+
+    /// Asks the connection's task to serve no more requests.
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.signal.notify_one();
     }
 
     pub(super) fn is_cut(&self) -> bool {
         self.is_cut.load(Ordering::Relaxed)
     }
 
-    /// Completes when the connection is to be dropped.
-    pub(super) async fn until_cut(&self) {
-        self.cut.notified().await;
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Completes when the connection was asked for one of the two since the last time.
+    pub(super) async fn signalled(&self) {
+        self.signal.notified().await;
     }
 
     /// The head of a request has arrived.

@@ -183,9 +183,11 @@ impl Connections {
         }
     }
 
-    /// From here on, waits for clients only as long as a stopping server does.
+    /// From here on, connections serve no more requests, and wait for clients only as long as a stopping server does. To be
+    /// called when no more connections are accepted.
     pub(super) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
+        self.open.lock().values().for_each(|connection| connection.stop());
     }
 
     /// Completes when no connection is open.

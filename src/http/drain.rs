@@ -12,7 +12,6 @@ use std::time::Duration;
 use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::header::EXPECT;
-use axum::middleware::Next;
 use axum::response::Response;
 use parking_lot::Mutex;
 use tokio_stream::{Stream, StreamExt};
@@ -22,16 +21,17 @@ use tokio_stream::{Stream, StreamExt};
 const MAX_BYTES: usize = 64 << 20;
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// The middleware. Every body that a handler may refuse unread passes through it.
-pub(super) async fn drain(request: Request, next: Next) -> Response {
+/// Answers a request with `next`, and drains what is left of its body. Every body that a handler may refuse unread passes
+/// through it.
+pub(super) async fn drain<F: Future<Output = Response>>(request: Request, next: impl FnOnce(Request) -> F) -> Response {
     // A client that sent `Expect: 100-continue` has not sent its body yet.
     if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {
-        return next.run(request).await;
+        return next(request).await;
     }
     let (parts, body) = request.into_parts();
     let for_handler = SharedBody(Arc::new(Mutex::new(Some(body.into_data_stream()))));
     let mut unread = for_handler.clone();
-    let response = next.run(Request::from_parts(parts, Body::from_stream(for_handler))).await;
+    let response = next(Request::from_parts(parts, Body::from_stream(for_handler))).await;
     if Arc::strong_count(&unread.0) == 1 {
         // The response is sent whether or not the rest arrives.
         let _ = tokio::time::timeout(MAX_TIME, unread.drain()).await;

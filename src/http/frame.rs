@@ -1,8 +1,12 @@
-//! The layers around the routes: they give every response, also to a panic or an unknown route, the shape and the
+//! The frame around the routes: it gives every response, also to a panic or an unknown route, the shape and the
 //! headers of `API.md` 1. Must not know the routes.
 
 use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
@@ -12,48 +16,106 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Uri};
-use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
+use tower_service::Service;
+use tracing::Instrument;
 
+use super::app::App;
 use super::body::no_memory;
-use super::budget::Account;
+use super::connection::Connection;
 use super::drain::drain;
 use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
-use super::request_id::{self, X_REQUEST_ID};
+use super::repeated;
+use super::request_id::{Exchange, X_REQUEST_ID};
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
 /// How long a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
 
-/// Puts the frame around the routes. `public` routes have their own CORS layer. Routes that are added later are outside
-/// the frame.
-pub(super) fn frame<S: Clone + Send + Sync + 'static>(
-    routes: Router<S>,
-    public: Router<S>,
-    cors_origins: &[String],
-) -> Router<S> {
-    let mut framed =
-        routes.fallback(no_route).method_not_allowed_fallback(no_method).layer(CatchPanicLayer::custom(panicked));
-    if let Some(cors) = cors(cors_origins) {
-        framed = framed.layer(cors);
-    }
-    let public = public.layer(CatchPanicLayer::custom(panicked));
-    let framed = framed.merge(public).layer(middleware::from_fn(drain));
-    framed.layer(middleware::from_fn(protect)).layer(middleware::from_fn(request_id::carry))
+/// The routes of a server in their frame. Clones share them.
+#[derive(Clone)]
+pub struct Framed(Arc<Frame>);
+
+struct Frame {
+    routes: Router,
+    app: App,
+    /// Whether no layer adds to what handlers answer, so that kept answers need not pass through any.
+    is_plain: bool,
 }
 
-/// Begins no request while there is no memory for its answer. The probes are always answered. Browsers may not guess
-/// the type of any answer.
-async fn protect(request: Request, next: Next) -> Response {
-    let account = request.extensions().get::<Arc<Account>>();
-    let is_refused = account.is_some_and(|account| account.is_exhausted()) && !is_probe(request.uri().path());
-    let mut response = if is_refused { Failure::from(no_memory()).into_response() } else { next.run(request).await };
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+/// Puts the frame around the routes. `public` routes have their own CORS layer.
+///
+/// The frame is one function around the router. As layers of the router, its parts would be cloned and boxed for every
+/// request, which takes longer than everything that they do.
+pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> Framed {
+    let mut routes = routes.fallback(no_route).method_not_allowed_fallback(no_method);
+    let cors = cors(&app.config.cors_origins);
+    let is_plain = cors.is_none();
+    if let Some(cors) = cors {
+        // Panics are caught here already, so that their responses get the headers of CORS.
+        routes = routes.layer(CatchPanicLayer::custom(panicked)).layer(cors);
+    }
+    Framed(Arc::new(Frame { routes: routes.merge(public).with_state(app.clone()), app, is_plain }))
+}
+
+impl Framed {
+    /// Answers a request. Dropping the future ends it.
+    pub async fn answer(self, request: Request) -> Response {
+        let exchange = Exchange::begin(&request);
+        let mut response = match self.0.begin(request) {
+            Begun::Answered(response) => response,
+            Begun::Running(request) => {
+                let routes = self.0.routes.clone();
+                drain(request, |request| caught(routes, request)).instrument(exchange.span()).await
+            }
+        };
+        // Browsers may not guess the type of any answer.
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        exchange.end(&mut response);
+        response
+    }
+}
+
+impl Frame {
+    /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
+    fn begin(&self, mut request: Request) -> Begun {
+        let connection = request.extensions().get::<Arc<Connection>>();
+        if connection.is_some_and(|connection| connection.account.is_exhausted()) && !is_probe(request.uri().path()) {
+            return Begun::Answered(Failure::from(no_memory()).into_response());
+        }
+        if !self.is_plain {
+            return Begun::Running(request);
+        }
+        match catch_unwind(AssertUnwindSafe(|| repeated::answer(&self.app, &mut request))) {
+            Ok(Some(response)) => Begun::Answered(response),
+            Ok(None) => Begun::Running(request),
+            Err(cause) => Begun::Answered(panicked(cause)),
+        }
+    }
+}
+
+/// What became of a request at first.
+enum Begun {
+    Answered(Response),
+    /// It is to be answered by a handler.
+    Running(Request),
+}
+
+/// Answers a request, and a panic of its handler with an error.
+async fn caught(mut routes: Router, request: Request) -> Response {
+    let mut answering = pin!(async move {
+        let Ok(response) = routes.call(request).await;
+        response
+    });
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context)));
+        polled.unwrap_or_else(|cause| Poll::Ready(panicked(cause)))
+    })
+    .await
 }
 
 fn is_probe(path: &str) -> bool {

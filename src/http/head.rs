@@ -1,12 +1,13 @@
 //! What handlers extract from the head of a request: path, query string, base URL, token. Must not read bodies.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{Extensions, HeaderMap, Uri};
 use serde::de::DeserializeOwned;
 
 use super::app::App;
@@ -58,24 +59,39 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
     header.or_else(|| uri.authority().cloned()).filter(|authority| !authority.as_str().contains('@'))
 }
 
-/// What the request's token may do. Without a valid token: 401. Counts the request against the rate limits of its
-/// address, before the token is looked at, and of its token (`API.md` 8.1).
+/// What the token of a request may do, noted in the request once it was looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Authorized(pub(super) Arc<Access>);
+
+/// What the request's token may do. Without a valid token: 401.
 #[derive(Debug)]
-pub(super) struct Bearer(pub(super) Access);
+pub(super) struct Bearer(pub(super) Arc<Access>);
 
 impl FromRequestParts<App> for Bearer {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
-        app.limits.take_address(Client::of(parts, &app.config.analytics).address)?;
-        let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let secret = header
-            .and_then(|value| value.split_once(' '))
-            .and_then(|(scheme, secret)| scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()));
-        let access = app.content.authenticate(secret)?;
-        app.limits.take_token(&access.token)?;
-        Ok(Bearer(access))
+        match parts.extensions.remove() {
+            Some(Authorized(access)) => Ok(Bearer(access)),
+            None => authorize(app, &parts.extensions, &parts.headers).map(Bearer),
+        }
     }
+}
+
+/// What the token of a request with this head may do. Counts the request against the rate limits of its address, before
+/// the token is looked at, and of its token (`API.md` 8.1): to be called once for a request.
+///
+/// # Errors
+/// `RATE_LIMITED`, `UNAUTHENTICATED`.
+pub(super) fn authorize(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<Arc<Access>, Failure> {
+    app.limits.take_address(Client::of(extensions, headers, &app.config.analytics).address)?;
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let secret = header
+        .and_then(|value| value.split_once(' '))
+        .and_then(|(scheme, secret)| scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()));
+    let access = app.content.authenticate(secret)?;
+    app.limits.take_token(&access.token)?;
+    Ok(access)
 }
 
 /// What nearly every handler needs: the services, the token's access, the path's variable segments and the query
@@ -84,7 +100,7 @@ impl FromRequestParts<App> for Bearer {
 /// An invalid token is reported before an invalid path.
 pub(super) struct Call<P = ()> {
     pub(super) app: App,
-    pub(super) access: Access,
+    pub(super) access: Arc<Access>,
     pub(super) path: P,
     /// As it was sent, without `?`; empty if there is none.
     pub(super) query: String,

@@ -9,6 +9,9 @@ use crate::model::error::{Code, Error};
 /// The longest head of a request, in bytes.
 pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
 
+/// The statuses of the parser's answers.
+pub(super) const PARSER_STATUSES: [&str; 3] = ["400", "414", "431"];
+
 /// The answer in place of one that the parser gives with this status; `None` for a status that it does not use.
 /// `is_line_complete` tells a long URL from long headers, and `date` is a header line.
 pub(super) fn of_the_parser(status: &str, is_line_complete: bool, date: Option<&str>) -> Option<Vec<u8>> {

@@ -1,33 +1,52 @@
 //! The id of a request (`API.md` 1.8), in its response and in its log line. Must not know what the request asks for.
 
+use std::cell::RefCell;
 use std::time::Instant;
 
 use axum::extract::Request;
-use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::Next;
+use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use axum::response::Response;
-use tracing::Instrument;
+use tracing::Span;
 use uuid::Builder;
+use uuid::fmt::Hyphenated;
 
 /// The header that carries the id, in requests and in responses.
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const MAX_CHARS: usize = 128;
 
-/// The middleware: gives the request an id, adds it to the response and logs one line. Everything that is logged while
-/// the request runs carries the id.
-pub(super) async fn carry(request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let id = request.headers().get(X_REQUEST_ID).and_then(usable).unwrap_or_else(random);
-    let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
-    let mut response = next.run(request).instrument(span.clone()).await;
-    let status = response.status().as_u16();
-    let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-    span.in_scope(|| tracing::info!(%method, path, status, duration_us, "answered"));
-    response.headers_mut().insert(X_REQUEST_ID, id);
-    response
+/// For how many ids random bytes are fetched at once.
+const BATCH: usize = 64;
+
+/// A request that is being answered, and what its log line says.
+pub(super) struct Exchange {
+    id: HeaderValue,
+    method: Method,
+    uri: Uri,
+    started: Instant,
+}
+
+impl Exchange {
+    /// Begins to answer a request: gives it an id.
+    pub(super) fn begin(request: &Request) -> Exchange {
+        let id = request.headers().get(X_REQUEST_ID).and_then(usable).unwrap_or_else(random);
+        Exchange { id, method: request.method().clone(), uri: request.uri().clone(), started: Instant::now() }
+    }
+
+    /// What a handler runs in: everything that is logged in it carries the id.
+    pub(super) fn span(&self) -> Span {
+        tracing::info_span!("request", id = self.id.to_str().unwrap_or_default())
+    }
+
+    /// Adds the id to the response and logs one line.
+    pub(super) fn end(self, response: &mut Response) {
+        let Exchange { id, method, uri, started } = self;
+        let status = response.status().as_u16();
+        let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let text = id.to_str().unwrap_or_default();
+        tracing::info!(id = text, %method, path = uri.path(), status, duration_us, "answered");
+        response.headers_mut().insert(X_REQUEST_ID, id);
+    }
 }
 
 /// The client's own id, if it is safe to write to any log.
@@ -39,12 +58,33 @@ fn usable(value: &HeaderValue) -> Option<HeaderValue> {
 
 /// A new id.
 pub(super) fn random() -> HeaderValue {
-    let mut random = [0; 16];
-    // Ids need not be secret, only distinct: without a random generator the clock is good enough.
-    if getrandom::fill(&mut random).is_err() {
-        let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        random = since.as_nanos().to_be_bytes();
+    thread_local! {
+        static RANDOM: RefCell<RandomBytes> = const { RefCell::new(RandomBytes { bytes: [[0; 16]; BATCH], used: BATCH }) };
     }
-    let id = Builder::from_random_bytes(random).into_uuid().to_string();
-    HeaderValue::from_str(&id).expect("a UUID is visible ASCII")
+    let random = RANDOM.with_borrow_mut(RandomBytes::next);
+    let id = Builder::from_random_bytes(random).into_uuid();
+    let mut text = [0; Hyphenated::LENGTH];
+    HeaderValue::from_str(id.hyphenated().encode_lower(&mut text)).expect("a UUID is visible ASCII")
+}
+
+/// Random bytes for some ids: asking the system for them takes as long as making an id.
+struct RandomBytes {
+    bytes: [[u8; 16]; BATCH],
+    used: usize,
+}
+
+impl RandomBytes {
+    fn next(&mut self) -> [u8; 16] {
+        if self.used == BATCH {
+            self.used = 0;
+            // Ids need not be secret, only distinct: without a random generator the clock is good enough.
+            if getrandom::fill(self.bytes.as_flattened_mut()).is_err() {
+                self.used = BATCH;
+                let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+                return since.as_nanos().to_be_bytes();
+            }
+        }
+        self.used += 1;
+        self.bytes[self.used - 1]
+    }
 }

@@ -3,16 +3,17 @@
 use std::io;
 
 use axum::body::Bytes;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::answer_cache::{Asked, CachedAnswer};
 use super::body::JsonBody;
 use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::links::Links;
-use super::respond::{VARY_BY_TOKEN, cacheable, data, no_content, with_data};
+use super::respond::{IfNoneMatch, VARY_BY_TOKEN, data, no_content, not_modified, with_data};
 use super::stream;
 use crate::content::{Created, EntityTag, Export, IfMatch, ListPage};
 use crate::model::ability::Ability;
@@ -20,15 +21,24 @@ use crate::model::ability::Ability;
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
-pub(super) async fn list(call: Call<String>, BaseUrl(base): BaseUrl, headers: HeaderMap) -> Answer {
+pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
     let view = call.app.content.view(&call.access, &call.path)?;
-    let tag = view.list_tag(&base);
-    // Made even if the client has it already: an invalid parameter must never be answered with 304.
-    let list = view.list_in_time(&call.query).await?;
-    let url = format!("{base}/v2/resources/{}", call.path);
-    // The links follow the `Host` of the request, unless an address is configured.
-    let vary = if call.app.config.public_url.is_some() { VARY_BY_TOKEN } else { "Authorization, Host" };
-    Ok(cacheable(&headers, &quoted(tag), vary, list_body(&list, &url, &call.query)))
+    // Read before the tag is compared: an invalid parameter must never be answered with 304.
+    let params = view.list_params(&call.query)?;
+    let follows_host = call.app.config.public_url.is_none();
+    let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
+    let version = view.list_version();
+    let etag = etag(version.tag(&base));
+    if known.names(&etag) {
+        return Ok(not_modified(etag, vary));
+    }
+    let make = async || {
+        let list = view.list_in_time(&params).await?;
+        let body = Bytes::from(list_body(&list, &format!("{base}/v2/resources/{}", call.path), &call.query));
+        Ok(CachedAnswer { version, etag, vary, body })
+    };
+    let key = asked.list(follows_host, view.sees_drafts());
+    Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
 }
 
 /// The body of a list: `data`, `links` and `meta` (`API.md` 4.2.1).
@@ -51,10 +61,24 @@ fn list_body(list: &ListPage, url: &str, query: &str) -> String {
     body
 }
 
-pub(super) async fn find(call: Call<Resource>, headers: HeaderMap) -> Answer {
+pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch) -> Answer {
     let (blueprint, id) = &call.path;
-    let resource = call.app.content.view(&call.access, blueprint)?.find(id, &call.query)?;
-    Ok(cacheable(&headers, &quoted(resource.tag), VARY_BY_TOKEN, with_data(&resource.json)))
+    let view = call.app.content.view(&call.access, blueprint)?;
+    let params = view.get_params(&call.query)?;
+    let resource = view.locate(id)?;
+    let version = view.resource_version(&resource);
+    let etag = etag(version.tag(""));
+    if known.names(&etag) {
+        return Ok(not_modified(etag, VARY_BY_TOKEN));
+    }
+    let key = asked.resource();
+    if let Some(answer) = call.app.answers.get(&key, version) {
+        return Ok(answer.respond(false));
+    }
+    let body = Bytes::from(with_data(&view.read(&resource, params)?));
+    let answer = CachedAnswer { version, etag, vary: VARY_BY_TOKEN, body };
+    call.app.answers.keep(&key, &answer);
+    Ok(answer.respond(false))
 }
 
 pub(super) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
@@ -106,6 +130,10 @@ pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
 /// An entity tag as a header has it.
 fn quoted(tag: EntityTag) -> String {
     format!("\"{tag}\"")
+}
+
+fn etag(tag: EntityTag) -> HeaderValue {
+    HeaderValue::from_str(&quoted(tag)).expect("a tag is visible ASCII")
 }
 
 /// What an `If-Match` asks for. Weak tags and tags of another form match nothing.

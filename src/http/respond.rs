@@ -1,7 +1,11 @@
 //! Building responses. Must not know what they hold.
 
-use axum::body::Body;
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::extract::FromRequestParts;
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json as json_value};
@@ -37,20 +41,50 @@ pub(super) fn no_content() -> Response {
 /// The `Vary` of what depends on the token and on no other header.
 pub(super) const VARY_BY_TOKEN: &str = "Authorization";
 
-/// A JSON text that the client may cache under an entity tag; 304 if the request names that tag. `vary` lists the
-/// headers that the text depends on.
-pub(super) fn cacheable(request: &HeaderMap, tag: &str, vary: &str, body: String) -> Response {
-    let is_unmodified = is_unmodified(request, tag);
-    let headers = [(ETAG, tag), (VARY, vary)];
-    if is_unmodified {
-        return (StatusCode::NOT_MODIFIED, headers).into_response();
+/// The entity tags that the client has, from `If-None-Match`.
+#[derive(Debug)]
+pub(super) struct IfNoneMatch(Vec<HeaderValue>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IfNoneMatch, Infallible> {
+        Ok(IfNoneMatch(parts.headers.get_all(IF_NONE_MATCH).iter().cloned().collect()))
     }
-    (headers, json(StatusCode::OK, body)).into_response()
 }
 
-/// Whether `If-None-Match` names the entity tag. The comparison is weak, as RFC 9110 requires of this header.
-pub(super) fn is_unmodified(request: &HeaderMap, tag: &str) -> bool {
-    let values = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
-    tags.any(|sent| sent == "*" || sent.strip_prefix("W/").unwrap_or(sent) == tag)
+impl IfNoneMatch {
+    /// Whether the client has what this tag stands for.
+    pub(super) fn names(&self, tag: &HeaderValue) -> bool {
+        self.0.iter().any(|value| is_named(value, tag.as_bytes()))
+    }
+}
+
+/// A JSON text that the client may cache under an entity tag. `vary` lists the headers that the text depends on.
+pub(super) fn cacheable(etag: HeaderValue, vary: &'static str, body: Bytes) -> Response {
+    with_validators(json(StatusCode::OK, body), etag, vary)
+}
+
+/// 304: the client has what this tag stands for.
+pub(super) fn not_modified(etag: HeaderValue, vary: &'static str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    with_validators(response, etag, vary)
+}
+
+fn with_validators(mut response: Response, etag: HeaderValue, vary: &'static str) -> Response {
+    response.headers_mut().insert(ETAG, etag);
+    response.headers_mut().insert(VARY, HeaderValue::from_static(vary));
+    response
+}
+
+/// Whether `If-None-Match` names the entity tag.
+pub(super) fn is_unmodified(request: &HeaderMap, tag: &HeaderValue) -> bool {
+    request.get_all(IF_NONE_MATCH).iter().any(|value| is_named(value, tag.as_bytes()))
+}
+
+/// Whether a list of tags names this one. The comparison is weak, as RFC 9110 requires of `If-None-Match`.
+fn is_named(list: &HeaderValue, tag: &[u8]) -> bool {
+    let mut tags = list.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    tags.any(|sent| sent == b"*" || sent.strip_prefix(b"W/").unwrap_or(sent) == tag)
 }

@@ -8,9 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::{Body, HttpBody};
-use axum::extract::ConnectInfo;
 use axum::http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -19,11 +17,11 @@ use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
-use tower_service::Service;
 
 use super::connections::{Admission, Connections, Limits, Place};
+use super::frame::Framed;
 use super::refusal;
 use super::socket::Socket;
 use super::transfer::{AnswerBody, RequestBody};
@@ -49,7 +47,7 @@ const REFUSING_TIME: Duration = Duration::from_secs(1);
 /// to finish, and clients that send or read nothing a few seconds.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    router: Framed,
     stop: impl Future<Output = ()> + Send + 'static,
     limits: Limits,
 ) {
@@ -58,7 +56,6 @@ pub async fn serve(
         tracing::debug!(%error, "the size of send buffers could not be set");
     }
     let connections = Connections::new(limits);
-    let (stopping, stopped) = watch::channel(false);
     let mut stop = pin!(stop);
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -67,7 +64,7 @@ pub async fn serve(
             () = &mut stop => break,
             _ = ticks.tick() => connections.sweep(Instant::now()),
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept(&connections, stream, peer, &router, &stopped).await,
+                Ok((stream, peer)) => accept(&connections, stream, peer, &router).await,
                 Err(error) if is_of_the_client(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted; accepting again in a moment");
@@ -79,7 +76,6 @@ pub async fn serve(
     drop(listener);
     tracing::info!("stopping: waiting for running requests");
     connections.stop();
-    let _ = stopping.send(true);
     if tokio::time::timeout(limits.stop_timeout, finish(&connections, &mut ticks)).await.is_err() {
         tracing::warn!(stop_timeout = ?limits.stop_timeout, "dropping requests that are still running");
         connections.cut_all();
@@ -104,13 +100,7 @@ fn is_of_the_client(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 
-async fn accept(
-    connections: &Arc<Connections>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    router: &Router,
-    stopped: &watch::Receiver<bool>,
-) {
+async fn accept(connections: &Arc<Connections>, stream: TcpStream, peer: SocketAddr, router: &Framed) {
     // Responses are small and clients wait for them: none may be held back to be sent with the next one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
@@ -124,7 +114,7 @@ async fn accept(
     };
     match admission {
         Admission::Now(place) => {
-            tokio::spawn(run(place, stream, router.clone(), connections.limits.client_timeout, stopped.clone()));
+            tokio::spawn(run(place, stream, router.clone(), connections.limits.client_timeout));
         }
         // Beyond the number that may wait, connections are closed without an answer.
         Admission::Later | Admission::Refused => {
@@ -148,13 +138,7 @@ async fn refuse(mut stream: TcpStream) -> io::Result<()> {
 }
 
 /// Serves the requests of a connection until either side closes it.
-async fn run(
-    place: Place,
-    stream: TcpStream,
-    router: Router,
-    client_timeout: Duration,
-    mut stopped: watch::Receiver<bool>,
-) {
+async fn run(place: Place, stream: TcpStream, router: Framed, client_timeout: Duration) {
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {
         connection.request_begins();
@@ -163,11 +147,10 @@ async fn run(
             true => Body::empty(),
             false => Body::new(RequestBody::new(body, Arc::clone(&connection), client_timeout, is_stream)),
         });
-        request.extensions_mut().insert(ConnectInfo(connection.peer));
-        request.extensions_mut().insert(Arc::clone(&connection.account));
-        let (mut router, connection) = (router.clone(), Arc::clone(&connection));
+        request.extensions_mut().insert(Arc::clone(&connection));
+        let (router, connection) = (router.clone(), Arc::clone(&connection));
         async move {
-            let response: Response<Body> = router.call(request).await?;
+            let response: Response<Body> = router.answer(request).await;
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
         }
     });
@@ -177,19 +160,23 @@ async fn run(
     parser.header_read_timeout(None).max_buf_size(refusal::MAX_HEAD_BYTES);
     parser.max_header_size(refusal::MAX_HEAD_BYTES);
     let mut serving = pin!(parser.serve_connection(socket, service));
-    let mut is_stopping = false;
     loop {
+        // The connection comes first: it is woken for each request, the signal at most twice.
         tokio::select! {
+            biased;
             result = serving.as_mut() => {
                 if let Err(error) = result {
                     tracing::debug!(peer = %place.peer, %error, "a connection failed");
                 }
                 return;
             }
-            () = place.until_cut() => return,
-            _ = stopped.wait_for(|is_stopped| *is_stopped), if !is_stopping => {
-                is_stopping = true;
-                serving.as_mut().graceful_shutdown();
+            () = place.signalled() => {
+                if place.is_cut() {
+                    return;
+                }
+                if place.is_stopping() {
+                    serving.as_mut().graceful_shutdown();
+                }
             }
         }
     }

@@ -151,6 +151,10 @@ fn replace(bytes: &[u8], is_line_complete: bool) -> Option<Vec<u8>> {
     let head = std::str::from_utf8(&bytes[start..]).ok()?;
     let mut lines = head.split("\r\n");
     let status = lines.next()?.split(' ').nth(1)?;
+    // The rest is for what is seldom: answers without a body, such as 304, also come here.
+    if !refusal::PARSER_STATUSES.contains(&status) {
+        return None;
+    }
     let is_parsers = |line: &str| ["content-length: 0", "connection: close", ""].contains(&line);
     let (date, others): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.starts_with("date: "));
     if !others.contains(&"content-length: 0") || !others.into_iter().all(is_parsers) {

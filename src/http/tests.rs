@@ -5,6 +5,7 @@ mod walk;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request};
 use axum::response::Response;
@@ -12,7 +13,6 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tower::ServiceExt;
 
 use super::body::JsonBody;
 use super::error::{Failure, wire};
@@ -47,7 +47,7 @@ fn app(settings: Settings) -> App {
 }
 
 /// Routes that use every layer of the frame.
-fn framed_routes(settings: Settings) -> Router {
+fn framed_routes(settings: Settings) -> Framed {
     let app = app(settings);
     let routes = Router::new()
         .route("/items/{id}", get(async |Path(id): Path<String>| id).delete(async || StatusCode::NO_CONTENT))
@@ -59,7 +59,7 @@ fn framed_routes(settings: Settings) -> Router {
         .route("/panic", get(panics))
         .route("/slow", get(async || tokio::time::sleep(Duration::from_millis(300)).await))
         .route("/stuck", get(async || std::future::pending::<()>().await));
-    frame::frame(routes, Router::new(), &app.config.cors_origins).with_state(app)
+    frame::frame(routes, Router::new(), app)
 }
 
 async fn panics() -> StatusCode {
@@ -70,8 +70,8 @@ async fn send(request: Request<Body>) -> (StatusCode, HeaderMap, String) {
     send_to(framed_routes(Settings::default()), request).await
 }
 
-async fn send_to(router: Router, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
-    read(router.oneshot(request).await.unwrap()).await
+async fn send_to(router: Framed, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
+    read(router.answer(request).await).await
 }
 
 async fn read(response: Response) -> (StatusCode, HeaderMap, String) {

@@ -1,6 +1,7 @@
 //! Lists, pages, links, entity tags, selected fields, exports (`API.md` 4.2, 4.3 and 4.5).
 
 mod moments;
+mod repeated;
 mod tags;
 
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::time::Millis;
 
 /// Which resources of a blueprint a token sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Sight {
     /// None.
     Nothing,

@@ -18,8 +18,22 @@ const TAG_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntityTag([u8; TAG_BYTES]);
 
+/// Everything that the answer to a read depends on, beside what the request asks for and the address that links begin
+/// with: while it is the same, so is the answer. What an answer comes to depend on must be added here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AnswerVersion {
+    epoch: u64,
+    answered: AnsweredVersion,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum AnsweredVersion {
+    Resource(ResourceVersion),
+    List(ListVersion),
+}
+
 /// What the entity tag of a resource is made from: its version and that of its blueprint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ResourceVersion {
     pub(crate) id: ResourceId,
     /// The number of the transaction that changed the resource last.
@@ -28,9 +42,9 @@ pub(crate) struct ResourceVersion {
     pub(crate) blueprint: u64,
 }
 
-/// What the entity tag of a list is made from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ListVersion<'a> {
+/// What the entity tag of a list is made from, beside the address that its links begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ListVersion {
     /// The blueprint's number.
     pub(crate) blueprint: u32,
     /// The number of the transaction that last changed what the token may see of the blueprint.
@@ -38,8 +52,33 @@ pub(crate) struct ListVersion<'a> {
     pub(crate) sight: Sight,
     /// "Today", as filters see it.
     pub(crate) day: i64,
-    /// What the links of the list begin with.
-    pub(crate) base_url: &'a str,
+}
+
+impl AnswerVersion {
+    /// A version that differs from those of other numbers.
+    #[cfg(test)]
+    pub(crate) fn numbered(epoch: u64) -> AnswerVersion {
+        let version = ResourceVersion { id: ResourceId::from_u128(1), resource: 1, blueprint: 1 };
+        AnswerVersion::of_resource(epoch, version)
+    }
+
+    /// The version of a resource in this epoch.
+    pub(crate) fn of_resource(epoch: u64, version: ResourceVersion) -> AnswerVersion {
+        AnswerVersion { epoch, answered: AnsweredVersion::Resource(version) }
+    }
+
+    /// The version of a list in this epoch.
+    pub(crate) fn of_list(epoch: u64, version: ListVersion) -> AnswerVersion {
+        AnswerVersion { epoch, answered: AnsweredVersion::List(version) }
+    }
+
+    /// The entity tag of the answer. The links of a list begin with `base_url`; a resource has none.
+    pub fn tag(&self, base_url: &str) -> EntityTag {
+        match self.answered {
+            AnsweredVersion::Resource(version) => version.tag(self.epoch),
+            AnsweredVersion::List(version) => version.tag(self.epoch, base_url),
+        }
+    }
 }
 
 impl EntityTag {
@@ -78,10 +117,10 @@ impl ResourceVersion {
     }
 }
 
-impl ListVersion<'_> {
-    /// The entity tag in this epoch.
-    pub(crate) fn tag(self, epoch: u64) -> EntityTag {
-        let ListVersion { blueprint, changed, sight, day, base_url } = self;
+impl ListVersion {
+    /// The entity tag in this epoch. The links of the list begin with `base_url`.
+    fn tag(self, epoch: u64, base_url: &str) -> EntityTag {
+        let ListVersion { blueprint, changed, sight, day } = self;
         let numbers = [blueprint.into(), changed, u64::from(sight == Sight::Drafts), day.cast_unsigned()];
         EntityTag::of(epoch, "list", &numbers, base_url)
     }
@@ -142,7 +181,7 @@ mod tests {
         let id = ResourceId::from_u128;
         let resource = |epoch, n, resource, blueprint| ResourceVersion { id: id(n), resource, blueprint }.tag(epoch);
         let list = |epoch, blueprint, changed, sight, day, base_url| {
-            ListVersion { blueprint, changed, sight, day, base_url }.tag(epoch)
+            ListVersion { blueprint, changed, sight, day }.tag(epoch, base_url)
         };
         let (drafts, published) = (Sight::Drafts, Sight::Published);
         let tags = [

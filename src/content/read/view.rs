@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_index::{Filter, Hits, Interrupt, Query, Snapshot};
+use bindery_index::{Filter, Hit, Hits, Interrupt, Query, Snapshot};
 
 use crate::access::Access;
 use crate::content::data::refusals::no_resource;
 use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
-use crate::content::data::version::{EntityTag, ListVersion};
+use crate::content::data::version::{AnswerVersion, ListVersion};
 use crate::content::handle::Content;
-use crate::content::read::resource::{Presentation, ResourceAnswer, write_hit};
+use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
 use crate::model::ability::Ability;
 use crate::model::error::{Code, Error, Result};
@@ -28,9 +28,12 @@ pub struct View {
     pub(super) store: Store,
     sight: Sight,
     pub(super) searches: Arc<SearchPool>,
-    /// When it was taken: "today" for `filter[published]` and for the list's entity tag.
+    /// When it was taken: "today" for `filter[published]` and for the version of lists.
     pub(super) now: Millis,
 }
+
+/// A resource that a token may see, found and not read yet.
+pub struct Located(Hit);
 
 /// A page of a list.
 #[derive(Debug)]
@@ -67,30 +70,53 @@ impl Content {
 }
 
 impl View {
-    /// One resource.
+    /// The resource with this id.
     ///
     /// # Errors
-    /// Those of the parameters, and `NOT_FOUND`.
-    pub fn find(&self, id: &str, raw_query: &str) -> Result<ResourceAnswer> {
-        let blueprint = &self.collection.blueprint;
-        let GetParams { variant, fallback, selection } = GetParams::parse(raw_query, blueprint)?;
+    /// `NOT_FOUND` if it does not exist or the token may not see it.
+    pub fn locate(&self, id: &str) -> Result<Located> {
         let hit = ResourceId::parse(id).and_then(|id| self.collection.snapshot.get(id.as_u128()));
         let hit = hit.filter(|hit| self.sight.shows(hit.stamps.published));
-        let hit = hit.ok_or_else(|| no_resource(blueprint, id))?;
-        let mut json = String::new();
-        let presentation = Presentation { variant, fallback, selection };
-        write_hit(&mut json, &self.store, &self.collection, &hit, &presentation)?;
-        Ok(ResourceAnswer { json, tag: self.collection.version_of(&hit).tag(self.state.epoch) })
+        hit.map(Located).ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
-    /// The entity tag of a list whose links begin with `base_url`. It changes with every write that the token may see
-    /// something of, and with every sight, day or address that could change the answer.
-    pub fn list_tag(&self, base_url: &str) -> EntityTag {
+    /// The parameters of a read of one resource.
+    ///
+    /// # Errors
+    /// Those of the parameters.
+    pub fn get_params(&self, raw_query: &str) -> Result<GetParams> {
+        GetParams::parse(raw_query, &self.collection.blueprint)
+    }
+
+    /// The version of a resource. It changes with everything that could change what [`View::read`] returns.
+    pub fn resource_version(&self, resource: &Located) -> AnswerVersion {
+        AnswerVersion::of_resource(self.state.epoch, self.collection.version_of(&resource.0))
+    }
+
+    /// The resource object as JSON text.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub fn read(&self, resource: &Located, params: GetParams) -> Result<String> {
+        let GetParams { variant, fallback, selection } = params;
+        let mut json = String::new();
+        let presentation = Presentation { variant, fallback, selection };
+        write_hit(&mut json, &self.store, &self.collection, &resource.0, &presentation)?;
+        Ok(json)
+    }
+
+    /// Whether the token sees drafts. Of two tokens that both do, or both do not, each sees what the other sees.
+    pub fn sees_drafts(&self) -> bool {
+        self.sight == Sight::Drafts
+    }
+
+    /// The version of the blueprint's lists. It changes with every write that the token may see something of, and with
+    /// every sight or day that could change an answer.
+    pub fn list_version(&self) -> AnswerVersion {
         let Collection { blueprint, changed, .. } = &*self.collection;
         let (sight, day) = (self.sight, day_number(self.now));
-        let version =
-            ListVersion { blueprint: blueprint.number, changed: changed.as_seen(sight), sight, day, base_url };
-        version.tag(self.state.epoch)
+        let version = ListVersion { blueprint: blueprint.number, changed: changed.as_seen(sight), sight, day };
+        AnswerVersion::of_list(self.state.epoch, version)
     }
 
     /// A page of the list, however long it takes.
@@ -107,14 +133,13 @@ impl View {
     /// A page of the list, searched for within the time that a request may take.
     ///
     /// # Errors
-    /// As [`View::list`], and `OVERLOADED` if it takes too long or too many searches wait.
-    pub async fn list_in_time(&self, raw_query: &str) -> Result<ListPage> {
-        let params = self.list_params(raw_query)?;
+    /// `OVERLOADED` if it takes too long, too many searches wait, or the index is being rebuilt.
+    pub async fn list_in_time(&self, params: &ListParams) -> Result<ListPage> {
         let (query, page) = (params.query.clone(), params.page);
         let hits = self.search(query, page.offset(), move |snapshot, query, interrupt| {
             snapshot.search_with(query, page.offset(), per_page(page), interrupt)
         });
-        self.list_page(&params, &hits.await?)
+        self.list_page(params, &hits.await?)
     }
 
     /// Runs a search within the time that a request may take. `offset` is where the page begins that it looks for.
@@ -133,7 +158,11 @@ impl View {
         self.searches.run(estimate, search).await
     }
 
-    fn list_params(&self, raw_query: &str) -> Result<ListParams> {
+    /// The parameters of a list, restricted to what the token may see.
+    ///
+    /// # Errors
+    /// Those of the parameters.
+    pub fn list_params(&self, raw_query: &str) -> Result<ListParams> {
         let mut params = ListParams::parse(raw_query, &self.collection.blueprint, self.now)?;
         params.query.filter = self.restrict(params.query.filter);
         Ok(params)

@@ -224,11 +224,12 @@ fn answers(content: &Content) -> Vec<String> {
             answers.push(String::from_utf8(piece).unwrap());
         }
         for id in ids(content) {
-            let found = view().find(&id, "").unwrap();
+            let view = view();
+            let found = view.read(&view.locate(&id).unwrap(), view.get_params("").unwrap()).unwrap();
             let state = content.state();
             let collection = state.collection(&blueprint.slug).unwrap();
             let hit = collection.snapshot.get(ResourceId::parse(&id).unwrap().as_u128()).unwrap();
-            answers.push(format!("{:?} {}", collection.version_of(&hit), found.json));
+            answers.push(format!("{:?} {}", collection.version_of(&hit), found));
         }
     }
     answers
@@ -247,7 +248,8 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
         assert!(rounds.len() <= 1, "half of a bulk is visible: {}", page.resources);
         for resource in &resources {
             // What a list shows, a read of the same view finds.
-            view.find(resource["id"].as_str().unwrap(), "").unwrap();
+            let found = view.locate(resource["id"].as_str().unwrap()).unwrap();
+            view.read(&found, view.get_params("").unwrap()).unwrap();
         }
         n_reads += 1;
     }

@@ -35,7 +35,7 @@ pub(super) async fn send(
     body: JsonBody,
 ) -> Answer {
     let settings = &app.config.analytics;
-    let (client, headers) = (Client::of(&parts, settings), parts.headers);
+    let (client, headers) = (Client::of(&parts.extensions, &parts.headers, settings), parts.headers);
     if let Some(limit) = limit
         && let Err(wait) = limit.take(network(client.address))
     {

@@ -20,7 +20,8 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("public, max-age=86400");
 pub(super) async fn serve(State(app): State<App>, headers: HeaderMap) -> Answer {
     let text = text(app.config.analytics.do_not_track);
     let tag = format!("\"{}\"", &blake3::hash(text.as_bytes()).to_hex()[..16]);
-    let cache_headers = [(CACHE_CONTROL, MAX_AGE), (ETAG, HeaderValue::from_str(&tag).map_err(Error::internal)?)];
+    let tag = HeaderValue::from_str(&tag).map_err(Error::internal)?;
+    let cache_headers = [(CACHE_CONTROL, MAX_AGE), (ETAG, tag.clone())];
     if is_unmodified(&headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, cache_headers).into_response());
     }

@@ -8,10 +8,9 @@ use axum::http::Request;
 use bindery::analytics::{Analytics, AnalyticsOptions};
 use bindery::config::{Config, Settings};
 use bindery::content::{Content, ContentOptions};
-use bindery::http::{App, router};
+use bindery::http::{App, Framed, router};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tower::ServiceExt;
 
 use crate::support::{ADMIN, Reply};
 
@@ -19,7 +18,7 @@ use crate::support::{ADMIN, Reply};
 pub(crate) struct InProcess {
     runtime: Runtime,
     content: Option<Content>,
-    router: Option<axum::Router>,
+    router: Option<Framed>,
     folder: tempfile::TempDir,
     /// A token that cannot see drafts.
     viewer: String,
@@ -89,7 +88,7 @@ impl InProcess {
         let request = request.body(Body::from(body)).unwrap_or_else(|error| panic!("{path}: {error}"));
         let router = self.router.clone().unwrap();
         self.runtime.block_on(async move {
-            let response = router.oneshot(request).await.unwrap();
+            let response = router.answer(request).await;
             let (parts, body) = response.into_parts();
             let bytes = to_bytes(body, usize::MAX).await.unwrap();
             let headers = parts.headers.iter();

@@ -1,0 +1,264 @@
+//! Whole answers to reads, so that a repeated request costs one look-up instead of a search and a page of documents.
+//!
+//! An answer is kept under everything that its request asks for ([`Asked`]), and is valid for one version
+//! (`content::AnswerVersion`), which stands for everything else that it depends on. So nothing has to be told to this
+//! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
+//! the same while the answer is being made wait for it.
+//!
+//! Bounded in bytes for all blueprints together; the least recently used answers leave first. Must not know what an answer
+//! holds. An encoded form of an answer (`Content-Encoding`) belongs here too, as an entry of its own whose key ends with
+//! the encoding: its bytes are counted then, and it leaves like all others.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::FromRequestParts;
+use axum::http::header::HOST;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::Response;
+use lru::LruCache;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::error::Failure;
+use super::respond::{cacheable, not_modified};
+use crate::content::AnswerVersion;
+
+/// How many bytes of answers are kept.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Larger answers are not kept: each would push out thousands of small ones.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// What an answer takes beside its key and its body: the entries of tables, the counts of references.
+const ENTRY_BYTES: usize = 256;
+
+/// Each part has a lock and a share of the bytes of its own, so that requests on several cores rarely meet.
+const PARTS: usize = 16;
+
+/// What a read asks for, as the client sent it.
+pub(super) struct Asked {
+    host: Option<HeaderValue>,
+    uri: Uri,
+}
+
+/// A key of the cache. Two requests that ask for different things never have the same.
+pub(super) type Key = Vec<u8>;
+
+/// An answer with what its headers say.
+#[derive(Debug, Clone)]
+pub(super) struct CachedAnswer {
+    pub(super) version: AnswerVersion,
+    pub(super) etag: HeaderValue,
+    /// The headers that the body depends on.
+    pub(super) vary: &'static str,
+    pub(super) body: Bytes,
+}
+
+/// The answers that are kept.
+pub(super) struct AnswerCache {
+    parts: [Mutex<Part>; PARTS],
+    hasher: RandomState,
+    /// Of each part.
+    max_bytes: usize,
+}
+
+struct Part {
+    answers: LruCache<Arc<[u8]>, CachedAnswer>,
+    bytes: usize,
+    /// Answers that are being made. The receiver gets the answer, or nothing if its maker was dropped.
+    making: HashMap<(Arc<[u8]>, AnswerVersion), Making>,
+}
+
+type Made = Result<CachedAnswer, Failure>;
+type Making = watch::Receiver<Option<Made>>;
+
+/// What a request for an answer is to do.
+enum Next<'a> {
+    Use(CachedAnswer),
+    Make(Turn<'a>),
+    WaitFor(Making),
+}
+
+/// The turn to make an answer that others may wait for.
+struct Turn<'a> {
+    cache: &'a AnswerCache,
+    key: (Arc<[u8]>, AnswerVersion),
+    made: watch::Sender<Option<Made>>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked, Infallible> {
+        Ok(Asked::of(&parts.headers, &parts.uri))
+    }
+}
+
+impl Asked {
+    /// What a request with this head asks for.
+    pub(super) fn of(headers: &HeaderMap, uri: &Uri) -> Asked {
+        Asked { host: headers.get(HOST).cloned(), uri: uri.clone() }
+    }
+
+    /// The key of a list. If its links follow the address that the client used, that is part of it. So is whether drafts are
+    /// seen: it is part of the version too, but lists with and without drafts are asked for in turn.
+    pub(super) fn list(&self, follows_host: bool, sees_drafts: bool) -> Key {
+        let (mut host, mut authority): (&[u8], &[u8]) = (b"", b"");
+        if follows_host {
+            host = self.host.as_ref().map_or(b"", HeaderValue::as_bytes);
+            authority = self.uri.authority().map_or(b"", |authority| authority.as_str().as_bytes());
+        }
+        self.key([host, authority, if sees_drafts { b"drafts" } else { b"published" }])
+    }
+
+    /// The key of a resource.
+    pub(super) fn resource(&self) -> Key {
+        self.key([b"", b"", b"resource"])
+    }
+
+    /// None of the parts can hold a line break.
+    fn key(&self, parts: [&[u8]; 3]) -> Key {
+        let target = self.uri.path_and_query().map_or("", |target| target.as_str()).as_bytes();
+        let [host, authority, kind] = parts;
+        [host, authority, target, kind].join(&b'\n')
+    }
+}
+
+impl CachedAnswer {
+    /// The answer as it is sent: 304 if the client has it already.
+    pub(super) fn respond(self, is_known: bool) -> Response {
+        match is_known {
+            true => not_modified(self.etag, self.vary),
+            false => cacheable(self.etag, self.vary, self.body),
+        }
+    }
+}
+
+impl Default for AnswerCache {
+    fn default() -> AnswerCache {
+        AnswerCache::with_limit(MAX_BYTES)
+    }
+}
+
+impl AnswerCache {
+    fn with_limit(max_bytes: usize) -> AnswerCache {
+        let part = || Mutex::new(Part { answers: LruCache::unbounded(), bytes: 0, making: HashMap::new() });
+        AnswerCache { parts: std::array::from_fn(|_| part()), hasher: RandomState::new(), max_bytes: max_bytes / PARTS }
+    }
+
+    /// The answer to what `key` asks for, if it is kept and valid for this version.
+    pub(super) fn get(&self, key: &[u8], version: AnswerVersion) -> Option<CachedAnswer> {
+        self.part(key).lock().get(key, version)
+    }
+
+    /// Keeps the answer to what `key` asks for.
+    pub(super) fn keep(&self, key: &[u8], answer: &CachedAnswer) {
+        if answer.body.len() <= MAX_ANSWER_BYTES {
+            self.part(key).lock().put(Arc::from(key), answer.clone(), self.max_bytes);
+        }
+    }
+
+    /// The answer to what `key` asks for: the one that is kept, or the one that another request makes at the moment, or
+    /// the one that `make` makes, which is then kept.
+    ///
+    /// # Errors
+    /// Those of `make`, also if another request called its own.
+    pub(super) async fn get_or_make<F: Future<Output = Made>>(
+        &self,
+        key: &[u8],
+        version: AnswerVersion,
+        make: impl FnOnce() -> F,
+    ) -> Result<CachedAnswer, Failure> {
+        loop {
+            match self.next(key, version) {
+                Next::Use(answer) => return Ok(answer),
+                Next::Make(turn) => {
+                    let made = make().await;
+                    turn.end(&made);
+                    return made;
+                }
+                Next::WaitFor(mut making) => {
+                    // An error means that the client of the request that made it has left: somebody else has to.
+                    if let Ok(made) = making.wait_for(Option::is_some).await
+                        && let Some(made) = made.clone()
+                    {
+                        return made;
+                    }
+                }
+            }
+        }
+    }
+
+    fn next(&self, key: &[u8], version: AnswerVersion) -> Next<'_> {
+        let mut part = self.part(key).lock();
+        if let Some(answer) = part.get(key, version) {
+            return Next::Use(answer);
+        }
+        let key = (Arc::from(key), version);
+        if let Some(making) = part.making.get(&key) {
+            return Next::WaitFor(making.clone());
+        }
+        let (made, making) = watch::channel(None);
+        part.making.insert(key.clone(), making);
+        Next::Make(Turn { cache: self, key, made })
+    }
+
+    fn part(&self, key: &[u8]) -> &Mutex<Part> {
+        let hash = self.hasher.hash_one(key);
+        &self.parts[(hash % PARTS as u64) as usize]
+    }
+}
+
+impl Part {
+    fn get(&mut self, key: &[u8], version: AnswerVersion) -> Option<CachedAnswer> {
+        let answer = self.answers.get(key)?;
+        if answer.version == version {
+            return Some(answer.clone());
+        }
+        // Nobody asks for it again, except a request that took its view before the last write.
+        if let Some(answer) = self.answers.pop(key) {
+            self.bytes -= weight(key, &answer);
+        }
+        None
+    }
+
+    fn put(&mut self, key: Arc<[u8]>, answer: CachedAnswer, max_bytes: usize) {
+        self.bytes += weight(&key, &answer);
+        if let Some(replaced) = self.answers.put(Arc::clone(&key), answer) {
+            self.bytes -= weight(&key, &replaced);
+        }
+        while self.bytes > max_bytes
+            && let Some((key, answer)) = self.answers.pop_lru()
+        {
+            self.bytes -= weight(&key, &answer);
+        }
+    }
+}
+
+fn weight(key: &[u8], answer: &CachedAnswer) -> usize {
+    key.len() + answer.body.len() + ENTRY_BYTES
+}
+
+impl Turn<'_> {
+    /// Keeps the answer and hands it to those that wait, and also an error: the same request would fail again.
+    fn end(self, made: &Made) {
+        if let Ok(answer) = made {
+            self.cache.keep(&self.key.0, answer);
+        }
+        self.made.send_replace(Some(made.clone()));
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.cache.part(&self.key.0).lock().making.remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests;

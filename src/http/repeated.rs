@@ -1,0 +1,56 @@
+//! Answers reads whose answer is kept, before the router: finding the route, its handler and what the handler extracts takes
+//! several times as long as the look-up. Whatever is not kept goes through the router, which decides everything else.
+//! Must not make an answer.
+
+use axum::body::HttpBody;
+use axum::extract::Request;
+use axum::http::Method;
+use axum::response::{IntoResponse, Response};
+
+use super::answer_cache::Asked;
+use super::app::App;
+use super::head::{Authorized, authorize};
+use super::respond::is_unmodified;
+use crate::access::Access;
+use crate::model::id::ResourceId;
+
+/// The answer to a request, if it is a read whose answer is kept, or one that its token or a rate limit forbids. If there is
+/// none, the request remembers what its token may do, so that it is counted once.
+pub(super) fn answer(app: &App, request: &mut Request) -> Option<Response> {
+    if request.method() != Method::GET || !request.body().is_end_stream() {
+        return None;
+    }
+    read_of(request.uri().path())?;
+    let access = match authorize(app, request.extensions(), request.headers()) {
+        Ok(access) => access,
+        Err(failure) => return Some(failure.into_response()),
+    };
+    let answer = kept(app, &access, request);
+    if answer.is_none() {
+        request.extensions_mut().insert(Authorized(access));
+    }
+    answer
+}
+
+/// The blueprint and the id of a path that names a list or a resource. Not of one with escapes, which the router decodes,
+/// nor of one whose last part is no id: `bulk` has other methods.
+fn read_of(path: &str) -> Option<(&str, Option<&str>)> {
+    let read = path.strip_prefix("/v2/resources/").filter(|read| !read.contains('%'))?;
+    let (blueprint, id) = read.split_once('/').map_or((read, None), |(blueprint, id)| (blueprint, Some(id)));
+    let is_read = !blueprint.is_empty() && id.is_none_or(|id| ResourceId::parse(id).is_some());
+    is_read.then_some((blueprint, id))
+}
+
+/// The answer that is kept. It was made for the same parameters and the same blueprint, so they are valid.
+fn kept(app: &App, access: &Access, request: &Request) -> Option<Response> {
+    let (blueprint, id) = read_of(request.uri().path())?;
+    let view = app.content.view(access, blueprint).ok()?;
+    let asked = Asked::of(request.headers(), request.uri());
+    let (key, version) = match id {
+        None => (asked.list(app.config.public_url.is_none(), view.sees_drafts()), view.list_version()),
+        Some(id) => (asked.resource(), view.resource_version(&view.locate(id).ok()?)),
+    };
+    let answer = app.answers.get(&key, version)?;
+    let is_known = is_unmodified(request.headers(), &answer.etag);
+    Some(answer.respond(is_known))
+}
