@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
@@ -46,12 +47,19 @@ pub(super) fn frame<S: Clone + Send + Sync + 'static>(
     framed.layer(middleware::from_fn(protect)).layer(middleware::from_fn(request_id::carry))
 }
 
-/// Begins no request while there is no memory for its answer. The probes are always answered. Browsers may not guess
-/// the type of any answer.
+/// Begins no request while there is no memory for its answer, and refuses the large answer to a read for which there is
+/// none. The probes are always answered. Browsers may not guess the type of any answer.
 async fn protect(request: Request, next: Next) -> Response {
-    let account = request.extensions().get::<Arc<Account>>();
-    let is_refused = account.is_some_and(|account| account.is_exhausted()) && !is_probe(request.uri().path());
+    let account = request.extensions().get::<Arc<Account>>().cloned();
+    let is_read = request.method() == Method::GET;
+    let is_refused = account.as_ref().is_some_and(|account| account.is_exhausted()) && !is_probe(request.uri().path());
     let mut response = if is_refused { Failure::from(no_memory()).into_response() } else { next.run(request).await };
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    if let (Some(account), Some(bytes), true) = (account, bytes, is_read)
+        && !account.has_room_for(bytes)
+    {
+        response = Failure::from(no_memory()).into_response();
+    }
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
