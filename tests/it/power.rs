@@ -67,6 +67,39 @@ fn without_syncs_acknowledged_writes_are_lost() {
     assert!(lost > 0, "a server that never syncs lost nothing in {} cuts", cuts.len());
 }
 
+/// After a failed sync the system's cache holds what the disk does not. A restart must not build on it.
+#[test]
+fn writes_after_a_failed_flush_and_a_restart_survive_a_power_cut() {
+    let Some(programs) = programs("writes_after_a_failed_flush_and_a_restart_survive_a_power_cut") else { return };
+    let disk = Disk::new(&programs, "ext4").unwrap();
+    let mut server = Server::start_in(&disk.path().join("data"), &[]);
+    define(&server);
+    let mut acknowledged: Vec<String> =
+        (0..20).map(|value| server.create("notes", json!({ "value": value }))).collect();
+    disk.fail_next_flush();
+    let body = json!({ "attributes": { "value": 20 } });
+    let refused = (0..20).map(|_| server.post("/v2/resources/notes", &body)).find(|reply| match reply.status {
+        201 => {
+            acknowledged.push(reply.data()["id"].as_str().unwrap().to_owned());
+            false
+        }
+        _ => true,
+    });
+    let refused = refused.expect("a write whose sync failed");
+    assert!([500, 503].contains(&refused.status), "{}", refused.text);
+    server.kill();
+    server.restart();
+    acknowledged.extend((0..50).map(|value| server.create("notes", json!({ "value": value }))));
+    let images = tempfile::tempdir().unwrap();
+    let image = images.path().join("cut");
+    disk.cut(&image, "none", 1);
+    let mounted = Mounted::image(&image, "ext4").unwrap();
+    let server = Server::start_in(&mounted.path.join("data"), &[]);
+    let values = values(&server);
+    let lost: Vec<&String> = acknowledged.iter().filter(|id| !values.contains_key(*id)).collect();
+    assert!(lost.is_empty(), "{} of {} acknowledged writes are lost", lost.len(), acknowledged.len());
+}
+
 /// The programs, or a line that says why the test is skipped. One test at a time: the devices are shared.
 fn programs(test: &str) -> Option<Held> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -111,11 +144,7 @@ fn take_cuts(
 ) -> Vec<Cut> {
     let disk = Disk::new(programs, system).unwrap();
     let server = Server::start_in_environment(&disk.path().join("data"), &[], environment);
-    server.blueprint(
-        "notes",
-        json!([{ "name": "Value", "slug": "value", "type": "number" },
-        { "name": "Text", "slug": "text", "type": "text" }]),
-    );
+    define(&server);
     let ledger = Mutex::new(Ledger::new());
     let stop = AtomicBool::new(false);
     let taken = std::thread::scope(|scope| {
@@ -139,6 +168,14 @@ fn take_cuts(
     });
     assert!(taken.last().is_some_and(|cut| cut.before.len() > 5), "the writers wrote something");
     taken
+}
+
+fn define(server: &Server) {
+    server.blueprint(
+        "notes",
+        json!([{ "name": "Value", "slug": "value", "type": "number" },
+        { "name": "Text", "slug": "text", "type": "text" }]),
+    );
 }
 
 /// Creates, changes and deletes resources until it is told to stop. The texts are long and do not compress, so that
