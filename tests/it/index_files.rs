@@ -217,3 +217,31 @@ fn a_failure_while_runs_are_merged_loses_nothing() {
         server = start(folder.path(), "");
     }
 }
+
+#[test]
+fn a_blueprint_is_not_deleted_by_an_answer_of_a_damaged_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), "");
+    define(&server);
+    let line =
+        |number: u32| json!({ "attributes": { "text": format!("note {number}"), "number": number } }).to_string();
+    let lines: Vec<String> = (0..20_000).map(line).collect();
+    let types = [("content-type", "application/x-ndjson")];
+    server.raw("POST", "/v2/resources/notes/import", &types, lines.join("\n").as_bytes()).expect(200);
+    // The start itself reads some blocks; if one of them is damaged, it rebuilds the index.
+    let is_found_by_a_search = (0..20).any(|healthy_reads| {
+        assert!(server.terminate().success());
+        server = start(folder.path(), &format!("run::read={healthy_reads}*off->return(EIO)"));
+        server.get("/v2/resources/notes?filter[text][contains]=note%207").outcome() == "503 OVERLOADED"
+    });
+    assert!(is_found_by_a_search);
+    // Rebuilding takes a good part of a second.
+    let mut outcomes = Vec::new();
+    let end = Instant::now() + Duration::from_secs(60);
+    while outcomes.last().is_none_or(|last| last != "409 CONFLICT") {
+        assert!(Instant::now() < end, "{outcomes:?}");
+        outcomes.push(server.delete("/v2/blueprints/notes").outcome());
+        outcomes.dedup();
+    }
+    assert_eq!(outcomes, ["503 OVERLOADED", "409 CONFLICT"]);
+}

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::Server;
+use crate::support::{Reply, Server};
 use disk::{Disk, Mounted, Programs};
 
 const WRITERS: u64 = 3;
@@ -74,22 +74,24 @@ fn writes_after_a_failed_flush_and_a_restart_survive_a_power_cut() {
     let disk = Disk::new(&programs, "ext4").unwrap();
     let mut server = Server::start_in(&disk.path().join("data"), &[]);
     define(&server);
-    let mut acknowledged: Vec<String> =
-        (0..20).map(|value| server.create("notes", json!({ "value": value }))).collect();
+    // Each record fills pages of its own: later writes must not bring the lost pages to the disk by accident.
+    let body = |value: u32| json!({ "attributes": { "value": value, "text": "x".repeat(20_000) } });
+    let create = |server: &Server, value: u32| server.post("/v2/resources/notes", &body(value));
+    let id = |reply: &Reply| reply.data()["id"].as_str().unwrap().to_owned();
+    let mut acknowledged: Vec<String> = (0..20).map(|value| id(&create(&server, value).expect(201))).collect();
     disk.fail_next_flush();
-    let body = json!({ "attributes": { "value": 20 } });
-    let refused = (0..20).map(|_| server.post("/v2/resources/notes", &body)).find(|reply| match reply.status {
-        201 => {
-            acknowledged.push(reply.data()["id"].as_str().unwrap().to_owned());
-            false
+    let refused = loop {
+        assert!(acknowledged.len() < 100, "a write whose sync fails");
+        let reply = create(&server, 20);
+        if reply.status != 201 {
+            break reply;
         }
-        _ => true,
-    });
-    let refused = refused.expect("a write whose sync failed");
+        acknowledged.push(id(&reply));
+    };
     assert!([500, 503].contains(&refused.status), "{}", refused.text);
     server.kill();
     server.restart();
-    acknowledged.extend((0..50).map(|value| server.create("notes", json!({ "value": value }))));
+    acknowledged.extend((0..50).map(|value| id(&create(&server, value).expect(201))));
     let images = tempfile::tempdir().unwrap();
     let image = images.path().join("cut");
     disk.cut(&image, "none", 1);
