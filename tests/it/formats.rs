@@ -266,7 +266,8 @@ fn analytics_of_a_newer_format_are_refused_and_left_as_they_are() {
         }
     };
     let (imports, state) = (make_newer_json("imports.json"), make_newer_json("state.json"));
-    let cases: [(&str, &dyn Fn(&Path)); 3] = [
+    type MakeNewer<'a> = &'a dyn Fn(&Path);
+    let cases: [(&str, MakeNewer<'_>); 3] = [
         (".part has format 2, which a later version wrote", &make_newer_day_file),
         ("imports.json has format 3, which a later version wrote", &imports),
         ("state.json has format 3, which a later version wrote", &state),
