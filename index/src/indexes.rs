@@ -13,7 +13,7 @@ use crate::index::{Index, Shared};
 use crate::options::Options;
 use crate::schema::Schema;
 pub use checkpoint::Checkpoint;
-pub use folder_check::FolderCheck;
+pub use folder_check::{FolderCheck, FolderProblem};
 use index_folder::IndexFolder;
 use registry::{Registry, wake};
 use signal::Task;

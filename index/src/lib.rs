@@ -105,7 +105,7 @@ mod version;
 
 pub use error::Error;
 pub use index::Index;
-pub use indexes::{Checkpoint, FolderCheck, Indexes, checkpointed};
+pub use indexes::{Checkpoint, FolderCheck, FolderProblem, Indexes, checkpointed};
 pub use interrupt::Interrupt;
 pub use options::Options;
 pub use query::*;

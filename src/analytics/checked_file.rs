@@ -41,8 +41,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let body = match serde_json::from_slice::<Head>(&bytes[..end]) {
         Ok(head) if head.version > VERSION => {
-            let what = format!("{} has format {}, which a later version wrote", path.display(), head.version);
-            return Err(io::Error::new(ErrorKind::Unsupported, what));
+            return Err(of_later_version(path, head.version));
         }
         Ok(head) => {
             let body = bytes.get(end + 1..).unwrap_or_default();
@@ -59,6 +58,13 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
 /// Makes a created, renamed or removed file durable.
 pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// The error for a file of a format that a later version of the server wrote. It is no damage: nothing may move the file
+/// aside or replace it.
+pub(super) fn of_later_version(path: &Path, format: u32) -> io::Error {
+    let what = format!("{} has format {format}, which a later version wrote", path.display());
+    io::Error::new(ErrorKind::Unsupported, what)
 }
 
 /// The error for a file that does not hold what was written to it.

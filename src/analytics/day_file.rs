@@ -2,22 +2,25 @@
 //! of the file. A file is written once and replaced as a whole.
 //!
 //! ```text
-//! header   magic (8)  number of the last log record that it counts (8)  length of the content, unpacked (8)
-//!          CRC32 of the header so far and of the content (4)
+//! header   magic (7)  format, a digit (1)  number of the last log record that it counts (8)
+//!          length of the content, unpacked (8)  CRC32 of the header so far and of the content (4)
 //! content  zstd: sites, each with its hours, totals, pages by path and shares by name
 //! ```
+//!
+//! Later formats keep magic and checksum where they are, so that a later format is told from damage.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 
-use super::checked_file::damaged;
+use super::checked_file::{damaged, of_later_version};
 use super::codec::{Damaged, Input};
 use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
 
-const MAGIC: &[u8; 8] = b"bndrytr1";
+const MAGIC: &[u8; 7] = b"bndrytr";
+const FORMAT: u8 = b'1';
 const HEADER_BYTES: usize = 28;
 const ZSTD_LEVEL: i32 = 6;
 /// More than any day's figures take. A greater length in a header is damage.
@@ -54,6 +57,7 @@ impl DayFile {
         let packed = zstd::bulk::compress(&content, ZSTD_LEVEL)?;
         let mut bytes = Vec::with_capacity(HEADER_BYTES + packed.len());
         bytes.extend_from_slice(MAGIC);
+        bytes.push(FORMAT);
         bytes.extend_from_slice(&self.counted_through.to_le_bytes());
         bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&checksum(&bytes, &packed).to_le_bytes());
@@ -66,6 +70,7 @@ impl DayFile {
     /// Reads and checks a whole file.
     pub(super) fn read(path: &Path, names: &Names) -> io::Result<DayFile> {
         let bytes = fs::read(path)?;
+        refuse_later_format(path, &bytes)?;
         let bad = || at_path(path, Damaged);
         let (header, packed) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(bad)?;
         let (checked, crc) = header.split_at(HEADER_BYTES - 4);
@@ -82,6 +87,9 @@ impl DayFile {
     pub(super) fn read_counted_through(path: &Path) -> io::Result<u64> {
         let mut header = [0; HEADER_BYTES];
         let read = File::open(path)?.read_exact(&mut header);
+        if header.get(MAGIC.len()).is_some_and(|format| *format > FORMAT) {
+            refuse_later_format(path, &fs::read(path)?)?;
+        }
         let header = read.map_err(|_| Damaged).and_then(|()| read_header(&header));
         header.map(|header| header.counted_through).map_err(|error| at_path(path, error))
     }
@@ -89,11 +97,23 @@ impl DayFile {
 
 fn read_header(header: &[u8; HEADER_BYTES]) -> Result<Header, Damaged> {
     let mut input = Input(header);
-    if input.bytes(8)? != MAGIC {
+    if input.bytes(MAGIC.len())? != MAGIC || input.bytes(1)? != [FORMAT] {
         return Err(Damaged);
     }
     let mut number = || input.bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
     Ok(Header { counted_through: number()?, content_bytes: number()? })
+}
+
+/// Fails for an intact file of a later format.
+fn refuse_later_format(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let Some((header, packed)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Ok(()) };
+    let (checked, crc) = header.split_at(HEADER_BYTES - 4);
+    let format = header[MAGIC.len()];
+    let is_later = header.starts_with(MAGIC) && format > FORMAT && format.is_ascii_digit();
+    match is_later && crc == checksum(checked, packed).to_le_bytes() {
+        true => Err(of_later_version(path, u32::from(format - b'0'))),
+        false => Ok(()),
+    }
 }
 
 fn at_path(path: &Path, error: Damaged) -> io::Error {

@@ -45,9 +45,15 @@ impl Repair<'_> {
             Err(error) if is_damage(&error) => State::default(),
             state => state?,
         };
-        self.repair_log(&mut state)?;
         let days = self.folder.join(DAYS_FOLDER);
+        // First, since nothing may be moved if a file is of a later version.
         let mut broken = self.damaged_files(&days)?;
+        if let Err(error) = ImportList::read(self.folder)
+            && !is_damage(&error)
+        {
+            return Err(error);
+        }
+        self.repair_log(&mut state)?;
         let imports = self.repair_imports(&state, &days, &mut broken)?;
         for key in &broken {
             self.move_aside(&key.path(&days))?;

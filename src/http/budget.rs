@@ -1,15 +1,16 @@
 //! The memory that the bodies of requests and answers may hold together. Must not know connections or HTTP.
 //!
-//! A body is charged as it is read, and refused if it does not fit. An answer is charged once it is made, whether it
-//! fits or not: what it reports has already happened. While the budget is exhausted, no request is begun, so that
-//! answers exceed it by no more than the requests that were running.
+//! A body is charged as it is read, and refused if it does not fit. So is the large answer to a read, before it is sent.
+//! Any other answer is charged once it is made, whether it fits or not: what it reports has already happened. While the
+//! budget is exhausted, no request is begun, so that answers exceed it by no more than the requests that were running.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Bytes;
 
-/// Bodies of this size may use the whole budget, larger ones three quarters of it: large ones cannot keep out the rest.
+/// Bodies and answers of this size may use the whole budget, larger ones three quarters of it: clients that leave large
+/// answers unread cannot keep out ordinary requests.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// The budget of a server.
@@ -32,6 +33,11 @@ impl Budget {
 
     fn is_exhausted(&self) -> bool {
         self.used.load(Ordering::Relaxed) >= self.limit
+    }
+
+    /// How much of the budget may be in use with something of this size.
+    fn limit_for(&self, bytes: usize) -> usize {
+        if bytes <= SMALL_BYTES { self.limit } else { self.limit / 4 * 3 }
     }
 
     fn try_take(&self, bytes: usize, limit: usize) -> bool {
@@ -57,6 +63,12 @@ impl Account {
     /// How many bytes the connection holds.
     pub(super) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// Whether an answer of this size fits. It is charged a moment later, so answers that are made at the same time may
+    /// exceed the limit by one for each thread.
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.budget.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.budget.limit_for(bytes)
     }
 
     /// Whether the budget of the server is used up.
@@ -87,8 +99,7 @@ impl Charge {
             return true;
         };
         let budget = &account.budget;
-        let limit = if bytes <= SMALL_BYTES { budget.limit } else { budget.limit / 4 * 3 };
-        if !budget.try_take(more, limit) {
+        if !budget.try_take(more, budget.limit_for(bytes)) {
             return false;
         }
         account.held.fetch_add(more, Ordering::Relaxed);
@@ -157,6 +168,18 @@ mod tests {
         assert_eq!(budget.over_half(), (1 << 10) + (64 << 10) + (512 << 10));
         drop((large, small, answer));
         assert!(!budget.is_exhausted() && more.try_set(700 << 10));
+    }
+
+    #[test]
+    fn large_answers_leave_room_for_small_ones() {
+        let budget = Arc::new(Budget::new(1 << 20));
+        let account = Account::new(Arc::clone(&budget));
+        assert!(account.has_room_for(768 << 10) && !account.has_room_for(769 << 10));
+        charge(&budget).add(700 << 10);
+        assert!(account.has_room_for(768 << 10), "charges end with what they are for");
+        let mut held = charge(&budget);
+        held.add(700 << 10);
+        assert!(!account.has_room_for(100 << 10) && account.has_room_for(64 << 10));
     }
 
     #[test]

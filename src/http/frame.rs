@@ -10,6 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
@@ -66,6 +67,7 @@ impl Framed {
     /// Answers a request. Dropping the future ends it.
     pub async fn answer(self, request: Request) -> Response {
         let exchange = Exchange::begin(&request);
+        let reader = if request.method() == Method::GET { connection_of(&request).cloned() } else { None };
         let mut response = match self.0.begin(request) {
             Begun::Answered(response) => response,
             Begun::Running(request) => {
@@ -73,6 +75,9 @@ impl Framed {
                 drain(request, |request| caught(routes, request)).instrument(exchange.span()).await
             }
         };
+        if reader.is_some_and(|connection| !has_room_for(&connection, &response)) {
+            response = Failure::from(no_memory()).into_response();
+        }
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         exchange.end(&mut response);
@@ -83,8 +88,9 @@ impl Framed {
 impl Frame {
     /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
     fn begin(&self, mut request: Request) -> Begun {
-        let connection = request.extensions().get::<Arc<Connection>>();
-        if connection.is_some_and(|connection| connection.account.is_exhausted()) && !is_probe(request.uri().path()) {
+        if connection_of(&request).is_some_and(|connection| connection.account.is_exhausted())
+            && !is_probe(request.uri().path())
+        {
             return Begun::Answered(Failure::from(no_memory()).into_response());
         }
         if !self.is_plain {
@@ -96,6 +102,16 @@ impl Frame {
             Err(cause) => Begun::Answered(panicked(cause)),
         }
     }
+}
+
+fn connection_of(request: &Request) -> Option<&Arc<Connection>> {
+    request.extensions().get()
+}
+
+/// Whether there is memory for the answer to a read.
+fn has_room_for(connection: &Connection, response: &Response) -> bool {
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.is_none_or(|bytes| connection.account.has_room_for(bytes))
 }
 
 /// What became of a request at first.

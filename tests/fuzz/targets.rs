@@ -154,30 +154,46 @@ fn base(data: &[u8]) {
     let _ = base::verify(&folder.path().join("x.base"));
 }
 
-/// A damaged index is refused, or answers as it did.
+/// A damaged index is refused, or answers as a look at every text would.
 fn index(data: &[u8]) {
+    const DOCUMENTS: u128 = 100;
+    let text = |id: u128| format!("t{id}");
     let schema = || index::Schema {
         columns: vec![index::Column { id: 1, kind: index::Kind::Text }],
         variants: vec![index::Variant { number: 1, locale: None }],
     };
     let folder = damaged(&INDEX, data, |folder| {
         let indexes = index::Indexes::open(folder, index::Options::default()).unwrap();
-        let ops = (0..100u128).map(|id| index::IndexOp::Put {
+        let ops = (0..DOCUMENTS).map(|id| index::IndexOp::Put {
             id,
             stamps: index::Stamps { version: 1, created: 1, updated: 1, published: None },
-            copies: vec![(
-                1,
-                Some(index::Copy { number: 1, values: vec![(1, index::Value::Text(format!("t{id}").into()))] }),
-            )],
+            copies: vec![(1, Some(index::Copy { number: 1, values: vec![(1, index::Value::Text(text(id).into()))] }))],
         });
         indexes.create(1, schema()).apply(ops.collect());
         indexes.freeze(1).write().unwrap();
     });
+    let found = index::Indexes::check(folder.path());
     let Ok(indexes) = index::Indexes::open(folder.path(), index::Options::default()) else { return };
     let Some(index) = indexes.get(1) else { return };
-    let filter = index::Filter::Column(1, index::Predicate::Substring(index::Anchor::Anywhere, "7".into()));
-    let _ = index.snapshot().search(&index::Query { variant: 1, filter, sort: Vec::new() }, 0, 25);
-    let _ = index.verify();
+    let substring = |text: &str| index::Predicate::Substring(index::Anchor::Anywhere, text.into());
+    type Matches = fn(&str) -> bool;
+    let cases: [(index::Predicate, Matches); 3] = [
+        (substring("7"), |text| text.contains('7')),
+        (substring("t31"), |text| text.contains("t31")),
+        (index::Predicate::Equals("t5".to_owned()), |text| text == "t5"),
+    ];
+    for (predicate, matches) in cases {
+        let filter = index::Filter::Column(1, predicate.clone());
+        let query = index::Query { variant: 1, filter, sort: Vec::new() };
+        let Ok(hits) = index.snapshot().search(&query, 0, DOCUMENTS as usize) else {
+            assert!(!found.problems.is_empty(), "an intact index fails");
+            return;
+        };
+        let mut ids: Vec<u128> = hits.hits.iter().map(|hit| hit.id).collect();
+        ids.sort_unstable();
+        let expected: Vec<u128> = (0..DOCUMENTS).filter(|id| matches(&text(*id))).collect();
+        assert_eq!((ids, hits.total), (expected, hits.hits.len() as u64), "{predicate:?}");
+    }
 }
 
 fn access_log(data: &[u8]) {

@@ -87,6 +87,13 @@ fn break_store(data: &Path) {
     fs::write(db, b"garbage ".iter().copied().cycle().take(length).collect::<Vec<u8>>()).unwrap();
 }
 
+/// The largest file with this ending in a folder and the folders in it.
+fn largest(folder: &Path, ending: &str) -> std::path::PathBuf {
+    let within = files(folder, "").into_iter().filter(|path| path.is_dir()).map(|folder| largest(&folder, ending));
+    let found = files(folder, ending).into_iter().chain(within);
+    found.max_by_key(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).unwrap_or_default()
+}
+
 #[test]
 fn verify_changes_nothing_and_names_every_kind_of_damage() {
     let stopped = site(false);
@@ -96,7 +103,7 @@ fn verify_changes_nothing_and_names_every_kind_of_damage() {
     let ran = run(&["verify"], &killed.data());
     assert!(ran.code == Some(0) && ran.text.contains("no problems found"), "{}", ran.text);
     type Damage = fn(&Path);
-    let cases: [(&str, &str, Damage); 13] = [
+    let cases: [(&str, &str, Damage); 16] = [
         ("a flipped bit in the log", "damaged at byte", |data| flip(&log_of(data), position_of(data, "note 60"))),
         ("the log removed", "the log ends", |data| fs::remove_dir_all(data.join("log")).unwrap()),
         ("a segment's header", "its header is damaged", |data| flip(&log_of(data), 20)),
@@ -114,7 +121,14 @@ fn verify_changes_nothing_and_names_every_kind_of_damage() {
             let first = log_of(data);
             fs::rename(&first, first.with_file_name("00000000000000000050.log")).unwrap();
         }),
-        ("an index file", "index of `notes`", |data| {
+        ("a flipped bit in an index", "the index of `notes` is damaged; the next start rebuilds it", |data| {
+            flip(&largest(&data.join("index"), "columns"), 300);
+        }),
+        ("a flipped bit in the terms of an index", ".term", |data| flip(&largest(&data.join("index"), ".term"), 50)),
+        ("the manifest of the indexes", "every index is unusable; the next start rebuilds it", |data| {
+            flip(&data.join("index/MANIFEST"), 60);
+        }),
+        ("the files of an index", "the index of `notes` is damaged", |data| {
             let folders = fs::read_dir(data.join("index")).unwrap().map(|entry| entry.unwrap().path());
             for folder in folders.filter(|path| path.is_dir()) {
                 fs::remove_dir_all(folder).unwrap();
@@ -255,4 +269,52 @@ fn salvage_keeps_what_is_left_and_says_what_is_lost() {
         failures.check_eq(what, server.get("/v2/resources/home").status, 200);
     }
     failures.assert_none();
+}
+
+#[test]
+fn salvage_keeps_what_is_on_both_sides_of_a_missing_segment_of_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut notes = BTreeMap::new();
+    for round in 0..4 {
+        // The last record is not known to be synced, so the start after a kill begins a new segment.
+        let mut server = Server::start_failing(&data, &[], "log::mark=return(EIO)");
+        if round == 0 {
+            server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+        }
+        for n in 0..20 {
+            let title = format!("note {round}.{n}");
+            notes.insert(server.create("notes", json!({ "title": title })), title);
+        }
+        match round {
+            3 => drop(server.terminate()),
+            _ => server.kill(),
+        }
+    }
+    let segments = files(&data.join("log"), ".log");
+    assert!(segments.len() > 2, "{segments:?}");
+    let holds = |segment: &Path, title: &str| {
+        let needle = format!("\"title\":\"{title}\"");
+        fs::read(segment).unwrap().windows(needle.len()).any(|window| window == needle.as_bytes())
+    };
+    let middle = &segments[1];
+    let others: Vec<&std::path::PathBuf> = segments.iter().filter(|segment| *segment != middle).collect();
+    let mut rest = notes.clone();
+    rest.retain(|_, title| others.iter().any(|segment| holds(segment, title)));
+    assert!(rest.len() > 20 && rest.len() < notes.len() - 10, "{} of {} notes", rest.len(), notes.len());
+    fs::remove_file(middle).unwrap();
+    for is_store_whole in [true, false] {
+        if !is_store_whole {
+            break_store(&data);
+        }
+        let what = if is_store_whole { "the store is whole" } else { "the store is broken" };
+        let verified = run(&["verify"], &data);
+        assert_eq!(verified.code, Some(1), "{what}: {}", verified.text);
+        let new = folder.path().join(what);
+        let ran = run(&["salvage", "--to", new.to_str().unwrap()], &data);
+        let (code, kept) = if is_store_whole { (0, &notes) } else { (2, &rest) };
+        assert_eq!(ran.code, Some(code), "{what}: {}", ran.text);
+        assert_eq!(run(&["verify"], &new).code, Some(0), "{what}");
+        assert_eq!(&titles(&Server::start_in(&new, &[])), kept, "{what}: {}", ran.text);
+    }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::folders::{files, refused_start, run};
+use crate::folders::{copy, files, listing, refused_start, run};
 use crate::support::Server;
 
 /// The name of the fixture that is made.
@@ -238,4 +238,55 @@ fn a_file_of_a_newer_format_is_refused_with_a_message_that_says_so() {
     fs::write(&manifest, format!("{:08x}\n{json}", crc32fast::hash(json.as_bytes()))).unwrap();
     let server = Server::start_in(&data, &[]);
     assert_eq!(server.ids("notes?search=kept").len(), 1);
+}
+
+#[test]
+fn analytics_of_a_newer_format_are_refused_and_left_as_they_are() {
+    let temp = tempfile::tempdir().unwrap();
+    let whole = temp.path().join("whole");
+    let mut server = Server::start_in(&whole, &["--analytics-sites", "www.example.com"]);
+    let line = "203.0.113.1 - - [20/Nov/2026:09:00:01 +0000] \"GET /a HTTP/1.1\" 200 512 \"-\" \
+                \"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\"\n";
+    let headers = [("content-type", "text/plain")];
+    server.raw("POST", "/v2/analytics/import?site=www.example.com", &headers, line.as_bytes()).expect(200);
+    server.terminate();
+    let make_newer_day_file = |data: &Path| {
+        let path = files(&data.join("analytics/days"), ".part").remove(0);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[7] += 1;
+        let sum = crc32fast::hash(&[&bytes[..24], &bytes[28..]].concat()).to_le_bytes();
+        bytes[24..28].copy_from_slice(&sum);
+        fs::write(path, bytes).unwrap();
+    };
+    let make_newer_json = |name: &'static str| {
+        move |data: &Path| {
+            let path = data.join("analytics").join(name);
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, text.replacen("\"version\":2", "\"version\":3", 1)).unwrap();
+        }
+    };
+    let (imports, state) = (make_newer_json("imports.json"), make_newer_json("state.json"));
+    type MakeNewer<'a> = &'a dyn Fn(&Path);
+    let cases: [(&str, MakeNewer<'_>); 3] = [
+        (".part has format 2, which a later version wrote", &make_newer_day_file),
+        ("imports.json has format 3, which a later version wrote", &imports),
+        ("state.json has format 3, which a later version wrote", &state),
+    ];
+    for (number, (expected, make_newer)) in cases.into_iter().enumerate() {
+        let data = temp.path().join(format!("{number}"));
+        copy(&whole, &data);
+        make_newer(&data);
+        let before = listing(&data.join("analytics"));
+        for command in [&["verify"][..], &["analytics", "repair"]] {
+            let ran = run(command, &data);
+            assert!(ran.code == Some(1) && ran.text.contains(expected), "{command:?}: {}", ran.text);
+        }
+        assert_eq!(listing(&data.join("analytics")), before, "{expected}");
+        // Content does not depend on analytics.
+        let server = Server::start_in(&data, &["--analytics-sites", "www.example.com"]);
+        server.get("/v2/blueprints").expect(200);
+        let day = "start=2026-11-20&end=2026-11-20&site=www.example.com";
+        let refused = server.get(&format!("/v2/analytics/pages?{day}")).expect(500);
+        assert!(refused.message().contains("could not be opened"), "{}", refused.text);
+    }
 }

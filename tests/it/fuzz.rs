@@ -2,6 +2,7 @@
 //! object if they are rejected.
 
 mod bounded;
+mod rendered;
 
 use std::io::{Read, Write};
 

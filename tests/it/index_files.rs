@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::folders::{refused_start, run};
 use crate::support::{Failures, Server};
 
 fn start(folder: &Path, points: &str) -> Server {
@@ -121,7 +122,7 @@ fn an_unreadable_sector_of_the_index_is_healed_and_not_answered_from() {
 }
 
 /// Every step at which a checkpoint of the index can fail.
-const POINTS: [&str; 12] = [
+const POINTS: [&str; 14] = [
     "index::checkpoint",
     "index::run",
     "run::columns",
@@ -132,8 +133,10 @@ const POINTS: [&str; 12] = [
     "index::slots_sync",
     "index::folder_sync",
     "index::manifest",
+    "index::manifest_sync",
     "index::manifest_rename",
     "index::manifest_renamed",
+    "index::remove",
 ];
 
 /// Fails at each point with each action while the server stops, and starts again.
@@ -170,4 +173,75 @@ fn a_kill_at_any_step_of_a_checkpoint_of_the_index_loses_nothing() {
 #[ignore = "long: every error at every step; run with `cargo test --test it -- index_files --ignored`"]
 fn a_failure_at_any_step_of_a_checkpoint_of_the_index_loses_nothing() {
     fail_at(&["EIO", "ENOSPC", "EMFILE", "short"]);
+}
+
+/// Deletes most of what one run holds, so that the next start rewrites the run. Returns the answers from then on.
+fn thin_out(folder: &Path, server: &mut Server) -> Vec<Option<Vec<String>>> {
+    assert!(server.terminate().success());
+    *server = start(folder, "");
+    write(server, 0..8);
+    assert!(server.terminate().success());
+    *server = start(folder, "");
+    for id in server.ids("notes?sort=-created_at&per_page=6") {
+        server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
+    }
+    let expected = answers(server);
+    assert!(server.terminate().success());
+    expected
+}
+
+#[test]
+fn a_failure_while_runs_are_merged_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), "");
+    define(&server);
+    for action in ["kill", "EIO", "ENOSPC", "EMFILE"] {
+        let mut expected = thin_out(folder.path(), &mut server);
+        let points = format!("index::merge=return({action})");
+        match action {
+            // It ends by itself, so the merge was reached.
+            "kill" => drop(refused_start(folder.path(), &points)),
+            _ => {
+                server = start(folder.path(), &points);
+                assert_eq!(answers(&server), expected, "{action}");
+                write(&server, 20..22);
+                expected = answers(&server);
+                assert!(server.terminate().success(), "{action}");
+            }
+        }
+        server = start(folder.path(), "");
+        assert_eq!(answers(&server), expected, "{action}");
+        assert!(server.terminate().success());
+        let checked = run(&["verify"], folder.path());
+        assert_eq!(checked.code, Some(0), "{action}: {}", checked.text);
+        server = start(folder.path(), "");
+    }
+}
+
+#[test]
+fn a_blueprint_is_not_deleted_by_an_answer_of_a_damaged_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), "");
+    define(&server);
+    let line =
+        |number: u32| json!({ "attributes": { "text": format!("note {number}"), "number": number } }).to_string();
+    let lines: Vec<String> = (0..20_000).map(line).collect();
+    let types = [("content-type", "application/x-ndjson")];
+    server.raw("POST", "/v2/resources/notes/import", &types, lines.join("\n").as_bytes()).expect(200);
+    // The start itself reads some blocks; if one of them is damaged, it rebuilds the index.
+    let is_found_by_a_search = (0..20).any(|healthy_reads| {
+        assert!(server.terminate().success());
+        server = start(folder.path(), &format!("run::read={healthy_reads}*off->return(EIO)"));
+        server.get("/v2/resources/notes?filter[text][contains]=note%207").outcome() == "503 OVERLOADED"
+    });
+    assert!(is_found_by_a_search);
+    // Rebuilding takes a good part of a second.
+    let mut outcomes = Vec::new();
+    let end = Instant::now() + Duration::from_secs(60);
+    while outcomes.last().is_none_or(|last| last != "409 CONFLICT") {
+        assert!(Instant::now() < end, "{outcomes:?}");
+        outcomes.push(server.delete("/v2/blueprints/notes").outcome());
+        outcomes.dedup();
+    }
+    assert_eq!(outcomes, ["503 OVERLOADED", "409 CONFLICT"]);
 }

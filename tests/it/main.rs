@@ -9,6 +9,7 @@ mod analytics;
 mod backup;
 mod blueprints;
 mod bounds;
+mod browser;
 mod bulk;
 mod clients;
 mod concurrency;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::index_folder::ReadIndex;
-use super::manifest::{IndexManifest, Manifest};
+use super::manifest::{FoundManifest, IndexManifest, Manifest};
 use crate::damage::Damage;
 use crate::error::Error;
 
@@ -19,18 +19,32 @@ pub struct FolderCheck {
     pub runs: u64,
     /// How many bytes the runs have.
     pub bytes: u64,
-    /// What is wrong, as text: at most one problem for each index, and one with the manifest. The indexes named here are
-    /// rebuilt by the next start.
-    pub problems: Vec<String>,
+    /// Why the next start rebuilds every index although none is damaged: they were written by another version.
+    pub outdated: Option<String>,
+    /// What is wrong: at most one problem for each index, or one with the manifest.
+    pub problems: Vec<FolderProblem>,
+}
+
+/// What is wrong with the files of indexes. The next start rebuilds these indexes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderProblem {
+    /// The name of the index; `None` if the manifest is damaged, and with it every index.
+    pub index: Option<u32>,
+    /// The file and what is wrong with it.
+    pub text: String,
 }
 
 pub(super) fn check(dir: &Path) -> FolderCheck {
     let mut found = FolderCheck::default();
     let manifest = match Manifest::find(dir) {
-        Ok(None) => return found,
-        Ok(Some(manifest)) => manifest,
+        Ok(FoundManifest::Missing) => return found,
+        Ok(FoundManifest::Outdated(why)) => {
+            found.outdated = Some(why);
+            return found;
+        }
+        Ok(FoundManifest::Usable(manifest)) => manifest,
         Err(error) => {
-            found.problems.push(error.to_string());
+            found.problems.push(FolderProblem { index: None, text: error.to_string() });
             return found;
         }
     };
@@ -38,12 +52,12 @@ pub(super) fn check(dir: &Path) -> FolderCheck {
     for index in &manifest.indexes {
         // Tantivy may panic on bytes that it did not write.
         let checked = catch_unwind(AssertUnwindSafe(|| check_index(dir, index, &mut found)));
-        let problem = match checked {
+        let text = match checked {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "reading its files panicked".to_owned(),
         };
-        found.problems.push(format!("index {}: {problem}", index.name));
+        found.problems.push(FolderProblem { index: Some(index.name), text });
     }
     found
 }

@@ -72,6 +72,15 @@ pub(super) struct NamedRun {
     pub(super) crc: u32,
 }
 
+/// What a folder holds as its manifest.
+#[derive(Debug)]
+pub(super) enum FoundManifest {
+    Missing,
+    /// It is intact, but its indexes must be rebuilt: why.
+    Outdated(String),
+    Usable(Manifest),
+}
+
 impl Default for Manifest {
     fn default() -> Manifest {
         Manifest { format: FORMAT, texts: TEXT_DATA.to_owned(), number: 0, sequence: 0, indexes: Vec::new() }
@@ -88,7 +97,12 @@ impl Manifest {
     /// index must be rebuilt. Fails only on other I/O errors.
     pub(super) fn read(folder: &Path) -> Result<Manifest, Error> {
         match Manifest::find(folder) {
-            Ok(manifest) => Ok(manifest.unwrap_or_default()),
+            Ok(FoundManifest::Usable(manifest)) => Ok(manifest),
+            Ok(FoundManifest::Missing) => Ok(Manifest::default()),
+            Ok(FoundManifest::Outdated(why)) => {
+                tracing::warn!("{}: {why}; every index must be rebuilt", folder.join(FILE).display());
+                Ok(Manifest::default())
+            }
             // The disk cannot read the file. A new one takes its place.
             Err(Error::Io { source, .. }) if source.raw_os_error() != Some(EIO) => {
                 Err(Error::io(&folder.join(FILE))(source))
@@ -100,12 +114,12 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest of `folder`; `None` if it is missing. Fails if it is damaged or of another format.
-    pub(super) fn find(folder: &Path) -> Result<Option<Manifest>, Error> {
+    /// Reads the manifest of `folder`. Fails if it is damaged.
+    pub(super) fn find(folder: &Path) -> Result<FoundManifest, Error> {
         let path = folder.join(FILE);
         match fs::read(&path) {
-            Ok(bytes) => parse(&bytes).map(Some).map_err(|what| Error::corrupt(&path, what)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Ok(bytes) => parse(&bytes).map_err(|what| Error::corrupt(&path, what)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(FoundManifest::Missing),
             Err(error) => Err(Error::io(&path)(error)),
         }
     }
@@ -159,7 +173,7 @@ impl IndexManifest {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<Manifest, String> {
+fn parse(bytes: &[u8]) -> Result<FoundManifest, String> {
     #[derive(Deserialize)]
     struct Format {
         format: u32,
@@ -173,12 +187,13 @@ fn parse(bytes: &[u8]) -> Result<Manifest, String> {
     }
     let Format { format, texts } = serde_json::from_slice(json).map_err(|error| error.to_string())?;
     if format != FORMAT {
-        return Err(format!("the manifest has format {format}, expected {FORMAT}"));
+        return Ok(FoundManifest::Outdated(format!("the manifest has format {format}, expected {FORMAT}")));
     }
     if texts != TEXT_DATA {
-        return Err(format!("texts were folded and collated by {texts}, this program uses {TEXT_DATA}"));
+        let why = format!("texts were folded and collated by {texts}, this program uses {TEXT_DATA}");
+        return Ok(FoundManifest::Outdated(why));
     }
-    serde_json::from_slice(json).map_err(|error| error.to_string())
+    serde_json::from_slice(json).map(FoundManifest::Usable).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -91,14 +91,23 @@ pub(crate) fn change_conflict(conflict: Conflict) -> Error {
     Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) }
 }
 
+/// `OVERLOADED` for a search in an index that is being rebuilt.
+pub(crate) fn index_is_damaged(slug: &str) -> Error {
+    let text = format!("the index of `{slug}` is damaged and is being rebuilt; try again in a moment");
+    Error::new(Code::Overloaded, text)
+}
+
 /// `CONFLICT` for the deletion of a blueprint that has resources.
 ///
 /// # Errors
-/// `INTERNAL` if the index fails.
-pub(crate) fn still_has_resources(slug: &str, snapshot: &bindery_index::Snapshot) -> Result<Error> {
+/// If the index fails.
+pub(crate) fn still_has_resources(
+    slug: &str,
+    snapshot: &bindery_index::Snapshot,
+) -> std::result::Result<Error, bindery_index::Error> {
     let count = snapshot.total();
     let query = bindery_index::Query { variant: 0, filter: bindery_index::Filter::All, sort: Vec::new() };
-    let first = snapshot.search(&query, 0, CONFLICT_IDS).map_err(Error::internal)?;
+    let first = snapshot.search(&query, 0, CONFLICT_IDS)?;
     let text = format!("`{slug}` still has {}; delete them first, or add `?force=true`", counted(count, "resource"));
     let conflict = conflict_of(count, first.hits.iter().map(|hit| ResourceId::from_u128(hit.id)));
     Ok(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) })

@@ -7,11 +7,11 @@ use parking_lot::RwLock;
 
 use crate::access::{Access, Member, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::refusals::{change_under_way, no_blueprint, no_member};
+use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::content::data::sight::Sight;
 use crate::content::data::version::ResourceVersion;
 use crate::model::blueprint::Blueprint;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 
 /// Everything that a request is answered from, at one moment.
@@ -140,6 +140,11 @@ impl State {
 }
 
 impl Collection {
+    /// The error of a search in it that failed.
+    pub(crate) fn search_failed(&self, error: bindery_index::Error) -> Error {
+        if self.index.is_damaged() { index_is_damaged(&self.blueprint.slug) } else { Error::internal(error) }
+    }
+
     /// The version of a resource of this snapshot.
     pub(crate) fn version_of(&self, hit: &bindery_index::Hit) -> ResourceVersion {
         let id = ResourceId::from_u128(hit.id);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::content::data::lookup::import_key_at;
 use crate::content::read::resource::{Presentation, write_hit};
-use crate::content::read::view::{View, search_failed};
+use crate::content::read::view::View;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::query::{ExportParams, Format, Key as Selected};
@@ -45,7 +45,7 @@ impl Export {
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let params = parameters(&view, raw_query, accept)?;
         let stream = view.collection.snapshot.stream(&params.query);
-        let stream = stream.map_err(|error| search_failed(&view.collection, error))?;
+        let stream = stream.map_err(|error| view.collection.search_failed(error))?;
         Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
     }
 

@@ -14,7 +14,7 @@ use crate::content::handle::Content;
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
 use crate::model::ability::Ability;
-use crate::model::error::{Code, Error, Result};
+use crate::model::error::Result;
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
 use crate::query::{GetParams, ListParams, Page, published_only};
@@ -127,7 +127,7 @@ impl View {
         let params = self.list_params(raw_query)?;
         let (query, page) = (&params.query, params.page);
         let hits = self.collection.snapshot.search(query, page.offset(), per_page(page));
-        self.list_page(&params, &hits.map_err(|error| search_failed(&self.collection, error))?)
+        self.list_page(&params, &hits.map_err(|error| self.collection.search_failed(error))?)
     }
 
     /// A page of the list, searched for within the time that a request may take.
@@ -153,7 +153,7 @@ impl View {
         let collection = Arc::clone(&self.collection);
         let search = move |interrupt: &Interrupt<'_>| match search(&collection.snapshot, &query, interrupt) {
             Err(bindery_index::Error::Interrupted) => None,
-            result => Some(result.map_err(|error| search_failed(&collection, error))),
+            result => Some(result.map_err(|error| collection.search_failed(error))),
         };
         self.searches.run(estimate, search).await
     }
@@ -196,14 +196,4 @@ impl View {
 fn per_page(page: Page) -> usize {
     // At most 100.
     usize::try_from(page.per_page).unwrap_or(usize::MAX)
-}
-
-/// The error of a search that failed.
-pub(super) fn search_failed(collection: &Collection, error: bindery_index::Error) -> Error {
-    if !collection.index.is_damaged() {
-        return Error::internal(error);
-    }
-    let slug = &collection.blueprint.slug;
-    let text = format!("the index of `{slug}` is damaged and is being rebuilt; try again in a moment");
-    Error::new(Code::Overloaded, text)
 }

@@ -8,6 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use bindery_index::{FolderCheck, FolderProblem, Indexes};
+
 use crate::base::{self, restoring};
 use crate::content::start::compare::Comparison;
 use crate::content::start::error::StartError;
@@ -15,6 +17,7 @@ use crate::content::start::findings::Findings;
 use crate::content::start::scratch::Scratch;
 use crate::content::start::{folder, recovery};
 use crate::log::{AppendError, CommitLog, FollowLog, Inspection, LogError, LogReader};
+use crate::model::blueprint::Blueprint;
 use crate::store::{Assembler, Key, Store, StoreError, StoreOptions, checkpointed, condemned};
 
 /// The store's cache while it is read once from end to end.
@@ -172,7 +175,7 @@ fn replay(store: &Store, checkpoint: u64, log: &Inspection, folder: &Path) -> Re
     Ok(())
 }
 
-/// Compares a copy of the index with the copy of the store.
+/// Checks the files of the index, then compares a copy of it with the copy of the store.
 fn verify_index(
     folder: &Path,
     log: &Inspection,
@@ -181,27 +184,23 @@ fn verify_index(
     options: &bindery_index::Options,
     findings: &mut Findings,
 ) -> Result<(), StartError> {
-    let Some(copy) = scratch.copy_of(&folder::index_of(folder), "index")? else {
+    let original = folder::index_of(folder);
+    let FolderCheck { problems, outdated, .. } = Indexes::check(&original);
+    if let Some(why) = outdated {
+        findings.note(format!("the next start rebuilds every index from the store: {why}"));
+    }
+    let Some(copy) = scratch.copy_of(&original, "index")? else {
         findings.note("there is no index; the next start builds it from the store");
         return Ok(());
     };
-    let indexes = bindery_index::Indexes::open(&copy, options.clone());
-    let indexes = indexes.map_err(|error| StartError::folder(folder, &error))?;
+    let indexes = Indexes::open(&copy, options.clone()).map_err(|error| StartError::folder(folder, &error))?;
+    // Compared as the next start would rebuild them.
+    problems.iter().filter_map(|problem| problem.index).for_each(|name| indexes.remove(name));
     let compare = |findings: &mut Findings| -> Result<(), StartError> {
         let blueprints = recovery::load_blueprints(store)?;
         let changes = recovery::load_changes(store, &blueprints)?;
-        let at = indexes.number();
-        let names = indexes.names();
-        for blueprint in &blueprints {
-            // One that came later than the index on disk is not in it.
-            let written = store.written_at(&Key::Blueprint(blueprint.number).encode()).map_err(StartError::content)?;
-            if at > 0 && written.is_some_and(|written| written <= at) && !names.contains(&blueprint.number) {
-                findings.report(format!(
-                    "the index of `{}` is missing or damaged; the next start rebuilds it from the store",
-                    blueprint.slug
-                ));
-            }
-        }
+        report_index_problems(&problems, &blueprints, findings);
+        report_missing_indexes(store, &indexes, &problems, &blueprints, findings)?;
         let log = ClosedLog::new(folder, log, store.applied());
         recovery::bring_up_indexes(&log, store, &indexes, &blueprints, &changes)?;
         let state = recovery::load_state(store, &indexes, &blueprints, &changes, store.applied())?;
@@ -210,6 +209,39 @@ fn verify_index(
     };
     if let Err(error) = compare(findings) {
         findings.report(error.to_string());
+    }
+    Ok(())
+}
+
+fn report_index_problems(problems: &[FolderProblem], blueprints: &[Arc<Blueprint>], findings: &mut Findings) {
+    for FolderProblem { index, text } in problems {
+        let of = blueprints.iter().find(|blueprint| Some(blueprint.number) == *index);
+        let what = match (of, index) {
+            (Some(blueprint), _) => format!("the index of `{}` is damaged", blueprint.slug),
+            (None, Some(name)) => format!("the index {name} is damaged"),
+            (None, None) => "every index is unusable".to_owned(),
+        };
+        findings.report(format!("{what}; the next start rebuilds it from the store: {text}"));
+    }
+}
+
+/// Reports the blueprints that should have an index on disk but have none, unless it is known to be damaged.
+fn report_missing_indexes(
+    store: &Store,
+    indexes: &Indexes,
+    problems: &[FolderProblem],
+    blueprints: &[Arc<Blueprint>],
+    findings: &mut Findings,
+) -> Result<(), StartError> {
+    let (at, names) = (indexes.number(), indexes.names());
+    let is_reported = |name: u32| problems.iter().any(|problem| problem.index.is_none_or(|index| index == name));
+    for blueprint in blueprints.iter().filter(|blueprint| !is_reported(blueprint.number)) {
+        // One that was created after the index was written is not in it.
+        let written = store.written_at(&Key::Blueprint(blueprint.number).encode()).map_err(StartError::content)?;
+        if at > 0 && written.is_some_and(|written| written <= at) && !names.contains(&blueprint.number) {
+            let slug = &blueprint.slug;
+            findings.report(format!("the index of `{slug}` is missing; the next start rebuilds it from the store"));
+        }
     }
     Ok(())
 }

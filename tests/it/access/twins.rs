@@ -91,6 +91,7 @@ impl Twin {
         let cached = self.last_tag.get(&(path.clone(), token)).filter(|_| request.is_conditional).cloned();
         let mut headers: Vec<(&str, &str)> = cached.iter().map(|tag| ("if-none-match", tag.as_str())).collect();
         headers.extend(body.is_some().then_some(("content-type", "application/json")));
+        headers.extend(request.idempotency_key.as_deref().map(|key| ("idempotency-key", key)));
         let client = self.server.as_token(&self.tokens[token]);
         let reply = client.raw(request.method, &path, &headers, body.unwrap_or_default().as_bytes());
         self.learn(request, &reply);
@@ -169,6 +170,7 @@ struct Request {
     body: Option<Value>,
     is_conditional: bool,
     creates: bool,
+    idempotency_key: Option<String>,
 }
 
 /// What both servers have, and what only the first one has.
@@ -310,7 +312,8 @@ impl World {
             _ => format!("/v2/resources/notes?{query}"),
         };
         let method = if self.random.chance(15) { "HEAD" } else { "GET" };
-        Request { method, path, body: None, is_conditional: self.random.chance(50), creates: false }
+        let is_conditional = self.random.chance(50);
+        Request { method, path, body: None, is_conditional, creates: false, idempotency_key: None }
     }
 
     fn write(&mut self, n_given: usize) -> Request {
@@ -338,7 +341,33 @@ impl World {
             }
         };
         let creates = matches!(path.as_str(), "notes" | "notes/bulk");
-        Request { method, path: format!("/v2/resources/{path}"), body, is_conditional: false, creates }
+        let path = format!("/v2/resources/{path}");
+        Request { method, path, body, is_conditional: false, creates, idempotency_key: None }
+    }
+
+    /// A creation with a key and a body that others send, too: the same token again, or one that sees more.
+    fn keyed(&mut self) -> Request {
+        let (key, body) = self.key_and_body("title");
+        let path = "/v2/resources/notes".to_owned();
+        let body = Some(body);
+        Request { method: "POST", path, body, is_conditional: false, creates: true, idempotency_key: Some(key) }
+    }
+
+    fn key_and_body(&mut self, field: &str) -> (String, Value) {
+        let key = format!("key-{}", self.random.below(12));
+        (key, json!({ "attributes": { field: *self.random.pick(&["alpha", "beta"]) } }))
+    }
+
+    /// The admin creates something hidden on the first server, with a key that the tokens use, too.
+    fn keyed_by_another(&mut self, twin: &Twin) {
+        let (path, field) = match self.hidden {
+            Hidden::Drafts => ("/v2/resources/notes", "title"),
+            Hidden::Blueprint => ("/v2/resources/secrets", "t"),
+        };
+        let (key, body) = self.key_and_body(field);
+        let headers = [("content-type", "application/json"), ("idempotency-key", key.as_str())];
+        let reply = twin.server.raw("POST", path, &headers, body.to_string().as_bytes());
+        assert!(reply.status < 500, "{}", reply.text);
     }
 }
 
@@ -355,10 +384,14 @@ fn compare(hidden: Hidden, seed: u64) {
                 continue;
             }
             1..4 => {
-                world.change_hidden(&twins[0]);
+                match world.random.chance(20) {
+                    true => world.keyed_by_another(&twins[0]),
+                    false => world.change_hidden(&twins[0]),
+                }
                 n_changed += 1;
                 continue;
             }
+            4 if world.random.chance(40) => world.keyed(),
             4 => world.write(n_given),
             _ => world.read(n_given),
         };

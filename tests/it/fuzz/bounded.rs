@@ -12,7 +12,8 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 #[path = "../../fuzz/targets.rs"]
 mod targets;
 
-use targets::{TARGETS, Target};
+pub(super) use targets::TARGETS;
+use targets::Target;
 
 /// Inputs of one target, unless the time is over before.
 const INPUTS: usize = 20_000;
@@ -61,7 +62,7 @@ fn run(target: &Target, random: &mut TestRng, time: Duration, inputs: usize) {
 }
 
 /// An input with a few changes: bytes changed, removed, doubled, or taken from another input.
-fn changed(kept: &[Vec<u8>], random: &mut TestRng) -> Vec<u8> {
+pub(super) fn changed(kept: &[Vec<u8>], random: &mut TestRng) -> Vec<u8> {
     let mut below = |bound: usize| random.next_u32() as usize % bound.max(1);
     let mut input = kept[below(kept.len())].clone();
     for _ in 0..1 + below(4) {

@@ -95,6 +95,11 @@ impl Disk {
         self.control(&format!("snap {} {policy} {seed} 0.5", image.display()));
     }
 
+    /// Has the next flush fail. As on a real disk, the system then takes for written what it has not written.
+    pub(super) fn fail_next_flush(&self) {
+        self.control("fio 1");
+    }
+
     fn control(&self, line: &str) {
         let file = fs::OpenOptions::new().write(true).open(self.folder.path().join("fuse/ctl"));
         file.unwrap().write_all(line.as_bytes()).unwrap();

@@ -150,7 +150,8 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
 fn check_deletable(state: &State, slug: &str) -> Result<()> {
     let collection = state.collection(slug)?;
     if collection.snapshot.total() > 0 && collection.blueprint.kind != BlueprintKind::Singular {
-        return Err(still_has_resources(slug, &collection.snapshot)?);
+        let refusal = still_has_resources(slug, &collection.snapshot);
+        return Err(refusal.unwrap_or_else(|error| collection.search_failed(error)));
     }
     let others = state.blueprints.values().filter(|other| other.blueprint.slug != slug);
     let mut relating = Vec::new();

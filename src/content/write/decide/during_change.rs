@@ -16,7 +16,7 @@ use crate::content::data::index_mapping::{Columns, IndexMapping};
 use crate::content::data::lookup::Lookup;
 use crate::content::data::refusals::variant_leaving;
 use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, FieldErrors, Result};
+use crate::model::error::{FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::parse_instant;
 use crate::model::value;
@@ -105,7 +105,7 @@ impl Decider<'_, '_> {
         let Some(column) = projection::column(&change.current, &field.slug) else { return Ok(None) };
         let Some(equals) = equals(column.kind, text) else { return Ok(None) };
         let filter = bindery_index::Filter::Column(column.id, equals);
-        let snapshot = &self.context.state.collection(&change.current.slug)?.snapshot;
+        let collection = self.context.state.collection(&change.current.slug)?;
         let mut failure = None;
         let mut holds = |id: ResourceId| match self.overlay.holds(self.blueprint, id, variant, position, text) {
             Ok(holds) => holds,
@@ -115,13 +115,13 @@ impl Decider<'_, '_> {
                 true
             }
         };
-        let holder = snapshot.find_once(variant, &filter, |id| {
+        let holder = collection.snapshot.find_once(variant, &filter, |id| {
             let id = ResourceId::from_u128(id);
             id != own && holds(id)
         });
         match failure {
             Some(error) => Err(error),
-            None => Ok(holder.map_err(Error::internal)?.map(ResourceId::from_u128)),
+            None => Ok(holder.map_err(|error| collection.search_failed(error))?.map(ResourceId::from_u128)),
         }
     }
 }
