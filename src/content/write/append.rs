@@ -19,8 +19,9 @@ use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
 /// How long an append with an unknown outcome waits before it is tried again.
 const UNKNOWN_PAUSE: Duration = Duration::from_millis(50);
 
-/// About how many bytes a group may have: bounds the memory that it takes and the space that the log reserves for it.
-const GROUP_BYTES: usize = 16 << 20;
+/// About how many bytes a group may have: bounds the memory that it takes, the space that the log reserves for it, and how
+/// long a small write waits behind large ones.
+const GROUP_BYTES: usize = 4 << 20;
 
 /// About how many bytes of other processes' transactions are applied at once.
 const READ_BYTES: usize = 8 << 20;

@@ -11,6 +11,8 @@
 //! | `e of the kern` | joints `?e of`, ` of the`, `the ker` and words that begin with `kern`; then a test of each candidate |
 //! | `日本語` | the grams `日本` and `本語`; then a test of each candidate |
 
+use std::borrow::Cow;
+
 use super::dictionary::{Place, StringsOf};
 use super::evaluate::QueriedColumn;
 use super::grams;
@@ -38,6 +40,22 @@ enum Lookup {
     Narrows(Vec<Condition>),
 }
 
+/// A text that one of a document's words or joints has at a place.
+struct Wanted<'a> {
+    of: StringsOf,
+    text: Cow<'a, str>,
+    place: Place,
+}
+
+impl Wanted<'_> {
+    /// Whether it is found without a search of all words or joints.
+    fn is_looked_up(&self) -> bool {
+        matches!(self.place, Place::AtStart | Place::Whole)
+    }
+}
+
+/// All words or joints are searched only if more candidates than this are left: testing fewer takes less time.
+const SEARCH_PAYS_FROM: u64 = if cfg!(test) { 2 } else { 256 };
 /// A condition is applied if its posting lists are at most this many times as long as the list of candidates: testing a
 /// candidate takes as long as reading so many postings.
 const POSTINGS_PER_CANDIDATE: u64 = 100;
@@ -119,73 +137,33 @@ impl QueriedColumn<'_> {
             _ => {}
         }
         let mut conditions = Vec::new();
-        for index in 0..spans.len() {
-            match spans[index].class {
-                Class::Word => conditions.extend(self.word(&spans, index)?),
-                Class::Gap => self.joints(&spans, index, &mut conditions)?,
-                Class::Unspaced => {}
-            }
-        }
         let has_gaps_only = matches!(spans[..], [Span { class: Class::Gap, .. }]);
         if has_gaps_only || spans.iter().any(|span| span.class == Class::Unspaced) {
             self.pairs(needle, has_gaps_only, &mut conditions)?;
         }
+        if spans.iter().any(|span| span.class == Class::Word && span.chars > MAX_WORD) {
+            conditions.push(self.long_words()?);
+        }
+        let mut wanted = wanted(&spans);
+        wanted.sort_by_key(|wanted| !wanted.is_looked_up());
+        for wanted in wanted {
+            let least = conditions.iter().map(|condition| condition.postings).min();
+            if wanted.is_looked_up() || least.is_none_or(|least| least > SEARCH_PAYS_FROM) {
+                conditions.push(self.condition(&wanted)?);
+            }
+        }
         Ok(Lookup::Narrows(conditions))
     }
 
-    /// What a word of the needle says. `None` if it is short: the joints around it say the same.
-    fn word(self, spans: &[Span<'_>], index: usize) -> Result<Option<Condition>, Error> {
-        let Span { text, chars, .. } = spans[index];
-        let (is_begin, is_end) = (index > 0, index + 1 < spans.len());
-        if chars > MAX_WORD {
-            return self.long_words().map(Some);
-        }
-        if chars <= JOINT_SIDE && spans.len() > 1 && spans.iter().all(|span| span.class != Class::Unspaced) {
-            return Ok(None);
-        }
-        let place = match (is_begin, is_end) {
-            (true, true) => Place::Whole,
-            (true, false) => Place::AtStart,
-            (false, true) => Place::AtEnd,
-            (false, false) => Place::Anywhere,
-        };
-        let mut condition = self.strings(StringsOf::Words, text, place)?;
-        if place != Place::Whole {
+    fn condition(self, wanted: &Wanted<'_>) -> Result<Condition, Error> {
+        let mut condition = self.strings(wanted.of, &wanted.text, wanted.place)?;
+        // A part of a word may be part of one that is too long to be a term.
+        if wanted.of == StringsOf::Words && wanted.place != Place::Whole {
             let Condition { terms, postings } = self.long_words()?;
             condition.terms.extend(terms);
             condition.postings += postings;
         }
-        Ok(Some(condition))
-    }
-
-    /// What a gap of the needle says, with the ends of the words around it.
-    fn joints(self, spans: &[Span<'_>], index: usize, conditions: &mut Vec<Condition>) -> Result<(), Error> {
-        let gap = spans[index];
-        let before = index.checked_sub(1).map(|before| spans[before]);
-        let after = spans.get(index + 1).copied();
-        let left = before.filter(|span| span.class == Class::Word).map_or("", |span| last_chars(span.text, JOINT_SIDE));
-        let right =
-            after.filter(|span| span.class == Class::Word).map_or("", |span| first_chars(span.text, JOINT_SIDE));
-        // A joint begins with exactly this end of a word if the needle has all of it.
-        let is_begin = before.is_some_and(|span| span.class == Class::Word && (index > 1 || span.chars >= JOINT_SIDE));
-        let place = if is_begin { Place::AtStart } else { Place::Anywhere };
-        let is_whole = before.is_some() && after.is_some();
-        if gap.chars <= JOINT_GAP && (is_whole || left.is_empty() != right.is_empty()) {
-            if !(left.is_empty() && right.is_empty()) {
-                let joint = [left, gap.text, right].concat();
-                conditions.push(self.strings(StringsOf::Joints, &joint, place)?);
-            }
-            return Ok(());
-        }
-        if !left.is_empty() {
-            let joint = [left, first_chars(gap.text, JOINT_GAP)].concat();
-            conditions.push(self.strings(StringsOf::Joints, &joint, place)?);
-        }
-        if !right.is_empty() {
-            let joint = [last_chars(gap.text, JOINT_GAP), right].concat();
-            conditions.push(self.strings(StringsOf::Joints, &joint, Place::Anywhere)?);
-        }
-        Ok(())
+        Ok(condition)
     }
 
     /// What the pairs of code points in the needle say: all of them, or those with unspaced text.
@@ -229,6 +207,63 @@ impl Condition {
     fn of(terms: Vec<Term>) -> Condition {
         let postings = terms.iter().map(|term| u64::from(term.doc_count())).sum();
         Condition { terms, postings }
+    }
+}
+
+/// What every text that contains a needle of these spans has among its words and joints.
+fn wanted<'a>(spans: &[Span<'a>]) -> Vec<Wanted<'a>> {
+    let mut wanted = Vec::new();
+    for (index, span) in spans.iter().enumerate() {
+        match span.class {
+            Class::Word => wanted.extend(wanted_word(spans, index)),
+            Class::Gap => add_wanted_joints(spans, index, &mut wanted),
+            Class::Unspaced => {}
+        }
+    }
+    wanted
+}
+
+/// `None` if the word is long, or so short that the joints around it say the same.
+fn wanted_word<'a>(spans: &[Span<'a>], index: usize) -> Option<Wanted<'a>> {
+    let Span { text, chars, .. } = spans[index];
+    let has_joints = spans.len() > 1 && spans.iter().all(|span| span.class != Class::Unspaced);
+    if chars > MAX_WORD || (chars <= JOINT_SIDE && has_joints) {
+        return None;
+    }
+    let place = match (index > 0, index + 1 < spans.len()) {
+        (true, true) => Place::Whole,
+        (true, false) => Place::AtStart,
+        (false, true) => Place::AtEnd,
+        (false, false) => Place::Anywhere,
+    };
+    Some(Wanted { of: StringsOf::Words, text: Cow::Borrowed(text), place })
+}
+
+/// Adds what a gap says, with the ends of the words around it.
+fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<Wanted<'_>>) {
+    let gap = spans[index];
+    let before = index.checked_sub(1).map(|before| spans[before]);
+    let after = spans.get(index + 1).copied();
+    let left = before.filter(|span| span.class == Class::Word).map_or("", |span| last_chars(span.text, JOINT_SIDE));
+    let right = after.filter(|span| span.class == Class::Word).map_or("", |span| first_chars(span.text, JOINT_SIDE));
+    // A joint begins with exactly this end of a word if the needle has all of it.
+    let is_begin = before.is_some_and(|span| span.class == Class::Word && (index > 1 || span.chars >= JOINT_SIDE));
+    let place = if is_begin { Place::AtStart } else { Place::Anywhere };
+    let mut add = |parts: [&str; 3], place| {
+        wanted.push(Wanted { of: StringsOf::Joints, text: Cow::Owned(parts.concat()), place });
+    };
+    let is_whole = before.is_some() && after.is_some();
+    if gap.chars <= JOINT_GAP && (is_whole || left.is_empty() != right.is_empty()) {
+        if !(left.is_empty() && right.is_empty()) {
+            add([left, gap.text, right], place);
+        }
+        return;
+    }
+    if !left.is_empty() {
+        add([left, first_chars(gap.text, JOINT_GAP), ""], place);
+    }
+    if !right.is_empty() {
+        add(["", last_chars(gap.text, JOINT_GAP), right], Place::Anywhere);
     }
 }
 

@@ -27,7 +27,7 @@ fn all(segment: &Segment, term: &str) -> Vec<u32> {
     let found = [TermList::Plain, TermList::Counted].map(|list| {
         let Some(term) = segment.term(list, term.as_bytes()).unwrap() else { return Vec::new() };
         let mut documents = Bitmap::default();
-        segment.union(&[term.clone()], &Interrupt::never(), &mut documents).unwrap();
+        segment.union(std::slice::from_ref(&term), &Interrupt::never(), &mut documents).unwrap();
         assert_eq!(documents.count(), term.doc_count() as usize);
         documents.iter().collect()
     });
