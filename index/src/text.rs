@@ -77,8 +77,13 @@ pub(crate) fn head(text: &str) -> &str {
     if text.len() <= HEAD_CODE_POINTS {
         return text;
     }
-    match text.char_indices().nth(HEAD_CODE_POINTS) {
-        Some((end, _)) => &text[..end],
+    first_chars(text, HEAD_CODE_POINTS)
+}
+
+/// The first `count` code points of a text, or all of it.
+pub(crate) fn first_chars(text: &str, count: usize) -> &str {
+    match text.char_indices().nth(count) {
+        Some((at, _)) => &text[..at],
         None => text,
     }
 }

@@ -10,13 +10,19 @@ use super::*;
 use crate::model::ability::Ability;
 use crate::model::error::Code;
 
-#[tokio::test]
-async fn writes_are_refused_during_a_shutdown_and_reads_go_on() {
-    let temp = tempfile::tempdir().unwrap();
-    let content = fixture::open(temp.path());
+/// A content with a blueprint whose resources have a title.
+async fn with_notes(folder: &std::path::Path) -> (Content, crate::access::Access) {
+    let content = fixture::open(folder);
     let access = fixture::access();
     let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] }).to_string();
     content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    (content, access)
+}
+
+#[tokio::test]
+async fn writes_are_refused_during_a_shutdown_and_reads_go_on() {
+    let temp = tempfile::tempdir().unwrap();
+    let (content, access) = with_notes(temp.path()).await;
     let write = |title: &str| {
         let body = json!({ "attributes": { "title": title } }).to_string();
         let writing = content.write(&access, Ability::Create, "notes", "").unwrap();
@@ -38,10 +44,7 @@ async fn writes_are_refused_during_a_shutdown_and_reads_go_on() {
 #[tokio::test]
 async fn readers_let_go_of_replaced_runs_without_another_write() {
     let temp = tempfile::tempdir().unwrap();
-    let content = fixture::open(temp.path());
-    let access = fixture::access();
-    let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] }).to_string();
-    content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    let (content, access) = with_notes(temp.path()).await;
     let body = json!({ "attributes": { "title": "one" } }).to_string();
     content.write(&access, Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await.unwrap();
     content.checkpoint().await.unwrap();
@@ -65,10 +68,7 @@ fn keys(export: &mut Export) -> Vec<serde_json::Value> {
 #[tokio::test]
 async fn an_export_shows_the_import_keys_of_the_moment_it_began() {
     let temp = tempfile::tempdir().unwrap();
-    let content = fixture::open(temp.path());
-    let access = fixture::access();
-    let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] }).to_string();
-    content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    let (content, access) = with_notes(temp.path()).await;
     let import = async |lines: &[serde_json::Value]| {
         let mut import = content.import(&access, "notes", "").unwrap();
         let mut answers = Vec::new();

@@ -64,14 +64,6 @@ pub(super) fn last_chars(text: &str, count: usize) -> &str {
     }
 }
 
-/// The first `count` code points of a text, or all of it.
-pub(super) fn first_chars(text: &str, count: usize) -> &str {
-    match text.char_indices().nth(count) {
-        Some((at, _)) => &text[..at],
-        None => text,
-    }
-}
-
 const CATEGORIES: icu_properties::CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: icu_properties::CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
@@ -108,6 +100,7 @@ fn class_beyond_ascii(char: char) -> Class {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::first_chars;
 
     #[test]
     fn spans_are_words_gaps_and_text_without_spaces() {

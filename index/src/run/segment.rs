@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use directory::RunDirectory;
 pub(crate) use layout::TermList;
-use layout::{LISTS, schema, segment_id, settings};
+use layout::{schema, segment_id, settings};
 
 mod directory;
 mod layout;
@@ -94,7 +94,7 @@ impl Segment {
         let mut write = || {
             let segment = empty_segment(directory.clone())?.with_max_doc(documents);
             let mut files = InvertedIndexSerializer::open(&segment)?;
-            for list in LISTS {
+            for list in TermList::ALL {
                 let mut field = files.new_field(list.field(), 0, None)?;
                 fill(list, &mut |term, posting| match posting.documents.is_empty() {
                     true => Ok(()),
@@ -122,7 +122,8 @@ impl Segment {
         let open = || {
             let segment = empty_segment(self.directory.clone())?.with_max_doc(self.documents);
             let reader = SegmentReader::open(&segment)?;
-            Ok([reader.inverted_index(LISTS[0].field())?, reader.inverted_index(LISTS[1].field())?])
+            let [plain, counted] = TermList::ALL.map(|list| reader.inverted_index(list.field()));
+            Ok([plain?, counted?])
         };
         let readers = open().map_err(|error| convert_error(&self.folder, error))?;
         Ok(&self.readers.get_or_init(|| readers)[list as usize])

@@ -13,7 +13,7 @@ use crate::files::{create_empty_folder, sync_folder};
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::memory::Document;
-use crate::run::segment::{Posting, Segment, SegmentInput, TermList};
+use crate::run::segment::{Posting, PostingPlace, Segment, SegmentInput, TermList};
 use crate::run::sums::{self, FileSums};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
@@ -103,8 +103,7 @@ impl DiskRun {
     }
 
     fn open_files(folder: &Path, sums: Vec<FileSums>, sums_crc: u32, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
-        let open = |sums| CheckedFile::open(folder, sums, damage);
-        let files = sums.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let files = open_checked(folder, sums, damage)?;
         let file = |name: &str| {
             let file = files.iter().find(|file| file.name() == name);
             file.ok_or_else(|| Error::corrupt(folder, format!("the file {name} is missing")))
@@ -212,7 +211,7 @@ impl DiskRun {
                 let documents = start..self.len().min(start + VERIFIED_AT_ONCE as u32);
                 let values = documents.map(|document| (document, self.value(document, id)));
                 let mut terms = ColumnTerms::of(id, values);
-                for (list, found) in LISTS.into_iter().zip(&mut found) {
+                for (list, found) in TermList::ALL.into_iter().zip(&mut found) {
                     let mut error = None;
                     let compared = terms.write(list, &mut |term, posting| {
                         *found += posting.documents.len() as u64;
@@ -229,12 +228,16 @@ impl DiskRun {
             }
         }
         // As many postings as documents have terms, so there are no others.
-        for (list, found) in LISTS.into_iter().zip(found) {
+        let mut words = WordFileWriter::default();
+        for (list, found) in TermList::ALL.into_iter().zip(found) {
             let mut postings = 0;
-            self.segment.each_term(list, &mut |_, place| postings += u64::from(place.documents))?;
+            self.segment.each_term(list, &mut |term, place| {
+                postings += u64::from(place.documents);
+                add_string(&mut words, term, place);
+            })?;
             is_same &= postings == found;
         }
-        Ok(is_same && strings_of(&self.segment)?.has_same_strings(&self.words))
+        Ok(is_same && words.has_same_strings(&self.words))
     }
 
     fn has_postings(&self, list: TermList, term: &[u8], posting: Posting<'_>) -> Result<bool, Error> {
@@ -252,26 +255,31 @@ impl DiskRun {
 /// How many documents are verified at once.
 const VERIFIED_AT_ONCE: usize = 2_048;
 
-const LISTS: [TermList; 2] = [TermList::Plain, TermList::Counted];
+/// The files of these checksums.
+fn open_checked(folder: &Path, sums: Vec<FileSums>, damage: &Arc<Damage>) -> Result<Vec<Arc<CheckedFile>>, Error> {
+    sums.into_iter().map(|sums| CheckedFile::open(folder, sums, damage)).collect()
+}
 
 /// A segment that was just written.
 fn open_segment(folder: &Path, documents: u32, sums: &[FileSums], damage: &Arc<Damage>) -> Result<Segment, Error> {
-    let files =
-        sums.iter().map(|sums| CheckedFile::open(folder, sums.clone(), damage)).collect::<Result<Vec<_>, _>>()?;
+    let files = open_checked(folder, sums.to_vec(), damage)?;
     Ok(Segment::new(folder, documents, &files))
 }
 
 /// The strings that terms of a segment stand for, with the places of their posting lists.
 fn strings_of(segment: &Segment) -> Result<WordFileWriter, Error> {
     let mut words = WordFileWriter::default();
-    for list in LISTS {
-        segment.each_term(list, &mut |term, place| {
-            if let Some((column, of, string)) = terms::string_of(term) {
-                words.add(column, of, string, place);
-            }
-        })?;
+    for list in TermList::ALL {
+        segment.each_term(list, &mut |term, place| add_string(&mut words, term, place))?;
     }
     Ok(words)
+}
+
+/// Adds the string that a term stands for, if it stands for one.
+fn add_string(words: &mut WordFileWriter, term: &[u8], place: PostingPlace) {
+    if let Some((column, of, string)) = terms::string_of(term) {
+        words.add(column, of, string, place);
+    }
 }
 
 /// The length of `slots`, which fits: there are at most 2^32 slots, and each document has its own.

@@ -12,7 +12,7 @@ use crate::run::segment::Posting;
 
 /// Byte strings, numbered in the order of their first appearance.
 #[derive(Default)]
-pub(super) struct Keys {
+struct Keys {
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
     bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct Keys {
 
 impl Keys {
     /// The number of a key.
-    pub(super) fn number(&mut self, key: &[u8]) -> u32 {
+    fn number(&mut self, key: &[u8]) -> u32 {
         let Keys { table, hasher, bytes, ends } = self;
         let hash = hasher.hash_one(key);
         let is_same = |&number: &u32| key_at(bytes, ends, number) == key;
@@ -66,7 +66,7 @@ fn key_at<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
 
 /// Which documents have the keys of these numbers, and how often.
 #[derive(Default)]
-pub(super) struct Inverter {
+struct Inverter {
     keys: Vec<KeyCount>,
     /// The keys of each document, one document after another.
     found: Vec<Found>,
@@ -96,9 +96,8 @@ struct DocumentEnd {
 }
 
 impl Inverter {
-    /// Adds a key, by its number, to a document. Documents must come in ascending order. Returns whether the document did
-    /// not have the key.
-    pub(super) fn add(&mut self, document: u32, key: u32) -> bool {
+    /// Adds a key, by its number, to a document. Documents must come in ascending order.
+    fn add(&mut self, document: u32, key: u32) {
         if self.documents.last().is_none_or(|last| last.document != document) {
             self.documents.push(DocumentEnd { document, end: self.found.len() });
         }
@@ -109,14 +108,13 @@ impl Inverter {
         let counted = &mut self.keys[key as usize];
         if counted.last == mark {
             self.found[counted.at].count += 1;
-            return false;
+            return;
         }
         *counted = KeyCount { documents: counted.documents + 1, last: mark, at: self.found.len() };
         self.found.push(Found { key, count: 1 });
         if let Some(last) = self.documents.last_mut() {
             last.end = self.found.len();
         }
-        true
     }
 
     /// Emits each key's documents, in the order of keys given.

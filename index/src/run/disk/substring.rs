@@ -22,8 +22,9 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::predicate::Needle;
 use crate::query::Anchor;
-use crate::run::pieces::{Class, Span, first_chars, last_chars, spans};
+use crate::run::pieces::{Class, Span, last_chars, spans};
 use crate::run::segment::{Term, TermList};
+use crate::text::first_chars;
 
 /// A condition that every document with the needle satisfies: it has one of these terms.
 struct Condition {

@@ -8,8 +8,9 @@ use tantivy::TantivyError;
 use tantivy::fieldnorm::FieldNormReader;
 
 use super::inverter::KeyedInverter;
-use crate::run::pieces::{Class, first_chars, last_chars, spans};
+use crate::run::pieces::{Class, last_chars, spans};
 use crate::run::segment::Posting;
+use crate::text::first_chars;
 
 /// A joint has at most this many code points of the word before the gap, and of the word after it.
 pub(super) const JOINT_SIDE: usize = 3;

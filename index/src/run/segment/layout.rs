@@ -13,9 +13,10 @@ pub(crate) enum TermList {
     Counted = 1,
 }
 
-pub(super) const LISTS: [TermList; 2] = [TermList::Plain, TermList::Counted];
-
 impl TermList {
+    /// Both, in the order of their numbers.
+    pub(crate) const ALL: [TermList; 2] = [TermList::Plain, TermList::Counted];
+
     pub(super) fn field(self) -> Field {
         Field::from_field_id(self as u32)
     }
