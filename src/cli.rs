@@ -3,13 +3,18 @@
 
 mod analytics;
 mod backup;
+mod blueprint;
+mod blueprint_file;
+mod config;
 mod error;
 mod export;
 mod folder;
 mod import;
+mod infer;
 mod input;
 mod output;
 mod remote;
+mod rows;
 mod salvage;
 mod serve;
 mod tally;
@@ -35,18 +40,33 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         .enable_all()
         .build()
         .map_err(|error| failed("starting the runtime", &error))?;
+    if cli.quiet {
+        output::be_quiet();
+    }
     let result = runtime.block_on(async {
         match cli.command {
             Command::Serve(args) => serve::serve(*args).await,
             Command::Token(args) => token::token(args.command).await,
             Command::Import(args) => import::import(args).await,
             Command::Export(args) => export::export(args).await,
+            Command::Blueprint(args) => blueprint::blueprint(args.command).await,
             Command::Backup(args) => backup::backup(args).await,
             Command::Restore(args) => backup::restore(args).await,
             Command::Verify(args) => verify::verify(args).await,
             Command::Salvage(args) => salvage::salvage(args).await,
             Command::Reindex(args) => verify::reindex(args).await,
             Command::Analytics(args) => analytics::analytics(args.command).await,
+            Command::Health { url } => remote::health(&url).await,
+            Command::Config(args) => config::config(args.command),
+            Command::Completions { shell } => {
+                output::print(crate::config::completions(shell).trim_end());
+                Ok(())
+            }
+            Command::Man => {
+                let manual = crate::config::manual().map_err(|error| failed("making the manual page", &error))?;
+                output::print(manual.trim_end());
+                Ok(())
+            }
         }
     });
     // Everything is written out and closed. Dropping the runtime would wait for threads without a limit.

@@ -5,32 +5,41 @@
 mod analytics;
 mod arguments;
 mod error;
+mod generated;
 mod rate;
 mod settings;
+mod show;
 
 #[cfg(test)]
 mod tests;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use url::Url;
-
-use crate::sanitize::DEFAULT_VIDEO_HOSTS;
 
 pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
-    AnalyticsArgs, AnalyticsCommand, BackupArgs, Cli, Command, ExportArgs, FolderArgs, ImportArgs, RestoreArgs,
-    SalvageArgs, ServeArgs, ServerArgs, TokenArgs, TokenCommand, VerifyArgs,
+    AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, Command, ConfigArgs,
+    ConfigCommand, ExportArgs, FolderArgs, ImportArgs, RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TokenArgs,
+    TokenCommand, VerifyArgs,
 };
 pub use error::ConfigError;
+pub use generated::{completions, manual};
 pub use rate::Rate;
 pub use settings::{AnalyticsSettings, Settings};
+pub use show::SourcedSetting;
+
+use settings::{flag_names, variable_of};
+use show::Sources;
 
 /// The file that is read unless another is named. It may be missing.
 const DEFAULT_FILE: &str = "bindery.toml";
+/// Variables that are no settings of a server.
+const OTHER_VARIABLES: [&str; 4] = ["BINDERY_CONFIG", "BINDERY_ADMIN_TOKEN", "BINDERY_URL", "BINDERY_TOKEN"];
 /// Memory for bodies, unless it is set or bodies may be larger.
 const DEFAULT_BUFFER_MIB: usize = 256;
 /// A shorter token could be guessed.
@@ -101,10 +110,34 @@ impl Config {
     /// # Errors
     /// A file that cannot be read, or the first setting that is invalid.
     pub fn load(flags: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
-        let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let named = file.map(Path::to_owned).or_else(|| env("BINDERY_CONFIG").map(PathBuf::from));
+        let text = read_file(named_file(file).as_deref())?;
+        Config::resolve(flags, variable, text.as_deref())
+    }
+
+    /// All settings with where their values come from. They are not checked.
+    ///
+    /// # Errors
+    /// A file or a variable that cannot be read.
+    pub fn sources(flags: &Settings, file: Option<&Path>) -> Result<Vec<SourcedSetting>, ConfigError> {
+        let named = named_file(file);
         let text = read_file(named.as_deref())?;
-        Config::resolve(flags, env, text.as_deref())
+        let sources = Sources {
+            flags,
+            environment: &Settings::from_env(variable)?,
+            file: &text.as_deref().map(Settings::from_toml).transpose()?.unwrap_or_default(),
+            file_name: named.map_or_else(|| DEFAULT_FILE.to_owned(), |path| path.display().to_string()),
+        };
+        Ok(sources.settings())
+    }
+
+    /// Variables of the environment that look like settings, but are none.
+    pub fn unknown_variables() -> Vec<String> {
+        let known: Vec<String> = flag_names().iter().map(|flag| variable_of(flag)).collect();
+        let is_known = |name: &str| OTHER_VARIABLES.contains(&name) || known.iter().any(|known| known == name);
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let mut unknown: Vec<String> = names.filter(|name| name.starts_with("BINDERY_") && !is_known(name)).collect();
+        unknown.sort();
+        unknown
     }
 
     /// The configuration from given sources: `env` returns the value of a variable that is set and not empty, `file` is
@@ -118,12 +151,15 @@ impl Config {
         file: Option<&str>,
     ) -> Result<Config, ConfigError> {
         let file = file.map(Settings::from_toml).transpose()?.unwrap_or_default();
-        let settings = flags.or(Settings::from_env(&env)?).or(file);
-        let max_body_bytes = at_least_one("max_body_bytes", settings.max_body_bytes.unwrap_or(10 << 20))?;
+        // What has a default is not missing in any of these.
+        let settings = flags.or(Settings::from_env(&env)?).or(file).or(Settings::defaults());
+        let max_body_bytes =
+            usize::try_from(settings.max_body_bytes.unwrap_or_default().as_u64()).unwrap_or(usize::MAX);
+        let max_body_bytes = at_least_one("max_body_bytes", max_body_bytes)?;
         Ok(Config {
-            data: settings.data.unwrap_or_else(|| PathBuf::from("bindery-data")),
-            listen: settings.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 7700))),
-            demo: settings.demo.unwrap_or(false),
+            data: settings.data.unwrap_or_default(),
+            listen: listen(&settings.listen.unwrap_or_default())?,
+            demo: settings.demo.unwrap_or_default(),
             public_url: settings.public_url.as_deref().map(public_url).transpose()?,
             cors_origins: settings
                 .cors_origins
@@ -134,18 +170,38 @@ impl Config {
             max_body_bytes,
             max_connections: settings.max_connections.map(|most| at_least_one("max_connections", most)).transpose()?,
             max_buffer_bytes: max_buffer_bytes(settings.max_buffer_mib, max_body_bytes)?,
-            client_timeout: seconds("client_timeout", settings.client_timeout.unwrap_or(30))?,
-            keepalive_timeout: seconds("keepalive_timeout", settings.keepalive_timeout.unwrap_or(75))?,
-            query_timeout: Duration::from_secs(at_least_one("query_timeout", settings.query_timeout.unwrap_or(10))?),
+            client_timeout: seconds("client_timeout", settings.client_timeout.unwrap_or_default())?,
+            keepalive_timeout: seconds("keepalive_timeout", settings.keepalive_timeout.unwrap_or_default())?,
+            query_timeout: seconds("query_timeout", settings.query_timeout.unwrap_or_default())?,
             admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
-            log: log_filter(settings.log.unwrap_or_else(|| "info".to_owned()))?,
-            video_hosts: settings.video_hosts.unwrap_or_else(|| DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
-            store_cache_bytes: at_least_one("store_cache_mib", settings.store_cache_mib.unwrap_or(256))? << 20,
+            log: log_filter(settings.log.unwrap_or_default())?,
+            video_hosts: settings.video_hosts.unwrap_or_default(),
+            store_cache_bytes: at_least_one("store_cache_mib", settings.store_cache_mib.unwrap_or_default())? << 20,
             rate_limit_per_token: rate("rate_limit_per_token", settings.rate_limit_per_token)?,
             rate_limit_per_address: rate("rate_limit_per_address", settings.rate_limit_per_address)?,
             analytics: AnalyticsConfig::resolve(settings.analytics)?,
         })
     }
+}
+
+/// A variable of this process that is set and not empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The file that the flag or the environment names.
+fn named_file(flag: Option<&Path>) -> Option<PathBuf> {
+    flag.map(Path::to_owned).or_else(|| variable("BINDERY_CONFIG").map(PathBuf::from))
+}
+
+/// An address with a port, or a name of this machine with one.
+fn listen(sent: &str) -> Result<SocketAddr, ConfigError> {
+    let found = sent.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    found.ok_or_else(|| {
+        ConfigError(format!(
+            "`listen` is `{sent}`; it must be an address and a port, such as `127.0.0.1:7700` or `localhost:7700`"
+        ))
+    })
 }
 
 fn read_file(named: Option<&Path>) -> Result<Option<String>, ConfigError> {
@@ -213,6 +269,15 @@ fn admin_token(sent: String) -> Result<AdminToken, ConfigError> {
 }
 
 fn log_filter(sent: String) -> Result<String, ConfigError> {
+    // A single word that is no level would be taken for a target, and nothing else would be logged.
+    let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let unknown = sent.split(',').map(str::trim).find(|part| is_word(part) && part.parse::<LevelFilter>().is_err());
+    if let Some(word) = unknown {
+        return Err(ConfigError(format!(
+            "`log` has `{word}`, which is no level; levels are `off`, `error`, `warn`, `info`, `debug`, `trace`, and `bindery=debug` \
+             is one for a part of the server"
+        )));
+    }
     match EnvFilter::try_new(&sent) {
         Ok(_) => Ok(sent),
         Err(error) => Err(ConfigError(format!(

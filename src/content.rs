@@ -38,6 +38,7 @@ use crate::base::{self, Header, Recovered};
 use crate::content::admission::Admission;
 use crate::content::apply::{Applier, Rebuilds};
 use crate::content::blueprint_change::ChangeRunner;
+use crate::content::data::counters::Counters;
 use crate::content::data::state::StateCell;
 use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
@@ -58,11 +59,14 @@ pub use api::import::{Import, ImportLine, ImportedResource};
 pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
 pub use bindery_index::Options as IndexOptions;
+pub use data::counters::ContentFigures;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
 pub use handle::Content;
 pub use prepare::bulk::Operation;
+pub use prepare::import_line::ImportCheck;
 pub use read::export::Export;
+pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;
 pub use read::view::{ListPage, Located, View};
 pub use start::error::StartError;
@@ -136,6 +140,7 @@ impl Content {
 
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
+        let counters = Arc::new(Counters::default());
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         let pins = Arc::default();
         let (queue, jobs) = Queue::new();
@@ -164,6 +169,7 @@ impl Content {
             sanitizer: Arc::clone(&sanitizer),
             change_begun,
             broken: Arc::clone(&broken),
+            counters: Arc::clone(&counters),
             last_id: clock.last_id,
         };
         let committer = std::thread::Builder::new()
@@ -179,6 +185,7 @@ impl Content {
             changes: runner,
             committer: Mutex::new(Some(committer)),
             broken,
+            counters,
             admission: Admission::default(),
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,

@@ -23,6 +23,9 @@ mod import;
 mod limits;
 mod lines;
 mod links;
+mod metrics;
+mod openapi;
+mod operations;
 mod rate;
 mod refusal;
 mod repeated;
@@ -31,6 +34,7 @@ mod request_id;
 mod resources;
 mod respond;
 mod route;
+mod scrape;
 mod serve;
 mod socket;
 mod stream;
@@ -53,7 +57,7 @@ pub use self::app::App;
 pub use self::connections::Limits;
 pub use self::error::error_object;
 pub use self::frame::Framed;
-pub(crate) use self::represent::{issued_token, token};
+pub(crate) use self::represent::{issued_token, replaced, token};
 pub use self::serve::{serve, stop_signal};
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
@@ -77,6 +81,7 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/resources/{blueprint}/export", get(resources::export)),
         Route::new("/v2/resources/{blueprint}/import", post(import::import)),
         Route::new("/v2/resources/{blueprint}/{id}", resource),
+        Route::new("/v2/resources/{blueprint}/{id}/referrers", get(resources::referrers)),
         Route::new("/v2/blueprints", get(admin::list_blueprints).post(admin::create_blueprint)),
         Route::new("/v2/blueprints/{slug}", blueprint),
         Route::new("/v2/tokens", get(admin::list_tokens).post(admin::create_token)),
@@ -84,6 +89,8 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/members", get(admin::list_members).post(admin::create_member)),
         Route::new("/v2/members/{id}", member),
         Route::new("/v2/backup", get(backup::backup)),
+        Route::new("/metrics", get(scrape::serve)).open_to_all(&probe),
+        Route::new("/v2/openapi.json", get(openapi::describe)).open_to_all(&probe),
         Route::new("/healthz", get(is_alive)).open_to_all(&probe),
         Route::new("/readyz", get(is_ready)).open_to_all(&probe),
     ];

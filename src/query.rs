@@ -1,7 +1,7 @@
 //! From query strings to typed queries: raw string → raw parameters → query (`API.md` 2.5 and 4.2 to 4.7).
 //!
-//! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller,
-//! who knows whether the token may see drafts, adds [`published_only`].
+//! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller, who
+//! knows what the token may see, restricts filters to that.
 
 mod filter;
 mod format;
@@ -17,7 +17,7 @@ mod variant;
 #[cfg(test)]
 mod tests;
 
-use bindery_index::{Filter, Query};
+use bindery_index::Query;
 
 use crate::model::blueprint::Blueprint;
 use crate::model::error::Error;
@@ -131,15 +131,6 @@ impl ExportParams {
             fallback: variant::fallback(&params, blueprint)?,
             query: query(&params, blueprint, now)?,
         })
-    }
-}
-
-/// The filter without drafts: what a token that lacks `preview` may see of a blueprint that is not singular.
-pub fn published_only(filter: Filter) -> Filter {
-    let published = Filter::Not(Box::new(Filter::Draft));
-    match filter {
-        Filter::All => published,
-        filter => Filter::And(vec![published, filter]),
     }
 }
 

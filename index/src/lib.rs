@@ -110,4 +110,4 @@ pub use interrupt::Interrupt;
 pub use options::Options;
 pub use query::*;
 pub use schema::*;
-pub use search::{Snapshot, Stream};
+pub use search::{Found, Snapshot, Stream};

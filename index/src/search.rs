@@ -2,6 +2,7 @@
 //! and a page is cut from both. It knows no writes.
 
 pub(crate) use context::SearchContext;
+pub use found::Found;
 pub(crate) use query_cache::{Caches, QueryCache};
 pub use snapshot::{Snapshot, Stream};
 
@@ -9,6 +10,7 @@ mod changed_slots;
 mod context;
 mod estimate;
 mod evaluate;
+mod found;
 mod lru;
 mod order;
 mod predicate_key;

@@ -9,7 +9,7 @@ use super::error::{CliError, failed};
 use super::folder::{
     blocking, close_analytics, configure, configure_existing, content_options, open_analytics_or_refuse, with_content,
 };
-use super::output::print;
+use super::output::note;
 use super::remote::Remote;
 use crate::analytics::{AnalyticsOptions, restore as restore_analytics};
 use crate::config::{BackupArgs, Config, RestoreArgs};
@@ -23,7 +23,7 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     }
     let path = file.clone();
     let found = blocking("checking the backup", move || check(&path)).await?;
-    print(&format!("{} holds {found}, in {} bytes", file.display(), found.bytes));
+    note(&format!("{} holds {found}, in {} bytes", file.display(), found.bytes));
     Ok(())
 }
 
@@ -120,6 +120,6 @@ pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
         Ok::<_, CliError>(found)
     };
     let found = blocking("restoring the backup", restore).await?;
-    print(&format!("{} holds {found}", folder.display()));
+    note(&format!("{} holds {found}", folder.display()));
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `bindery export BLUEPRINT [FILE]`, from a running server or a data folder. Must not know the formats.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 
 use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_content};
@@ -52,15 +52,28 @@ fn query(args: &ExportArgs) -> String {
 async fn export_from_server(remote: &Remote, path: &str, mut out: Out) -> Result<(), CliError> {
     let mut response = remote.get_stream(path).await?;
     while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
-        out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;
+        if !write(&mut out, &piece)? {
+            return Ok(());
+        }
     }
     out.flush().map_err(|error| failed("writing the export", &error))
+}
+
+/// Writes a piece. Returns whether anybody reads on: `export | head` is done when `head` is.
+fn write(out: &mut Out, piece: &[u8]) -> Result<bool, CliError> {
+    match out.write_all(piece) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(failed("writing the export", &error)),
+    }
 }
 
 fn export_from_folder(content: &Content, blueprint: &str, query: &str, mut out: Out) -> Result<(), CliError> {
     let mut export = Export::begin(content.view(&Access::everything("cli"), blueprint)?, query, None)?;
     while let Some(piece) = export.next_chunk()? {
-        out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;
+        if !write(&mut out, piece.as_ref())? {
+            return Ok(());
+        }
     }
     out.flush().map_err(|error| failed("writing the export", &error))
 }

@@ -1,5 +1,5 @@
-//! `bindery import BLUEPRINT FILE`: NDJSON, plain, gzip or zstd, into a running server or a data folder. Must not know
-//! what a line holds.
+//! `bindery import BLUEPRINT FILE`: NDJSON, JSON or CSV, into a running server or a data folder. Must not know what an item
+//! holds.
 
 use std::io;
 use std::sync::Arc;
@@ -7,20 +7,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use indicatif::ProgressBar;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
+use super::blueprint_file::read_blueprint;
 use super::error::{CliError, failed};
 use super::folder::{configure, configure_existing, with_content};
-use super::input::{Cut, Pieces, progress, read_pieces};
+use super::input::{Pieces, Reading, progress, read_pieces};
 use super::remote::{Remote, root_cause};
+use super::rows::{RowOptions, Rows};
 use super::tally::{Tally, items};
 use crate::access::Access;
-use crate::config::ImportArgs;
-use crate::content::{Content, ImportLine};
+use crate::config::{Config, ImportArgs};
+use crate::content::{Content, ImportCheck, ImportLine};
 use crate::http::error_object;
+use crate::model::blueprint::Blueprint;
+use crate::model::value::Sanitized;
 
 /// How many batches of lines may wait to be sent to the server.
 const BATCHES_IN_FLIGHT: usize = 1;
@@ -35,21 +40,62 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let started = Instant::now();
     let progress = progress(&args.file, "  {msg}")?;
     let mut tally = Tally::new(&args.file, progress.clone());
-    let remote = Remote::of(&args.server)?;
-    let config = match remote {
-        Some(_) => configure(&args.server.folder)?,
-        None => configure_existing(&args.server.folder)?,
-    };
-    let batches = read_pieces(&args.file, Cut::AfterLines(config.max_body_bytes), progress)?;
-    match remote {
-        Some(remote) => import_to_server(&remote, &args.blueprint, batches, &mut tally).await?,
+    match Remote::of(&args.server)? {
+        Some(remote) => {
+            let config = configure(&args.server.folder)?;
+            let blueprint = read_blueprint(remote.get(&format!("/v2/blueprints/{}", args.blueprint)).await?)?;
+            let batches = read_items(&args, &config, blueprint.clone(), progress)?;
+            match args.dry_run {
+                true => check(&blueprint, &config, batches, &mut tally).await?,
+                false => import_to_server(&remote, &args.blueprint, batches, &mut tally).await?,
+            }
+        }
         None => {
-            let import =
-                async |content: Content| import_to_folder(&content, &args.blueprint, batches, &mut tally).await;
+            let config = configure_existing(&args.server.folder)?;
+            let import = async |content: Content| {
+                let blueprint = content.find_blueprint(&Access::everything("cli"), &args.blueprint)?;
+                let batches = read_items(&args, &config, Blueprint::clone(&blueprint), progress)?;
+                match args.dry_run {
+                    true => check(&blueprint, &config, batches, &mut tally).await,
+                    false => import_to_folder(&content, &args.blueprint, batches, &mut tally).await,
+                }
+            };
             with_content(&config, import).await?;
         }
     }
-    tally.finish(started.elapsed())
+    tally.finish(started.elapsed(), args.dry_run)
+}
+
+/// The items of the file.
+fn read_items(
+    args: &ImportArgs,
+    config: &Config,
+    blueprint: Blueprint,
+    progress: ProgressBar,
+) -> Result<Pieces, CliError> {
+    let ImportArgs { map, list_separator, key, .. } = args;
+    let map = map.iter().cloned().collect();
+    let options = RowOptions { blueprint, map, list_separator: list_separator.clone(), key: key.clone() };
+    let rows = args.format.as_deref().and_then(Rows::named);
+    read_pieces(&args.file, Reading::Items { rows, options, max_bytes: config.max_body_bytes }, progress)
+}
+
+/// Checks the items without writing anything.
+async fn check(blueprint: &Blueprint, config: &Config, mut batches: Pieces, tally: &mut Tally) -> Result<(), CliError> {
+    let check = ImportCheck::new(blueprint.clone(), config.video_hosts.clone());
+    let mut index = 0;
+    while let Some(batch) = batches.recv().await {
+        let batch = batch.map_err(|error| failed("reading the file", &error))?;
+        tally.add_lines(&batch);
+        for line in items(&batch) {
+            match check.line(line) {
+                Ok(()) => tally.succeed(index, "created"),
+                Err(error) => tally.fail(index, &error_object(&error)),
+            }
+            index += 1;
+        }
+    }
+    Ok(())
 }
 
 async fn import_to_folder(
@@ -59,31 +105,36 @@ async fn import_to_folder(
     tally: &mut Tally,
 ) -> Result<(), CliError> {
     let mut import = content.import(&Access::everything("cli"), blueprint, "")?;
+    let mut sanitized = Sanitized::default();
     while let Some(batch) = batches.recv().await {
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => {
                 while let Some(results) = import.finish_next().await? {
-                    note(results, tally);
+                    note(results, tally, &mut sanitized);
                 }
                 return Err(unreadable(&error));
             }
         };
         tally.add_lines(&batch);
         for line in batch.split(|byte| *byte == b'\n') {
-            note(import.push(line).await?, tally);
+            note(import.push(line).await?, tally, &mut sanitized);
         }
     }
     while let Some(results) = import.finish_next().await? {
-        note(results, tally);
+        note(results, tally, &mut sanitized);
     }
+    tally.sanitized(sanitized.to_json());
     Ok(())
 }
 
-fn note(results: Vec<ImportLine>, tally: &mut Tally) {
+fn note(results: Vec<ImportLine>, tally: &mut Tally, sanitized: &mut Sanitized) {
     for ImportLine { index, result } in results {
         match result {
-            Ok(imported) => tally.succeed(index, imported.op),
+            Ok(imported) => {
+                sanitized.add(&imported.sanitized);
+                tally.succeed(index, imported.op);
+            }
             Err(error) => tally.fail(index, &error_object(&error)),
         }
     }
@@ -122,8 +173,9 @@ async fn import_to_server(
             while let Ok(batch) = sent.try_recv() {
                 tally.add_lines(&batch);
             }
-            note_line(&line?, tally)?;
-            still_open.fetch_sub(1, Ordering::Relaxed);
+            if note_line(line?, tally)? {
+                still_open.fetch_sub(1, Ordering::Relaxed);
+            }
         }
         Ok::<(), CliError>(())
     };
@@ -169,8 +221,13 @@ fn cut_off(cause: &dyn std::error::Error) -> CliError {
     failed(what, &root_cause(cause))
 }
 
-/// Notes a line of the response. A line without an index says why the server ended the import.
-fn note_line(line: &Value, tally: &mut Tally) -> Result<(), CliError> {
+/// Notes a line of the response. A line without an index says what sanitizing removed, or why the server ended the import.
+/// Returns whether it answers a line that was sent.
+fn note_line(mut line: Value, tally: &mut Tally) -> Result<bool, CliError> {
+    if line.get("sanitized").is_some() {
+        tally.sanitized(line["sanitized"].take());
+        return Ok(false);
+    }
     let Some(index) = line["index"].as_u64() else {
         let message = line["errors"]["message"].as_str().unwrap_or("the import was cut off");
         return Err(CliError::Incomplete(message.to_owned()));
@@ -179,5 +236,5 @@ fn note_line(line: &Value, tally: &mut Tally) -> Result<(), CliError> {
         Some(op) => tally.succeed(index, op),
         None => tally.fail(index, &line["errors"]),
     }
-    Ok(())
+    Ok(true)
 }

@@ -1,11 +1,16 @@
 //! Requests to a running server. Must not know commands.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::error::{CliError, failed};
 use super::input::Pieces;
 use crate::config::ServerArgs;
+
+/// How long a server may take to say whether it is well.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running server and a token of that server.
 #[derive(Clone)]
@@ -19,10 +24,7 @@ impl Remote {
     /// The server that the arguments name; `None` if they name none, so that the command opens the data folder.
     pub(super) fn of(server: &ServerArgs) -> Result<Option<Remote>, CliError> {
         let (Some(url), Some(token)) = (&server.url, &server.token) else { return Ok(None) };
-        // Fails if a provider is installed already, which is just as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().build().map_err(|error| failed("preparing the connection", &error))?;
-        Ok(Some(Remote { client, url: url.trim_end_matches('/').to_owned(), token: token.clone() }))
+        Ok(Some(Remote { client: client()?, url: base_url(url)?, token: token.clone() }))
     }
 
     /// `GET`; returns the `data` of the response.
@@ -33,6 +35,12 @@ impl Remote {
     /// `POST` with a JSON body; returns the `data` of the response.
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
         let request = self.client.post(self.address(path)).header("Content-Type", "application/json");
+        self.data(request.body(body.to_string())).await
+    }
+
+    /// `PUT` with a JSON body; returns the `data` of the response.
+    pub(super) async fn put(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        let request = self.client.put(self.address(path)).header("Content-Type", "application/json");
         self.data(request.body(body.to_string())).await
     }
 
@@ -74,8 +82,7 @@ impl Remote {
     /// Sends a request with the token. A status other than success becomes an error with the server's message.
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, CliError> {
         let request = request.bearer_auth(&self.token);
-        let sent = request.send().await;
-        let response = sent.map_err(|error| failed(format!("connecting to {}", self.url), &root_cause(&error)))?;
+        let response = request.send().await.map_err(|error| unreachable(&self.url, &error))?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -85,6 +92,47 @@ impl Remote {
         let message = body["errors"]["message"].as_str().unwrap_or("the response does not come from a bindery server");
         Err(CliError::Refused { status, message: message.to_owned() })
     }
+}
+
+/// Succeeds if the server at this URL accepts writes.
+pub(super) async fn health(url: &str) -> Result<(), CliError> {
+    let url = base_url(url)?;
+    let response = client()?.get(format!("{url}/readyz")).timeout(HEALTH_TIMEOUT).send().await;
+    let status = response.map_err(|error| unreachable(&url, &error))?.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    Err(CliError::Incomplete(format!("{url} is not ready: it answers {}", status.as_u16())))
+}
+
+fn client() -> Result<reqwest::Client, CliError> {
+    // Fails if a provider is installed already, which is just as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().build().map_err(|error| failed("preparing the connection", &error))
+}
+
+/// The URL without a slash at its end.
+fn base_url(url: &str) -> Result<String, CliError> {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(url.trim_end_matches('/').to_owned());
+    }
+    Err(CliError::Incomplete(format!(
+        "`{url}` is no URL: begin it with `http://` or `https://`, such as `http://{url}`"
+    )))
+}
+
+/// Why a server cannot be reached, and what to look at.
+fn unreachable(url: &str, error: &reqwest::Error) -> CliError {
+    let cause = root_cause(error);
+    let hint = if cause.contains("refused") {
+        "; no server listens there: is it running, and is this its address?"
+    } else if url.starts_with("https://") && (cause.contains("corrupt message") || cause.contains("InvalidContentType"))
+    {
+        "; the server does not speak TLS there: try `http://`"
+    } else {
+        ""
+    };
+    failed(format!("connecting to {url}"), &format!("{cause}{hint}"))
 }
 
 async fn json_body(response: reqwest::Response) -> Result<Value, CliError> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::{CliError, failed};
 use super::folder::{close_analytics, close_content, open_analytics_or_refuse, open_content};
-use super::output::{print, start_log};
+use super::output::{note, print, start_log};
 use crate::access::{Access, NewToken};
 use crate::config::{Config, ServeArgs};
 use crate::content::Content;
@@ -51,7 +51,9 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let app = App::new(config, content.clone(), analytics.clone());
     http::serve(listener, http::router(app), stop, limits).await;
     close_analytics(analytics).await?;
-    close_content(content).await
+    close_content(content).await?;
+    note("Bindery has stopped; everything is on disk");
+    Ok(())
 }
 
 /// What clients may use. Raises the limit on open files as far as the system allows.

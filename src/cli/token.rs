@@ -31,7 +31,7 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
             };
             print(token["secret"].as_str().unwrap_or_default());
         }
-        TokenCommand::List { server } => {
+        TokenCommand::List { json, server } => {
             let tokens = match Remote::of(&server)? {
                 Some(remote) => remote.get("/v2/tokens").await?,
                 None => {
@@ -40,7 +40,10 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
                     with_content(&configure_existing(&server.folder)?, list).await?
                 }
             };
-            print_table(&tokens);
+            match json {
+                true => print(&format!("{tokens:#}")),
+                false => print_table(&tokens),
+            }
         }
         TokenCommand::Revoke { id, server } => match Remote::of(&server)? {
             Some(remote) => remote.delete(&format!("/v2/tokens/{id}")).await?,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::folder::{blocking, close_content, configure_existing, content_options};
-use super::output::print;
+use super::output::{note, print};
 use crate::analytics::{self, AnalyticsOptions};
 use crate::config::{FolderArgs, VerifyArgs};
 use crate::content::{self, Findings};
@@ -33,9 +33,9 @@ fn report(mut findings: Findings, analytics: &analytics::Checked) -> Result<(), 
         findings.note("`bindery analytics repair` moves damaged files of the analytics aside");
     }
     let Findings { log_records, bases, values, resources, unnamed_copies, notes, issue_count, issues } = findings;
-    print(&format!("checked {log_records} log records, {bases} bases and {values} values of the store"));
-    print(&format!("compared {resources} resources with the index; {unnamed_copies} copies are unreferenced"));
-    print(&format!("checked {} day files of the analytics", analytics.day_files));
+    note(&format!("checked {log_records} log records, {bases} bases and {values} values of the store"));
+    note(&format!("compared {resources} resources with the index; {unnamed_copies} copies are unreferenced"));
+    note(&format!("checked {} day files of the analytics", analytics.day_files));
     notes.iter().chain(&issues).for_each(|line| print(line));
     match issue_count {
         0 => {
@@ -51,6 +51,6 @@ pub(super) async fn reindex(args: FolderArgs) -> Result<(), CliError> {
     let options = content_options(&configure_existing(&args)?);
     let content = blocking("rebuilding the index", move || content::reindex(&options)).await?;
     close_content(content).await?;
-    print("the index is rebuilt");
+    note("the index is rebuilt");
     Ok(())
 }

@@ -67,10 +67,7 @@ impl AnalyticsConfig {
                 .map(|site| host(site.trim()))
                 .collect::<Result<_, _>>()?,
             trusted_proxies: proxies.iter().map(|proxy| network(proxy.trim())).collect::<Result<_, _>>()?,
-            forwarded_header: header(
-                "forwarded_header",
-                settings.forwarded_header.unwrap_or_else(|| "X-Forwarded-For".to_owned()),
-            )?,
+            forwarded_header: header("forwarded_header", settings.forwarded_header.unwrap_or_default())?,
             country_header: settings.country_header.map(|name| header("country_header", name)).transpose()?,
             country_file: settings.country_file,
             retention_days: match settings.retention_days {
@@ -79,8 +76,8 @@ impl AnalyticsConfig {
                 }
                 days => days,
             },
-            events_per_minute: settings.events_per_minute.unwrap_or(3_000),
-            do_not_track: settings.do_not_track.unwrap_or(false),
+            events_per_minute: settings.events_per_minute.unwrap_or_default(),
+            do_not_track: settings.do_not_track.unwrap_or_default(),
         })
     }
 }

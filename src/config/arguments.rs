@@ -1,5 +1,7 @@
 //! The command line: commands, arguments, flags and their help. Must not know what a command does.
 
+mod content;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,11 +9,21 @@ use clap::{Args, Parser, Subcommand};
 
 use super::settings::Settings;
 use crate::model::time::{format_date, parse_date};
+pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs};
 
 /// A headless content server.
 #[derive(Debug, Clone, PartialEq, Parser)]
-#[command(name = "bindery", version, about, max_term_width = 100)]
+#[command(
+    name = "bindery",
+    version,
+    about,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 if everything was done, 1 if something was not, 2 if the command line is wrong (or if `salvage` lost something)."
+)]
 pub struct Cli {
+    /// Print results and errors only: no progress, no summaries
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -28,6 +40,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Export the resources of a blueprint
     Export(ExportArgs),
+    /// Keep blueprints as files: pull, compare, apply; or propose one for a file of data
+    Blueprint(BlueprintArgs),
     /// Write all content to one file; the server may keep running
     Backup(BackupArgs),
     /// Create a data folder from a backup
@@ -40,6 +54,45 @@ pub enum Command {
     Reindex(FolderArgs),
     /// Import access logs into the analytics, or delete pageviews
     Analytics(AnalyticsArgs),
+    /// Ask a running server whether it accepts writes; exit code 1 if it does not
+    Health {
+        /// The URL of the server
+        #[arg(default_value = "http://127.0.0.1:7700")]
+        url: String,
+    },
+    /// Check the configuration of `serve`, or show where each value comes from
+    Config(ConfigArgs),
+    /// Print completions for a shell, such as `source <(bindery completions bash)`
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, such as `bindery man | man -l -`
+    Man,
+}
+
+/// `bindery config`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ConfigArgs {
+    /// The command.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// The commands of `bindery config`. Each takes the flags of `bindery serve`.
+#[derive(Debug, Clone, PartialEq, Subcommand)]
+pub enum ConfigCommand {
+    /// Say whether a server would start with this configuration; exit code 1 if not
+    Check(Box<ServeArgs>),
+    /// Show each setting, its value, and where that comes from
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// The flags of `serve`.
+        #[command(flatten)]
+        serve: Box<ServeArgs>,
+    },
 }
 
 /// `bindery serve`
@@ -88,6 +141,9 @@ pub enum TokenCommand {
     },
     /// List all tokens
     List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
         /// The server or the data folder.
         #[command(flatten)]
         server: ServerArgs,
@@ -100,18 +156,6 @@ pub enum TokenCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
-}
-
-/// `bindery import`
-#[derive(Debug, Clone, PartialEq, Args)]
-pub struct ImportArgs {
-    /// The slug of the blueprint
-    pub blueprint: String,
-    /// An NDJSON file: plain, gzip or zstd
-    pub file: PathBuf,
-    /// The server or the data folder.
-    #[command(flatten)]
-    pub server: ServerArgs,
 }
 
 /// `bindery export`

@@ -1,17 +1,18 @@
 //! The settings from one source: flags, environment or file. A setting that the source does not have is `None`. Must
 //! not know defaults.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Command, FromArgMatches};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::error::ConfigError;
+use crate::sanitize::DEFAULT_VIDEO_HOSTS;
 
 /// The settings from one source. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
-#[derive(Debug, Clone, PartialEq, Default, Args, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The data folder [default: bindery-data] [env: BINDERY_DATA]
@@ -20,7 +21,7 @@ pub struct Settings {
 
     /// The address to listen on [default: 127.0.0.1:7700] [env: BINDERY_LISTEN]
     #[arg(long, value_name = "ADDR")]
-    pub listen: Option<SocketAddr>,
+    pub listen: Option<String>,
 
     /// Fill an empty data folder with demonstration content [env: BINDERY_DEMO]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
@@ -35,9 +36,10 @@ pub struct Settings {
     #[arg(long, value_name = "ORIGIN,…", value_delimiter = ',')]
     pub cors_origins: Option<Vec<String>>,
 
-    /// The largest request body, and line of an import, in bytes [default: 10485760] [env: BINDERY_MAX_BODY_BYTES]
-    #[arg(long, value_name = "BYTES")]
-    pub max_body_bytes: Option<usize>,
+    /// The largest request body, and line of an import, such as `10MiB` [default: 10MiB] [env: BINDERY_MAX_BODY_BYTES]
+    #[arg(long, value_name = "SIZE")]
+    #[serde(serialize_with = "in_bytes")]
+    pub max_body_bytes: Option<ByteSize>,
 
     /// How long a search of a request may take, in seconds [default: 10] [env: BINDERY_QUERY_TIMEOUT]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3_600))]
@@ -92,7 +94,7 @@ pub struct Settings {
 
 /// The settings of the analytics from one source. Each field is the flag `--analytics-name`, the variable
 /// `BINDERY_ANALYTICS_NAME` and the key `name` of the table `analytics`.
-#[derive(Debug, Clone, PartialEq, Default, Args, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[command(next_help_heading = "Analytics")]
 pub struct AnalyticsSettings {
@@ -139,6 +141,11 @@ pub struct AnalyticsSettings {
     pub do_not_track: Option<bool>,
 }
 
+/// Exactly, where the size itself would be rounded to be read by people.
+fn in_bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
+    size.map(|size| size.as_u64()).serialize(serializer)
+}
+
 impl Settings {
     /// The settings in the text of `bindery.toml`.
     ///
@@ -155,8 +162,8 @@ impl Settings {
     pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigError> {
         let command = Settings::augment_args(Command::new("environment").no_binary_name(true));
         let mut settings = Settings::default();
-        for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
-            let variable = format!("BINDERY_{}", flag.replace('-', "_").to_uppercase());
+        for flag in flag_names() {
+            let variable = variable_of(&flag);
             let Some(value) = env(&variable) else { continue };
             let matches = command.clone().try_get_matches_from([format!("--{flag}={value}")]);
             let set = matches.and_then(|matches| Settings::from_arg_matches(&matches)).map_err(|_| {
@@ -167,6 +174,32 @@ impl Settings {
             settings = settings.or(set);
         }
         Ok(settings)
+    }
+
+    /// The settings that have a value unless another is set.
+    pub(super) fn defaults() -> Settings {
+        Settings {
+            data: Some(PathBuf::from("bindery-data")),
+            listen: Some("127.0.0.1:7700".to_owned()),
+            demo: Some(false),
+            cors_origins: Some(Vec::new()),
+            max_body_bytes: Some(ByteSize::mib(10)),
+            query_timeout: Some(10),
+            client_timeout: Some(30),
+            keepalive_timeout: Some(75),
+            log: Some("info".to_owned()),
+            video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
+            store_cache_mib: Some(256),
+            analytics: AnalyticsSettings {
+                sites: Some(Vec::new()),
+                trusted_proxies: Some(Vec::new()),
+                forwarded_header: Some("X-Forwarded-For".to_owned()),
+                events_per_minute: Some(3_000),
+                do_not_track: Some(false),
+                ..AnalyticsSettings::default()
+            },
+            ..Settings::default()
+        }
     }
 
     /// The settings of this source, and those of the weaker source where this one has none.
@@ -206,4 +239,15 @@ impl AnalyticsSettings {
             do_not_track: self.do_not_track.or(weaker.do_not_track),
         }
     }
+}
+
+/// The variable of a setting with this flag.
+pub(super) fn variable_of(flag: &str) -> String {
+    format!("BINDERY_{}", flag.replace('-', "_").to_uppercase())
+}
+
+/// The flags of all settings, in the order of the help.
+pub(super) fn flag_names() -> Vec<String> {
+    let command = Settings::augment_args(Command::new("settings"));
+    command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned).collect()
 }

@@ -173,12 +173,18 @@ fn the_admin_token_comes_only_from_the_environment() {
 #[test]
 fn an_invalid_setting_is_reported_with_what_is_valid() {
     let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
-    let table: [Invalid; 13] = [
+    let table: [Invalid; 14] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],
             "",
-            "`BINDERY_LISTEN` is `7700`, which `--listen` does not accept; see `bindery serve --help`",
+            "`listen` is `7700`; it must be an address and a port, such as `127.0.0.1:7700` or `localhost:7700`",
+        ),
+        (
+            &[],
+            &[("BINDERY_MAX_BODY_BYTES", "much")],
+            "",
+            "`BINDERY_MAX_BODY_BYTES` is `much`, which `--max-body-bytes` does not accept; see `bindery serve --help`",
         ),
         (
             &["--public-url=cms.example"],
@@ -225,7 +231,51 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
     for part in ["bindery.toml", "lisen", "`listen`", "`store_cache_mib`"] {
         assert!(error.contains(part), "{part} in {error}");
     }
+    let error = resolve(&["--log=warn,inffo"], &[], "").unwrap_err().to_string();
+    assert!(error.starts_with("`log` has `inffo`, which is no level; levels are `off`, `error`"), "{error}");
     assert!(resolve(&["--log=,,=x=y"], &[], "").unwrap_err().to_string().starts_with("`log` is `,,=x=y`"));
+}
+
+#[test]
+fn sizes_have_units_and_addresses_may_have_names() {
+    for (file, bytes) in [
+        ("max_body_bytes=77", 77),
+        ("max_body_bytes='10MB'", 10_000_000),
+        ("max_body_bytes='2 MiB'", 2 << 20),
+        ("max_body_bytes='512kb'", 512_000),
+    ] {
+        assert_eq!(resolve(&[], &[], file).unwrap().max_body_bytes, bytes, "{file}");
+    }
+    assert_eq!(resolve(&["--max-body-bytes=3GB"], &[], "").unwrap().max_body_bytes, 3_000_000_000);
+    let listen = resolve(&["--listen=localhost:7701"], &[], "").unwrap().listen;
+    assert!(listen.ip().is_loopback() && listen.port() == 7701, "{listen}");
+}
+
+#[test]
+fn each_setting_says_where_it_comes_from() {
+    let sources = Sources {
+        flags: &flags(&["--listen=127.0.0.1:1", "--analytics-sites=a.example"]),
+        environment: &Settings::from_env(|name| (name == "BINDERY_LOG").then(|| "warn".to_owned())).unwrap(),
+        file: &Settings::from_toml("log='debug'\nmax_body_bytes='1MB'\n[analytics]\nretention_days=9").unwrap(),
+        file_name: "own.toml".to_owned(),
+    };
+    let found = sources.settings();
+    let shown = |name: &str| {
+        let setting = found.iter().find(|setting| setting.name == name).unwrap();
+        (setting.value.to_string(), setting.source.clone())
+    };
+    for (name, value, source) in [
+        ("listen", "\"127.0.0.1:1\"", "--listen"),
+        ("log", "\"warn\"", "BINDERY_LOG"),
+        ("max_body_bytes", "1000000", "own.toml"),
+        ("query_timeout", "10", "default"),
+        ("public_url", "null", "default"),
+        ("analytics.sites", "[\"a.example\"]", "--analytics-sites"),
+        ("analytics.retention_days", "9", "own.toml"),
+        ("analytics.forwarded_header", "\"X-Forwarded-For\"", "default"),
+    ] {
+        assert_eq!(shown(name), (value.to_owned(), source.to_owned()), "{name}");
+    }
 }
 
 #[test]

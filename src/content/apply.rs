@@ -21,6 +21,7 @@ use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::{Columns, IndexMapping, put_op};
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion};
+use crate::content::data::sight::concerns_the_public;
 use crate::content::data::state::{Changed, Collection, State, StateCell};
 use crate::content::maintain::sweep::{Garbage, Obsolete, Sweeper};
 use crate::failure;
@@ -259,6 +260,7 @@ impl Applier {
 
     fn apply_resources(&self, next: &mut Next, effects: &Effects<'_>, prepared: Prepared, version: u64) -> Result<()> {
         let Prepared { copies, mut backfills } = prepared;
+        let now = self.clock.last_time.max(effects.last_time);
         let mut columns: HashMap<(ResourceId, u16), Columns> =
             copies.into_iter().map(|copy| ((copy.id, copy.variant), copy.columns)).collect();
         let mut filled: BTreeMap<u32, Vec<bindery_index::IndexOp>> = BTreeMap::new();
@@ -290,9 +292,13 @@ impl Applier {
                 }
             };
             next.pending.entry(*number).or_default().push(op);
+            let published = if let ResourceEffect::Put(meta) = effect { meta.published } else { None };
+            if let Some(published) = published.filter(|_| collection.blueprint.scheduled) {
+                collection.releases.add(published, now);
+            }
             // The snapshot may be older than transactions of the same group. What those published or withdrew, they noted.
-            let is_published = matches!(effect, ResourceEffect::Put(meta) if meta.published.is_some());
-            next.state.note_change(*number, version, is_published || collection.was_published(*id));
+            let concerns = |published| concerns_the_public(&collection.blueprint, published, now);
+            next.state.note_change(*number, version, concerns(published) || concerns(collection.published(*id)));
         }
         for (number, ops) in filled {
             self.flush(next, number);

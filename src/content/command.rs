@@ -19,6 +19,7 @@ use crate::model::blueprint::{Blueprint, Definition};
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
+use crate::model::value::Sanitized;
 
 /// What a caller asks the committer to do. Most commands become one transaction.
 #[derive(Debug)]
@@ -124,6 +125,21 @@ pub(crate) enum Item {
     Refused(Error),
 }
 
+impl Item {
+    /// What sanitizing removed of its values.
+    pub(crate) fn sanitized(&self) -> Sanitized {
+        let copies = match self {
+            Item::Create { copy, .. } => std::slice::from_ref(copy),
+            Item::Update(update) => update.copy.as_slice(),
+            Item::Import(item) => &item.copies,
+            Item::Delete { .. } | Item::Refused(_) => &[],
+        };
+        let mut sanitized = Sanitized::default();
+        copies.iter().for_each(|copy| sanitized.add(&copy.sanitized));
+        sanitized
+    }
+}
+
 /// A change of a resource.
 #[derive(Debug, Clone)]
 pub(crate) struct Update {
@@ -173,6 +189,8 @@ pub(crate) struct CopyDraft {
     pub(crate) columns: Columns,
     /// Errors of the attributes. Reported together with those that depend on the state.
     pub(crate) errors: FieldErrors,
+    /// What sanitizing removed of the attributes.
+    pub(crate) sanitized: Sanitized,
 }
 
 /// A value for a field.

@@ -4,11 +4,14 @@
 
 pub(crate) mod blueprint_change;
 pub(crate) mod claims;
+pub(crate) mod counters;
 pub(crate) mod index_mapping;
 pub(crate) mod kept_answer;
 pub(crate) mod lookup;
 pub(crate) mod records;
+pub(crate) mod referrers;
 pub(crate) mod refusals;
+pub(crate) mod releases;
 pub(crate) mod sight;
 pub(crate) mod state;
 pub(crate) mod version;

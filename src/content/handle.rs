@@ -16,6 +16,7 @@ use crate::access::{Access, AdminToken, unauthenticated};
 use crate::content::admission::{Admission, Admitted, LARGE_BODY_BYTES};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::command::{Command, KeepAnswer, Outcome};
+use crate::content::data::counters::{ContentFigures, Counters};
 use crate::content::data::state::{State, StateCell};
 use crate::content::maintain::checkpoint::Pins;
 use crate::content::queue::Queue;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) changes: Arc<ChangeRunner>,
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,
     pub(crate) broken: Arc<AtomicBool>,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) sanitizer: Arc<Sanitizer>,
     pub(crate) was_empty: bool,
@@ -78,6 +80,13 @@ impl Content {
     /// Whether writes are accepted: not after a failure of the disk, and not during a shutdown.
     pub fn is_writable(&self) -> bool {
         !self.shared.broken.load(Ordering::SeqCst) && self.shared.queue.is_open()
+    }
+
+    /// How much there is, and what was written since the start.
+    pub fn figures(&self) -> ContentFigures {
+        let state = self.state();
+        let resources = state.blueprints.values().map(|collection| collection.snapshot.total()).sum();
+        self.shared.counters.figures(state.blueprints.len() as u64, resources)
     }
 
     /// Accepts no more commands, finishes those that are queued, writes a checkpoint, and returns when everything is on

@@ -2,5 +2,6 @@
 //! snapshot names.
 
 pub(crate) mod export;
+pub(crate) mod referrers;
 pub(crate) mod resource;
 pub(crate) mod view;

@@ -146,6 +146,15 @@ impl Default for AnswerCache {
 }
 
 impl AnswerCache {
+    /// How many answers are kept, and their size in bytes.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let sizes = self.parts.iter().map(|part| {
+            let part = part.lock();
+            (part.answers.len(), part.bytes)
+        });
+        sizes.fold((0, 0), |(answers, bytes), (more, larger)| (answers + more, bytes + larger))
+    }
+
     fn with_limit(max_bytes: usize) -> AnswerCache {
         let part = || Mutex::new(Part { answers: LruCache::unbounded(), bytes: 0, making: HashMap::new() });
         AnswerCache { parts: std::array::from_fn(|_| part()), hasher: RandomState::new(), max_bytes: max_bytes / PARTS }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::answer_cache::AnswerCache;
 use super::limits::Limits;
+use super::metrics::Metrics;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
@@ -25,13 +26,15 @@ pub struct Services {
     pub(super) limits: Limits,
     /// Answers to reads, to be sent again.
     pub(super) answers: AnswerCache,
+    /// What is counted.
+    pub(super) metrics: Metrics,
 }
 
 impl App {
     /// The services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
-        let (limits, answers) = (Limits::of(&config), AnswerCache::default());
-        App(Arc::new(Services { config, content, analytics, limits, answers }))
+        let (limits, answers, metrics) = (Limits::of(&config), AnswerCache::default(), Metrics::default());
+        App(Arc::new(Services { config, content, analytics, limits, answers, metrics }))
     }
 }
 

@@ -65,5 +65,11 @@ fn render(bulk: &BulkAnswer) -> Rendered {
     meta.insert("total".to_owned(), (applied.len() + failed.len()).into());
     meta.insert(name.to_owned(), applied.len().into());
     meta.insert("failed".to_owned(), failed.len().into());
+    let sanitized = applied.iter().filter(|item| !item.sanitized.is_empty());
+    let sanitized: Map<String, Value> =
+        sanitized.map(|item| (item.index.to_string(), item.sanitized.to_json())).collect();
+    if !sanitized.is_empty() {
+        meta.insert("sanitized".to_owned(), sanitized.into());
+    }
     Rendered::new(status, json!({ "data": data, "meta": meta }).to_string())
 }

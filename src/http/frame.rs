@@ -80,7 +80,7 @@ impl Framed {
         }
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        exchange.end(&mut response);
+        exchange.end(&mut response, &self.0.app.metrics);
         response
     }
 }

@@ -14,6 +14,7 @@ use super::stream::{Pieces, streamed};
 use crate::content::{Import, ImportLine};
 use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
+use crate::model::value::Sanitized;
 
 /// The accepted types of the body; the first is also the type of the response.
 const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/json"];
@@ -24,7 +25,9 @@ pub(super) async fn import(call: Call<String>, request: Post) -> Answer {
         return import_streamed(&call, request.into_body());
     }
     let render = |lines: &Vec<ImportLine>| {
-        Rendered::new(StatusCode::OK, render_lines(lines)).with(header::CONTENT_TYPE, LINE_TYPES[0])
+        let mut sanitized = Sanitized::default();
+        let lines = render_lines(lines, &mut sanitized);
+        Rendered::new(StatusCode::OK, lines + &render_sanitized(&sanitized)).with(header::CONTENT_TYPE, LINE_TYPES[0])
     };
     let import = async |body: JsonBody, idempotent: Option<_>| {
         let import = call.app.content.import(&call.access, &call.path, &call.query)?;
@@ -52,19 +55,23 @@ async fn run(import: Import, lines: Lines, pieces: Pieces) {
 }
 
 async fn import_lines(mut import: Import, mut lines: Lines, pieces: &Pieces) -> Result<()> {
+    let mut sanitized = Sanitized::default();
     while let Some(line) = lines.next().await? {
         let results = match line {
             Line::Whole(line) => import.push(&line).await?,
             Line::TooLong(error) => import.refuse(error).await?,
         };
         if !results.is_empty() {
-            send(pieces, render_lines(&results)).await;
+            send(pieces, render_lines(&results, &mut sanitized)).await;
         }
     }
     while let Some(results) = import.finish_next().await? {
         if !results.is_empty() {
-            send(pieces, render_lines(&results)).await;
+            send(pieces, render_lines(&results, &mut sanitized)).await;
         }
+    }
+    if !sanitized.is_empty() {
+        send(pieces, render_sanitized(&sanitized)).await;
     }
     Ok(())
 }
@@ -74,11 +81,20 @@ async fn send(pieces: &Pieces, text: String) {
     let _ = pieces.send(Ok(Bytes::from(text))).await;
 }
 
-fn render_lines(results: &[ImportLine]) -> String {
+/// The last line: what sanitizing removed of all lines; nothing if it removed nothing.
+fn render_sanitized(sanitized: &Sanitized) -> String {
+    if sanitized.is_empty() { String::new() } else { format!("{}\n", json!({ "sanitized": sanitized.to_json() })) }
+}
+
+/// The answers to lines. What sanitizing removed of them is added up.
+fn render_lines(results: &[ImportLine], sanitized: &mut Sanitized) -> String {
     let mut out = String::new();
     for ImportLine { index, result } in results {
         let line = match result {
-            Ok(imported) => json!({ "index": index, "id": imported.id.to_string(), "op": imported.op }),
+            Ok(imported) => {
+                sanitized.add(&imported.sanitized);
+                json!({ "index": index, "id": imported.id.to_string(), "op": imported.op })
+            }
             Err(error) => json!({ "index": index, "errors": error_object(error) }),
         };
         out.push_str(&line.to_string());

@@ -33,7 +33,7 @@ pub(super) fn member(member: &Member) -> Value {
 }
 
 /// What became of a replacement: the blueprint, or the plan of a dry run (`API.md` 4.9).
-pub(super) fn replaced(replaced: &Replaced) -> Value {
+pub(crate) fn replaced(replaced: &Replaced) -> Value {
     match replaced {
         Replaced::Applied(blueprint) => render::to_json(blueprint),
         Replaced::Planned(plan) => self::plan(plan),

@@ -10,6 +10,8 @@ use tracing::Span;
 use uuid::Builder;
 use uuid::fmt::Hyphenated;
 
+use super::metrics::Metrics;
+
 /// The header that carries the id, in requests and in responses.
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -38,11 +40,13 @@ impl Exchange {
         tracing::info_span!("request", id = self.id.to_str().unwrap_or_default())
     }
 
-    /// Adds the id to the response and logs one line.
-    pub(super) fn end(self, response: &mut Response) {
+    /// Adds the id to the response, counts it and logs one line.
+    pub(super) fn end(self, response: &mut Response, metrics: &Metrics) {
         let Exchange { id, method, uri, started } = self;
         let status = response.status().as_u16();
-        let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let duration = started.elapsed();
+        metrics.count(method.as_str(), uri.path(), status, duration.as_secs_f64());
+        let duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let text = id.to_str().unwrap_or_default();
         tracing::info!(id = text, %method, path = uri.path(), status, duration_us, "answered");
         response.headers_mut().insert(X_REQUEST_ID, id);

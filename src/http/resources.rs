@@ -5,7 +5,7 @@ use std::io;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answer_cache::{Asked, CachedAnswer};
 use super::body::JsonBody;
@@ -13,9 +13,11 @@ use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::links::Links;
-use super::respond::{IfNoneMatch, VARY_BY_TOKEN, data, no_content, not_modified, with_data};
+use super::respond::{
+    IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
+};
 use super::stream;
-use crate::content::{Created, EntityTag, Export, IfMatch, ListPage};
+use crate::content::{Created, EntityTag, Export, FieldReferrers, IfMatch, ListPage, ResourceAnswer};
 use crate::model::ability::Ability;
 
 /// The path's segments: the blueprint's slug and the resource's id.
@@ -81,10 +83,21 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
     Ok(answer.respond(false))
 }
 
+pub(super) async fn referrers(call: Call<Resource>) -> Answer {
+    let (blueprint, id) = &call.path;
+    let found = call.app.content.referrers(&call.access, blueprint, id).await?;
+    let shown = found.into_iter().map(|FieldReferrers { blueprint, field, total, ids }| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        json!({ "blueprint": blueprint, "field": field, "total": total, "ids": ids })
+    });
+    let answer = data_value(StatusCode::OK, Value::Array(shown.collect()));
+    Ok(([(header::VARY, VARY_BY_TOKEN)], answer).into_response())
+}
+
 pub(super) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let blueprint = call.path.clone();
     let render = move |Created { id, answer }: &Created| {
-        Rendered::new(StatusCode::CREATED, with_data(&answer.json))
+        Rendered::new(StatusCode::CREATED, written_body(answer))
             .with(header::ETAG, &quoted(answer.tag))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     };
@@ -107,7 +120,16 @@ pub(super) async fn update(call: Call<Resource>, method: Method, headers: Header
         Method::PUT => writing.replace(id, if_match, &body).await?,
         _ => writing.change(id, if_match, &body).await?,
     };
-    Ok(([(header::ETAG, quoted(resource.tag))], data(StatusCode::OK, &resource.json)).into_response())
+    Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, written_body(&resource))).into_response())
+}
+
+/// The body of the answer to a write of one resource. Says what sanitizing removed, if it removed anything (`API.md` 4.4.8).
+fn written_body(answer: &ResourceAnswer) -> String {
+    if answer.sanitized.is_empty() {
+        return with_data(&answer.json);
+    }
+    let meta = json!({ "sanitized": answer.sanitized.to_json() });
+    format!("{{\"data\":{},\"meta\":{meta}}}", answer.json)
 }
 
 pub(super) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {

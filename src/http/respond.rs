@@ -18,11 +18,6 @@ pub(super) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// A response with this JSON text as its `data`.
-pub(super) fn data(status: StatusCode, text: &str) -> Response {
-    json(status, with_data(text))
-}
-
 /// A response with this JSON value as its `data`.
 pub(super) fn data_value(status: StatusCode, value: Value) -> Response {
     json(status, json_value!({ "data": value }).to_string())

@@ -8,7 +8,7 @@ mod show;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::blueprint::{BlueprintKind, DurationUnit, Field, FieldType, Variant};
+use crate::model::blueprint::{BlueprintKind, DurationUnit, Field, FieldType, OnDelete, Relation, Variant};
 
 /// 2026-11-20T20:42:31.123Z.
 const NOW: Millis = 1_795_207_351_123;
@@ -34,8 +34,8 @@ fn everything() -> Blueprint {
         ("day", FieldType::Date),
         ("starts", FieldType::DateTime),
         ("length", FieldType::Duration { unit: DurationUnit::Minutes, display: None, min: None, max: None }),
-        ("author", FieldType::Reference { blueprint: "authors".into(), display: vec![] }),
-        ("related", FieldType::References { blueprint: "articles".into(), display: vec![] }),
+        ("author", FieldType::Reference(relation("authors"))),
+        ("related", FieldType::References(relation("articles"))),
         ("editor", FieldType::User { role: None }),
         ("address", FieldType::Address),
     ];
@@ -46,6 +46,10 @@ fn everything() -> Blueprint {
 /// A blueprint without variants, whose only field `search` ignores.
 fn plain() -> Blueprint {
     blueprint(&[("stock", FieldType::Number)])
+}
+
+fn relation(blueprint: &str) -> Relation {
+    Relation { blueprint: blueprint.to_owned(), display: Vec::new(), on_delete: OnDelete::Keep }
 }
 
 fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
@@ -60,6 +64,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         field_type: field_type.clone(),
     });
     Blueprint {
+        scheduled: false,
         number: 1,
         revision: 1,
         shape: 1,

@@ -12,16 +12,18 @@ mod meter;
 mod tag;
 
 use gate::Gate;
+use html5ever::tokenizer::Tag;
 
 /// Rejects markup that is too expensive to parse, with a clause that says why. Takes time and memory linear in its size.
-pub(super) fn check(html: &str) -> Result<(), String> {
-    feed::run(html, Gate::new(html.len())).refusal().map_or(Ok(()), |refusal| Err(refusal.clause()))
+/// `on_start_tag` is told of each start tag that the parser sees.
+pub(super) fn check(html: &str, on_start_tag: &dyn Fn(&Tag)) -> Result<(), String> {
+    feed::run(html, Gate::new(html.len(), on_start_tag)).refusal().map_or(Ok(()), |refusal| Err(refusal.clause()))
 }
 
 /// The steps that parsing took.
 #[cfg(test)]
 fn steps(html: &str) -> u64 {
-    feed::run(html, Gate::new(html.len())).steps()
+    feed::run(html, Gate::new(html.len(), &|_| ())).steps()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use cssparser::{
     RuleBodyParser, StyleSheetParser, ToCss, Token,
 };
 
+use super::removed::Removed;
 use tokens::{Context, MAX_DEPTH, Rejection, rejected, rewrite};
 
 /// At-rules that contain rules, or declarations if they are nested in a style rule.
@@ -23,6 +24,11 @@ const GROUPS: [&str; 9] =
 
 /// Sanitizes a style sheet. The result is a fixpoint.
 pub fn style_sheet(css: &str) -> String {
+    style_sheet_noting(css, &mut Removed::default())
+}
+
+/// The same, and notes how many rules and declarations were removed.
+pub fn style_sheet_noting(css: &str, removed: &mut Removed) -> String {
     let mut rules = Rules { depth: 0, nested: false, dropped: 0 };
     let mut out = String::new();
     let mut dropped = 0;
@@ -36,7 +42,11 @@ pub fn style_sheet(css: &str) -> String {
             Err(_) => dropped += 1,
         }
     }
-    let lost_nothing = dropped + rules.dropped == 0;
+    let dropped = dropped + rules.dropped;
+    if dropped > 0 {
+        removed.note("css", dropped as u64);
+    }
+    let lost_nothing = dropped == 0;
     if lost_nothing && verbatim::may_stay(css) { css.to_owned() } else { out }
 }
 

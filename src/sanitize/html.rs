@@ -5,10 +5,14 @@
 //! two would be needed to find that nothing changes.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+
+use html5ever::tokenizer::Tag;
 
 use super::allowed::{self, Profile};
 use super::finish::finish;
+use super::removed::Removed;
 use super::{cost, settled};
 
 /// Sanitizing is repeated until nothing changes, at most this many times.
@@ -54,7 +58,16 @@ impl Sanitizer {
     /// A clause that begins with `must`, if the markup is too expensive to parse or still changes after
     /// [`MAX_PASSES`] passes.
     pub fn rich_text(&self, html: &str) -> Result<String, String> {
-        self.sanitize(&self.rich_text, &allowed::RICH_TEXT, html)
+        self.rich_text_noting(html, &mut Removed::default())
+    }
+
+    /// The same, and notes what was removed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sanitizer::rich_text`].
+    pub fn rich_text_noting(&self, html: &str, removed: &mut Removed) -> Result<String, String> {
+        self.sanitize(&self.rich_text, &allowed::RICH_TEXT, html, removed)
     }
 
     /// Sanitizes the HTML of a page, which also keeps elements for layout. The result is a fixpoint.
@@ -63,16 +76,33 @@ impl Sanitizer {
     ///
     /// As [`Sanitizer::rich_text`].
     pub fn page(&self, html: &str) -> Result<String, String> {
-        self.sanitize(&self.page, &allowed::PAGE, html)
+        self.page_noting(html, &mut Removed::default())
     }
 
-    fn sanitize(&self, builder: &ammonia::Builder<'_>, profile: &Profile, html: &str) -> Result<String, String> {
+    /// The same, and notes what was removed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sanitizer::rich_text`].
+    pub fn page_noting(&self, html: &str, removed: &mut Removed) -> Result<String, String> {
+        self.sanitize(&self.page, &allowed::PAGE, html, removed)
+    }
+
+    fn sanitize(
+        &self,
+        builder: &ammonia::Builder<'_>,
+        profile: &Profile,
+        html: &str,
+        removed: &mut Removed,
+    ) -> Result<String, String> {
         if settled::is_settled(html, profile, &self.video_hosts) {
             return Ok(html.to_owned());
         }
         let mut current = Cow::Borrowed(html);
+        let noted = RefCell::new(removed);
+        let note = |tag: &Tag| noted.borrow_mut().note_tag(tag, profile, &self.video_hosts);
         for _ in 0..MAX_PASSES {
-            cost::check(&current)?;
+            cost::check(&current, &note)?;
             let cleaned = finish(&builder.clean(&current).to_string());
             if cleaned == current || settled::is_settled(&cleaned, profile, &self.video_hosts) {
                 return Ok(cleaned);

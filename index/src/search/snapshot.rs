@@ -147,12 +147,12 @@ impl Snapshot {
         columns.filter(|id| !copies.value(slot, *id).is_same(&expected.value(*id))).collect()
     }
 
-    fn evaluator<'a>(&'a self, variant: VariantNumber, interrupt: &'a Interrupt<'a>) -> Evaluator<'a> {
+    pub(super) fn evaluator<'a>(&'a self, variant: VariantNumber, interrupt: &'a Interrupt<'a>) -> Evaluator<'a> {
         Evaluator::new(&self.context, &self.version, variant, interrupt)
     }
 
     /// A result, unless damage was found by the time it was computed: then it may be wrong.
-    fn sound<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn sound<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         let damage = &self.context.cache.damage;
         if let Err(Error::Corrupt { path, what }) = &result {
             damage.report(path, what.as_str());

@@ -2,13 +2,14 @@
 
 use crate::content::api::idempotency::{Answered, Idempotent};
 use crate::content::api::resources::{Sent, Writing};
-use crate::content::command::{ItemOutcome, Outcome};
+use crate::content::command::{Item, ItemOutcome, Outcome};
 use crate::content::data::lookup::Lookup;
 use crate::content::prepare::body::Preparation;
 use crate::content::prepare::bulk::{self, BulkTerms, Operation};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
+use crate::model::value::Sanitized;
 
 /// What became of the items of a bulk request.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub struct AppliedItem {
     pub index: usize,
     /// The resource.
     pub id: ResourceId,
+    /// What sanitizing removed of it.
+    pub sanitized: Sanitized,
 }
 
 /// An item that left no trace.
@@ -55,21 +58,29 @@ impl Writing {
         let terms = BulkTerms { operation, published, may_publish: self.may_publish() };
         let prepare =
             move |preparation: Preparation<'_>, body: serde_json::Value| bulk::items(preparation, terms, body);
-        let keep = |_: &Writing| {
-            let read = move |outcome: &Outcome, _: &dyn Lookup| Ok(BulkAnswer::of(operation, outcome.items()?));
+        let keep = |_: &Writing, items: &[Item]| {
+            let sanitized: Vec<Sanitized> = items.iter().map(Item::sanitized).collect();
+            let read =
+                move |outcome: &Outcome, _: &dyn Lookup| Ok(BulkAnswer::of(operation, outcome.items()?, &sanitized));
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
         let answered = self.run(Sent { bytes: body, parsed }, prepare, keep).await?;
-        Ok(answered.map(|outcomes| BulkAnswer::of(operation, &outcomes)))
+        Ok(answered.map(|(outcomes, items)| {
+            let sanitized: Vec<Sanitized> = items.iter().map(Item::sanitized).collect();
+            BulkAnswer::of(operation, &outcomes, &sanitized)
+        }))
     }
 }
 
 impl BulkAnswer {
-    fn of(operation: Operation, outcomes: &[ItemOutcome]) -> BulkAnswer {
+    /// `sanitized` is what was removed of each item.
+    fn of(operation: Operation, outcomes: &[ItemOutcome], sanitized: &[Sanitized]) -> BulkAnswer {
         let mut answer = BulkAnswer { operation, applied: Vec::new(), failed: Vec::new() };
-        for (index, outcome) in outcomes.iter().enumerate() {
+        for (index, (outcome, sanitized)) in outcomes.iter().zip(sanitized).enumerate() {
             match outcome.written() {
-                Ok(written) => answer.applied.push(AppliedItem { index, id: written.id }),
+                Ok(written) => {
+                    answer.applied.push(AppliedItem { index, id: written.id, sanitized: sanitized.clone() });
+                }
                 Err(error) => answer.failed.push(FailedItem { index, error }),
             }
         }

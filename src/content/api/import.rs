@@ -27,6 +27,7 @@ use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
+use crate::model::value::Sanitized;
 use crate::query::WriteParams;
 
 /// A group is submitted when it has this many lines, or this many bytes.
@@ -89,6 +90,8 @@ pub struct ImportedResource {
     pub id: ResourceId,
     /// `created` or `updated`.
     pub op: &'static str,
+    /// What sanitizing removed of it.
+    pub sanitized: Sanitized,
 }
 
 impl Content {
@@ -243,12 +246,13 @@ impl Import {
         loop {
             let PreparedLines { blueprint, items, .. } = self.prepare(lines.clone()).await.map_err(Error::internal)?;
             let (items, missing_targets) = (Arc::new(items), MissingTargets::Refuse);
-            let command = Command::Write(Write { blueprint, items, missing_targets, access: self.access.clone() });
-            let keep = idempotent.keep(|outcome: &Outcome, _: &dyn Lookup| lines_of(outcome));
+            let (access, kept) = (self.access.clone(), Arc::clone(&items));
+            let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
+            let keep = idempotent.keep(move |outcome: &Outcome, _: &dyn Lookup| lines_of(outcome, &kept));
             match self.content.submit_keeping(command, Some(keep)).await? {
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
-                outcome => return Ok(Answered::Fresh(lines_of(&outcome)?)),
+                outcome => return Ok(Answered::Fresh(lines_of(&outcome, &items)?)),
             }
         }
     }
@@ -309,7 +313,7 @@ impl Import {
         for ((line, item), outcome) in lines.into_iter().zip(&*items).zip(&outcomes) {
             match outcome {
                 ItemOutcome::Waiting => answers.extend(self.wait(line, &blueprint, item)),
-                _ => answers.push(answer_of(line.index, outcome)),
+                _ => answers.push(answer_of(line.index, outcome, item)),
             }
         }
         Ok(answers)
@@ -375,12 +379,15 @@ fn too_many_together(index: u64, count: usize) -> ImportLine {
 }
 
 /// The answers to an import in one transaction.
-fn lines_of(outcome: &Outcome) -> Result<Vec<ImportLine>> {
-    let outcomes = (0..).zip(outcome.items()?);
-    Ok(outcomes.map(|(index, outcome)| answer_of(index, outcome)).collect())
+fn lines_of(outcome: &Outcome, items: &[Item]) -> Result<Vec<ImportLine>> {
+    let outcomes = (0..).zip(outcome.items()?).zip(items);
+    Ok(outcomes.map(|((index, outcome), item)| answer_of(index, outcome, item)).collect())
 }
 
-fn answer_of(index: u64, outcome: &ItemOutcome) -> ImportLine {
-    let imported = outcome.written().map(|written| ImportedResource { id: written.id, op: written.effect.as_str() });
+fn answer_of(index: u64, outcome: &ItemOutcome, item: &Item) -> ImportLine {
+    let imported = outcome.written().map(|written| {
+        let (id, op, sanitized) = (written.id, written.effect.as_str(), item.sanitized());
+        ImportedResource { id, op, sanitized }
+    });
     ImportLine { index, result: imported }
 }

@@ -14,7 +14,7 @@ use crate::content::command::{
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::Meta;
 use crate::content::data::refusals::no_resource;
-use crate::content::data::sight::may_learn_of;
+use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
 use crate::content::data::version::IfMatch;
 use crate::content::handle::Content;
@@ -24,6 +24,8 @@ use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
+use crate::model::time::now_millis;
+use crate::model::value::Sanitized;
 use crate::query::{Key, Selection, WriteParams};
 
 /// A resource that was created.
@@ -93,21 +95,23 @@ impl Writing {
     pub async fn create(mut self, body: &[u8], idempotent: Option<Idempotent<Created>>) -> Result<Answered<Created>> {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let body = Sent { bytes: body, parsed };
-        let keep = |writing: &Writing| {
+        let keep = |writing: &Writing, items: &[Item]| {
             let (state, collection, variant) =
                 (Arc::clone(&writing.state), Arc::clone(&writing.collection), writing.variant);
+            let sanitized = sanitized(items);
             let read = move |outcome: &Outcome, lookup: &dyn Lookup| {
                 let items = outcome.items()?;
-                let item = items.first().ok_or_else(no_outcome)?;
-                created(&collection, state.epoch, variant, item.written()?, lookup)
+                let written = items.first().ok_or_else(no_outcome)?.written()?;
+                created(&collection, state.epoch, variant, written, sanitized.clone(), lookup)
             };
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
         match self.run(body, |preparation, body| vec![body::create(preparation, body)], keep).await? {
-            Answered::Fresh(outcomes) => {
+            Answered::Fresh((outcomes, items)) => {
                 let (written, epoch) = (only(outcomes)?, self.state.epoch);
                 let store = &self.content.shared.store;
-                Ok(Answered::Fresh(created(&self.collection, epoch, self.variant, &written, store)?))
+                let sanitized = sanitized(&items);
+                Ok(Answered::Fresh(created(&self.collection, epoch, self.variant, &written, sanitized, store)?))
             }
             Answered::Kept(answer) => Ok(Answered::Kept(answer)),
         }
@@ -143,10 +147,10 @@ impl Writing {
         let sent = SentKeys::of(&parsed, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
-        let written = self.run_one(Sent { bytes: body, parsed }, prepare).await?;
+        let (written, sanitized) = self.run_one(Sent { bytes: body, parsed }, prepare).await?;
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
         let shown = self.shown(&written, &sent);
-        written_answer(store, blueprint, self.state.epoch, &written, self.variant, shown)
+        written_answer(store, blueprint, self.state.epoch, &written, self.variant, shown, sanitized)
     }
 
     /// Deletes a resource. Durable and visible on return.
@@ -162,7 +166,8 @@ impl Writing {
     /// To another token only what it has just written, or a write that changes nothing would be a way to read.
     fn shown(&self, written: &Written, sent: &SentKeys) -> Selection {
         let (blueprint, Written { meta, before, .. }) = (&self.collection.blueprint, written);
-        let is_seen = |meta: &Meta| may_learn_of(&self.access, blueprint, meta.published);
+        let sight = Sight::of_writer(&self.access, blueprint, now_millis());
+        let is_seen = |meta: &Meta| sight.shows(meta.published);
         if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
             return Selection::all();
         }
@@ -191,29 +196,30 @@ impl Writing {
         &mut self,
         body: Sent<'_>,
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
-    ) -> Result<Written> {
-        match self.run(body, prepare, |_| None).await? {
-            Answered::Fresh(outcomes) => only(outcomes),
+    ) -> Result<(Written, Sanitized)> {
+        match self.run(body, prepare, |_, _| None).await? {
+            Answered::Fresh((outcomes, items)) => Ok((only(outcomes)?, sanitized(&items))),
             Answered::Kept(_) => Err(Error::internal("a kept answer to a request without a key")),
         }
     }
 
     /// Prepares the items of a body and has them written in one transaction. Prepares them again if the blueprint changed
-    /// meanwhile.
+    /// meanwhile. Returns the outcomes with the items.
     pub(super) async fn run(
         &mut self,
         body: Sent<'_>,
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
-        keep: impl Fn(&Writing) -> Option<KeepAnswer>,
-    ) -> Result<Answered<Vec<ItemOutcome>>> {
+        keep: impl Fn(&Writing, &[Item]) -> Option<KeepAnswer>,
+    ) -> Result<Answered<(Vec<ItemOutcome>, Arc<Vec<Item>>)>> {
         let Sent { bytes, mut parsed } = body;
         loop {
             let items = Arc::new(self.prepare(bytes.len(), parsed, prepare.clone()).await?);
             let blueprint = Arc::clone(&self.collection.blueprint);
             let (missing_targets, access) = (MissingTargets::Refuse, self.access.clone());
-            let command = Command::Write(Write { blueprint, items, missing_targets, access });
-            match self.content.submit_keeping(command, keep(self)).await? {
-                Outcome::Written(outcomes) => return Ok(Answered::Fresh(outcomes)),
+            let keep = keep(self, &items);
+            let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
+            match self.content.submit_keeping(command, keep).await? {
+                Outcome::Written(outcomes) => return Ok(Answered::Fresh((outcomes, items))),
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
                 Outcome::Stale => {
                     self.refresh()?;
@@ -271,14 +277,20 @@ fn only(outcomes: Vec<ItemOutcome>) -> Result<Written> {
     outcomes.first().ok_or_else(no_outcome)?.written().cloned()
 }
 
+/// What sanitizing removed of the values of a write of one item.
+fn sanitized(items: &[Item]) -> Sanitized {
+    items.first().map(Item::sanitized).unwrap_or_default()
+}
+
 fn created(
     collection: &Collection,
     epoch: u64,
     variant: u16,
     written: &Written,
+    sanitized: Sanitized,
     lookup: &dyn Lookup,
 ) -> Result<Created> {
-    let answer = written_answer(lookup, &collection.blueprint, epoch, written, variant, Selection::all())?;
+    let answer = written_answer(lookup, &collection.blueprint, epoch, written, variant, Selection::all(), sanitized)?;
     Ok(Created { id: written.id, answer })
 }
 

@@ -6,7 +6,7 @@ use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 
 /// How many ids a conflict names.
-const CONFLICT_IDS: usize = 10;
+pub(crate) const CONFLICT_IDS: usize = 10;
 
 /// `NOT_FOUND` for a blueprint.
 pub(crate) fn no_blueprint(slug: &str) -> Error {
@@ -111,6 +111,24 @@ pub(crate) fn still_has_resources(
     let text = format!("`{slug}` still has {}; delete them first, or add `?force=true`", counted(count, "resource"));
     let conflict = conflict_of(count, first.hits.iter().map(|hit| ResourceId::from_u128(hit.id)));
     Ok(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) })
+}
+
+/// `CONFLICT` for the deletion of a resource that relations forbid. `named` are those that the writer may see.
+pub(crate) fn still_referred_to(count: u64, named: Vec<ResourceId>) -> Error {
+    let (who, them) = if count == 1 { ("resource refers", "it") } else { ("resources refer", "them") };
+    let text =
+        format!("{count} {who} to it by a relation whose `on_delete` is `restrict`; change or delete {them} first",);
+    Error { conflict: Some(conflict_of(count, named.into_iter())), ..Error::new(Code::Conflict, text) }
+}
+
+/// `CONFLICT` for the deletion of a resource with which too many values would go.
+pub(crate) fn too_many_to_nullify(count: u64, most: usize) -> Error {
+    let text = format!(
+        "{} to it by relations whose `on_delete` is `nullify`, and at most {most} can be changed together with a deletion; \
+         take it out of some of them first",
+        if count == 1 { "1 resource refers".to_owned() } else { format!("{count} resources refer") }
+    );
+    Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -1,33 +1,50 @@
 //! What a token may see of a blueprint's resources, and what it may learn of the others by writing (`API.md` 5.4, 5.7).
 
+use bindery_index::{Bound, DateColumn, Filter, Range};
+
 use crate::access::Access;
 use crate::model::ability::Ability;
 use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::time::Millis;
 
 /// Which resources of a blueprint a token sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// None.
     Nothing,
     /// Published ones.
     Published,
+    /// Those published at this moment or before: a publication to come is a draft until then (`API.md` 3.5).
+    PublishedBy(Millis),
     /// Drafts too.
     Drafts,
 }
 
 impl Sight {
-    /// What the token may read.
-    pub(crate) fn of(access: &Access, blueprint: &Blueprint) -> Sight {
-        // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
-        let is_singular = blueprint.kind == BlueprintKind::Singular;
+    /// What the token may read at that moment.
+    pub(crate) fn of(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
         if !access.sees(&blueprint.slug) || !access.may(Ability::View) {
             Sight::Nothing
-        } else if access.may(Ability::Preview) || is_singular {
+        } else if access.may(Ability::Preview) {
             Sight::Drafts
         } else {
-            Sight::Published
+            Sight::of_the_public(blueprint, now)
         }
+    }
+
+    /// What every reader of the blueprint may read at that moment.
+    fn of_the_public(blueprint: &Blueprint, now: Millis) -> Sight {
+        match blueprint.kind {
+            // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
+            BlueprintKind::Singular => Sight::Drafts,
+            _ if blueprint.scheduled => Sight::PublishedBy(now),
+            _ => Sight::Published,
+        }
+    }
+
+    /// What an answer to a write may name or show. `manage` may read everything, in a backup.
+    pub(crate) fn of_writer(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
+        if access.may(Ability::Manage) { Sight::Drafts } else { Sight::of(access, blueprint, now) }
     }
 
     /// Whether a resource with this publication date is among them.
@@ -35,22 +52,47 @@ impl Sight {
         match self {
             Sight::Nothing => false,
             Sight::Published => published.is_some(),
+            Sight::PublishedBy(now) => published.is_some_and(|published| published <= now),
             Sight::Drafts => true,
+        }
+    }
+
+    /// The filter that holds for them.
+    pub(crate) fn filter(self) -> Filter {
+        match self {
+            Sight::Nothing => Filter::Nothing,
+            Sight::Published => Filter::Not(Box::new(Filter::Draft)),
+            Sight::PublishedBy(now) => {
+                Filter::Date(DateColumn::Published, Range { from: None, to: Some(Bound::Included(now)) })
+            }
+            Sight::Drafts => Filter::All,
+        }
+    }
+
+    /// The filter that holds for those of them that another filter holds for.
+    pub(crate) fn restrict(self, filter: Filter) -> Filter {
+        match (self.filter(), filter) {
+            (Filter::All, filter) | (filter, Filter::All) => filter,
+            (seen, filter) => Filter::And(vec![seen, filter]),
         }
     }
 }
 
-/// Whether an answer to a write may name or show a resource with this publication date. `manage` may read everything, in
-/// a backup.
-pub(crate) fn may_learn_of(access: &Access, blueprint: &Blueprint, published: Option<Millis>) -> bool {
-    access.may(Ability::Manage) || Sight::of(access, blueprint).shows(published)
+/// Whether a resource with this publication date is of concern to readers without `preview`, now or within moments. Entity
+/// tags of lists that they read change with it.
+///
+/// A reader's clock may be a little ahead of the time that a write was given. So publications to come count some time before
+/// they are due: a reader never takes an answer for current that lacks them.
+pub(crate) fn concerns_the_public(blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
+    const MARGIN: Millis = 60_000;
+    Sight::of_the_public(blueprint, now + MARGIN).shows(published)
 }
 
 /// Whether a relation may name a resource with this publication date. If it may not, the answer is that of a resource
 /// that does not exist. A token that may write to drafts can find out which exist anyway, and may relate to them.
-pub(crate) fn may_relate_to(access: &Access, blueprint: &Blueprint, published: Option<Millis>) -> bool {
+pub(crate) fn may_relate_to(access: &Access, blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
     let writes = [Ability::Update, Ability::Delete, Ability::Publish];
-    let is_public = published.is_some() || blueprint.kind == BlueprintKind::Singular;
+    let is_public = Sight::of_the_public(blueprint, now).shows(published);
     let may_address = is_public || writes.into_iter().any(|ability| access.may(ability));
-    may_learn_of(access, blueprint, published) || access.sees(&blueprint.slug) && may_address
+    Sight::of_writer(access, blueprint, now).shows(published) || access.sees(&blueprint.slug) && may_address
 }

@@ -8,11 +8,13 @@ use parking_lot::RwLock;
 use crate::access::{Access, Member, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
+use crate::content::data::releases::Releases;
 use crate::content::data::sight::Sight;
 use crate::content::data::version::ResourceVersion;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
+use crate::model::time::Millis;
 
 /// Everything that a request is answered from, at one moment.
 #[derive(Clone)]
@@ -42,6 +44,8 @@ pub(crate) struct Collection {
     pub(crate) changed: Changed,
     /// The change of the blueprint that is under way.
     pub(crate) change: Option<Arc<BlueprintChange>>,
+    /// When its publications become due.
+    pub(crate) releases: Releases,
 }
 
 /// The numbers of the last log records that changed a blueprint or one of its resources.
@@ -49,7 +53,7 @@ pub(crate) struct Collection {
 pub(crate) struct Changed {
     /// Any of its resources.
     any: u64,
-    /// One that was published before or is published since, so that changes of drafts do not show.
+    /// One that readers without `preview` saw before or see since, so that changes of drafts do not show.
     published: u64,
 }
 
@@ -94,7 +98,8 @@ impl State {
     ) {
         let snapshot = index.snapshot();
         let slug = blueprint.slug.clone();
-        self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, changed, change }));
+        let releases = self.numbered(blueprint.number).map(|before| before.releases.clone()).unwrap_or_default();
+        self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, changed, change, releases }));
     }
 
     /// Replaces the snapshot of a blueprint by the newest one.
@@ -116,7 +121,8 @@ impl State {
         });
     }
 
-    /// Notes that a resource of a blueprint changed. `concerns_published` says whether it was or is published.
+    /// Notes that a resource of a blueprint changed. `concerns_published` says whether readers without `preview` saw or see
+    /// it.
     pub(crate) fn note_change(&mut self, number: u32, version: u64, concerns_published: bool) {
         self.edit(number, |collection| {
             collection.changed.any = version;
@@ -151,9 +157,9 @@ impl Collection {
         ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision }
     }
 
-    /// Whether a resource was published when the snapshot was taken.
-    pub(crate) fn was_published(&self, id: ResourceId) -> bool {
-        self.snapshot.get(id.as_u128()).is_some_and(|hit| hit.stamps.published.is_some())
+    /// When a resource was or is to be published, as of the snapshot.
+    pub(crate) fn published(&self, id: ResourceId) -> Option<Millis> {
+        self.snapshot.get(id.as_u128())?.stamps.published
     }
 
     /// # Errors
@@ -176,7 +182,7 @@ impl Changed {
     pub(crate) fn as_seen(self, sight: Sight) -> u64 {
         match sight {
             Sight::Drafts => self.any,
-            Sight::Published | Sight::Nothing => self.published,
+            Sight::Published | Sight::PublishedBy(_) | Sight::Nothing => self.published,
         }
     }
 }

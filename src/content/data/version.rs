@@ -7,10 +7,10 @@
 use std::fmt;
 
 use crate::content::data::records::Meta;
-use crate::content::data::sight::Sight;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
+use crate::model::time::Millis;
 
 const TAG_BYTES: usize = 16;
 
@@ -49,7 +49,10 @@ pub(crate) struct ListVersion {
     pub(crate) blueprint: u32,
     /// The number of the transaction that last changed what the token may see of the blueprint.
     pub(crate) changed: u64,
-    pub(crate) sight: Sight,
+    /// Whether the token sees drafts.
+    pub(crate) drafts: bool,
+    /// For a token that sees publications once they are due: when the last of them became due.
+    pub(crate) released: Option<Millis>,
     /// "Today", as filters see it.
     pub(crate) day: i64,
 }
@@ -120,8 +123,9 @@ impl ResourceVersion {
 impl ListVersion {
     /// The entity tag in this epoch. The links of the list begin with `base_url`.
     fn tag(self, epoch: u64, base_url: &str) -> EntityTag {
-        let ListVersion { blueprint, changed, sight, day } = self;
-        let numbers = [blueprint.into(), changed, u64::from(sight == Sight::Drafts), day.cast_unsigned()];
+        let ListVersion { blueprint, changed, drafts, released, day } = self;
+        let mut numbers = vec![blueprint.into(), changed, u64::from(drafts), day.cast_unsigned()];
+        numbers.extend(released.map(Millis::cast_unsigned));
         EntityTag::of(epoch, "list", &numbers, base_url)
     }
 }
@@ -180,10 +184,13 @@ mod tests {
     fn everything_that_a_tag_is_made_from_changes_it() {
         let id = ResourceId::from_u128;
         let resource = |epoch, n, resource, blueprint| ResourceVersion { id: id(n), resource, blueprint }.tag(epoch);
-        let list = |epoch, blueprint, changed, sight, day, base_url| {
-            ListVersion { blueprint, changed, sight, day }.tag(epoch, base_url)
+        let released_list = |epoch, blueprint, changed, drafts, day, base_url, released| {
+            ListVersion { blueprint, changed, drafts, released, day }.tag(epoch, base_url)
         };
-        let (drafts, published) = (Sight::Drafts, Sight::Published);
+        let list = |epoch, blueprint, changed, drafts, day, base_url| {
+            released_list(epoch, blueprint, changed, drafts, day, base_url, None)
+        };
+        let (drafts, published) = (true, false);
         let tags = [
             resource(1, 1, 1, 1),
             resource(2, 1, 1, 1),
@@ -197,6 +204,8 @@ mod tests {
             list(1, 1, 1, published, 1, "a"),
             list(1, 1, 1, drafts, 2, "a"),
             list(1, 1, 1, drafts, 1, "b"),
+            released_list(1, 1, 1, published, 1, "a", Some(7)),
+            released_list(1, 1, 1, published, 1, "a", Some(8)),
         ];
         for (position, tag) in tags.iter().enumerate() {
             assert!(!tags[..position].contains(tag), "{position}");

@@ -165,7 +165,7 @@ pub(crate) fn copy_of(
     let checked = value::check_attributes(blueprint, attributes, value::Options { sanitizer, relations });
     let columns = projection::project(blueprint, checked.values.iter().map(|(position, value)| (*position, value)));
     let values = checked.values.into_iter().map(|(position, value)| WrittenValue { position, value }).collect();
-    CopyDraft { variant, extent, values, columns, errors: checked.errors }
+    CopyDraft { variant, extent, values, columns, errors: checked.errors, sanitized: checked.sanitized }
 }
 
 /// The errors for keys of a body that are neither known nor ignored.

@@ -4,11 +4,38 @@ use serde_json::{Map, Value};
 
 use crate::content::command::{CopyDraft, Extent, ImportItem, Item};
 use crate::content::prepare::body::{self, Preparation, into_object, kind_of, unknown_keys};
+use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
 use crate::model::sent::quote;
 use crate::model::value::Relations;
+use crate::sanitize::Sanitizer;
+
+/// Checks lines of an import without a place to import them to.
+pub struct ImportCheck {
+    blueprint: Blueprint,
+    sanitizer: Sanitizer,
+}
+
+impl ImportCheck {
+    /// For items of this blueprint.
+    pub fn new(blueprint: Blueprint, video_hosts: Vec<String>) -> ImportCheck {
+        ImportCheck { blueprint, sanitizer: Sanitizer::new(video_hosts) }
+    }
+
+    /// Whether a line is valid, but for relations and unique values, which depend on other resources.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `VALIDATION_FAILED`.
+    pub fn line(&self, line: &[u8]) -> Result<()> {
+        let ImportCheck { blueprint, sanitizer } = self;
+        match prepare_line(Preparation { blueprint, sanitizer, variant: blueprint.default_variant() }, line) {
+            Item::Refused(error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// Reads a line into an item. An invalid line becomes [`Item::Refused`].
 pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
@@ -21,7 +48,8 @@ pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
 
 fn read_item(preparation: Preparation<'_>, mut object: Map<String, Value>) -> Result<ImportItem> {
     let known = ["key", "id", "published_at", "created_at", "updated_at", "attributes", "variants"];
-    let mut errors = unknown_keys(&object, &known, &["type", "relationships"]);
+    // `errors` is what `bindery import` adds to an item that failed.
+    let mut errors = unknown_keys(&object, &known, &["type", "relationships", "errors"]);
     let key = read_key(object.get("key"), &mut errors);
     let id = read_id(object.get("id"), &mut errors);
     let published = body::publication(&object, &mut errors);

@@ -11,6 +11,7 @@ use crate::model::blueprint::Blueprint;
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, format_millis};
+use crate::model::value::Sanitized;
 use crate::query::{Key as Selected, Selection};
 
 /// What of a resource is answered, and from which copies.
@@ -31,6 +32,8 @@ pub struct ResourceAnswer {
     pub json: String,
     /// Its entity tag.
     pub tag: EntityTag,
+    /// What sanitizing removed of what was sent.
+    pub sanitized: Sanitized,
 }
 
 /// The selected parts of a resource in one variant, as a write left it.
@@ -44,13 +47,14 @@ pub(crate) fn written_answer(
     written: &Written,
     variant: u16,
     selection: Selection,
+    sanitized: Sanitized,
 ) -> Result<ResourceAnswer> {
     let presentation = Presentation { variant, fallback: None, selection };
     let renderer = Renderer { lookup, blueprint, presentation: &presentation };
     let mut json = String::new();
     let meta = &written.meta;
     renderer.write(&mut json, written.id, meta.stamps(), |variant| meta.copy(variant))?;
-    Ok(ResourceAnswer { json, tag: meta.resource_version(written.id, blueprint).tag(epoch) })
+    Ok(ResourceAnswer { json, tag: meta.resource_version(written.id, blueprint).tag(epoch), sanitized })
 }
 
 /// Appends the resource of a hit to `out`.

@@ -17,13 +17,13 @@ use crate::model::ability::Ability;
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
-use crate::query::{GetParams, ListParams, Page, published_only};
+use crate::query::{GetParams, ListParams, Page};
 use crate::store::Store;
 
 /// One blueprint at one moment, as one token sees it.
 pub struct View {
     /// Held also so that the versions that the snapshot names stay in the store.
-    state: Arc<State>,
+    pub(super) state: Arc<State>,
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
     sight: Sight,
@@ -63,9 +63,16 @@ impl Content {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
-        let sight = Sight::of(access, &collection.blueprint);
+        let sight = Sight::of(access, &collection.blueprint, now);
         let (store, searches) = (self.shared.store.clone(), Arc::clone(&self.shared.searches));
         Ok(View { state, collection, store, searches, sight, now })
+    }
+}
+
+impl Located {
+    /// Its id.
+    pub(super) fn id(&self) -> ResourceId {
+        ResourceId::from_u128(self.0.id)
     }
 }
 
@@ -113,9 +120,19 @@ impl View {
     /// The version of the blueprint's lists. It changes with every write that the token may see something of, and with
     /// every sight or day that could change an answer.
     pub fn list_version(&self) -> AnswerVersion {
-        let Collection { blueprint, changed, .. } = &*self.collection;
-        let (sight, day) = (self.sight, day_number(self.now));
-        let version = ListVersion { blueprint: blueprint.number, changed: changed.as_seen(sight), sight, day };
+        let Collection { blueprint, changed, releases, snapshot, .. } = &*self.collection;
+        let released = match self.sight {
+            // If the index cannot tell, no other version is the same.
+            Sight::PublishedBy(now) => Some(releases.last_before(now, snapshot).unwrap_or(now)),
+            Sight::Nothing | Sight::Published | Sight::Drafts => None,
+        };
+        let version = ListVersion {
+            blueprint: blueprint.number,
+            changed: changed.as_seen(self.sight),
+            drafts: self.sees_drafts(),
+            released,
+            day: day_number(self.now),
+        };
         AnswerVersion::of_list(self.state.epoch, version)
     }
 
@@ -186,10 +203,7 @@ impl View {
 
     /// The filter, restricted to what the token may see.
     pub(super) fn restrict(&self, filter: Filter) -> Filter {
-        match self.sight {
-            Sight::Drafts => filter,
-            Sight::Published | Sight::Nothing => published_only(filter),
-        }
+        self.sight.restrict(filter)
     }
 }
 

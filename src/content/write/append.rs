@@ -46,6 +46,13 @@ pub(crate) struct Group {
     transactions: Vec<Pending>,
 }
 
+impl Group {
+    /// Whether no transaction is in it yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.transactions.is_empty()
+    }
+}
+
 struct Pending {
     decided: Decided,
     n_records: usize,

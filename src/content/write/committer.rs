@@ -12,14 +12,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::append::{Appended, Appender, Failure, Group};
-use super::decide::{Context, decide};
+use super::decide::{Context, asks_the_index, decide};
 use super::overlay::Overlay;
 use crate::content::apply::Applier;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::counters::Counters;
 use crate::content::data::kept_answer::KeptAnswer;
 use crate::content::data::lookup::Lookup;
 use crate::content::maintain::checkpoint::Checkpointer;
@@ -53,6 +54,7 @@ pub(crate) struct Committer {
     pub(crate) change_begun: ChangeBegun,
     /// Set when a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
+    pub(crate) counters: Arc<Counters>,
     /// The last id that was handed out, even if its transaction was not committed.
     pub(crate) last_id: Option<ResourceId>,
 }
@@ -147,6 +149,9 @@ impl Committer {
         let mut group = Group::default();
         let mut results = Vec::with_capacity(jobs.len());
         for job in jobs {
+            if !group.is_empty() && asks_the_index(&state, &job.command) {
+                break;
+            }
             results.push(decide_job(&context, &mut overlay, job));
             if let Some(decided) = overlay.finish() {
                 overlay.number += self.appender.add(&mut group, decided, results.len());
@@ -168,6 +173,7 @@ impl Committer {
         if let Some(jobs_answerable) = committed.jobs_answerable {
             results.truncate(jobs_answerable);
         }
+        self.counters.commands.fetch_add(results.len() as u64, Ordering::Relaxed);
         Ok(results)
     }
 
@@ -241,7 +247,11 @@ impl Committer {
             let text = format!("{error}; nothing was applied; writes succeed again when there is room");
             return Err(Error::new(Code::Overloaded, text));
         }
-        self.appender.commit(group).map_err(|error| self.note(error))
+        let started = Instant::now();
+        let committed = self.appender.commit(group).map_err(|error| self.note(error));
+        self.counters.commit_nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.counters.groups.fetch_add(1, Ordering::Relaxed);
+        committed
     }
 
     fn checkpoint_if_due(&mut self) {

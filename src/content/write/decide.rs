@@ -8,6 +8,7 @@ mod blueprint;
 mod decider;
 mod during_change;
 mod import;
+mod on_delete;
 mod relations;
 mod resource;
 mod unique;
@@ -18,6 +19,7 @@ use crate::content::write::overlay::Overlay;
 use crate::model::error::{Error, Result};
 pub(crate) use decider::Context;
 use decider::Decider;
+pub(crate) use on_delete::asks_the_index;
 
 /// Decides one command. After an error the caller rolls the overlay back. (A write has no error as a whole: its items
 /// fail one by one and leave nothing behind.)

@@ -107,6 +107,14 @@ impl<'a> Overlay<'a> {
         self.values.get(key).map(Option::is_some)
     }
 
+    /// The resources of a blueprint that the group has written or removed.
+    pub(crate) fn resources_of(&self, blueprint: u32) -> impl Iterator<Item = ResourceId> {
+        self.values.keys().filter_map(move |key| match key {
+            Key::Resource { blueprint: of, id } if *of == blueprint => Some(*id),
+            _ => None,
+        })
+    }
+
     /// Has the index read a resource again once the transaction is applied. `index_op` is the operation for that.
     pub(crate) fn reindex(&mut self, blueprint: u32, id: ResourceId, index_op: bindery_index::IndexOp) {
         let key = Key::Resource { blueprint, id };

@@ -15,6 +15,8 @@ pub struct Definition {
     pub name: String,
     /// `None` if the body leaves it out: a new blueprint is then a resource, and an existing one keeps its kind.
     pub kind: Option<BlueprintKind>,
+    /// Whether readers see a publication only once its date has come.
+    pub scheduled: bool,
     /// Label in the dashboard.
     pub icon: Option<String>,
     /// Slug of one of the fields.

@@ -66,6 +66,7 @@ pub(super) fn differences(old: &Blueprint, new: &Blueprint) -> Vec<Difference> {
     let parts = [
         ("name", old.name != new.name),
         ("kind", old.kind != new.kind),
+        ("scheduled", old.scheduled != new.scheduled),
         ("icon", old.icon != new.icon),
         ("record_title", old.record_title != new.record_title),
         ("variants", old.variants != new.variants),

@@ -48,50 +48,47 @@ impl Field {
 pub enum FieldType {
     Text,
     RichText,
-    HtmlPage {
-        blocks: Option<Vec<String>>,
-        template: Option<String>,
-    },
+    HtmlPage { blocks: Option<Vec<String>>, template: Option<String> },
     Slug,
     Email,
     Link,
     Image,
     File,
-    Enum {
-        values: Option<Choices>,
-    },
-    MultiEnum {
-        values: Option<Choices>,
-    },
+    Enum { values: Option<Choices> },
+    MultiEnum { values: Option<Choices> },
     Boolean,
     Color,
     Number,
-    Money {
-        default_currency: Option<String>,
-        currencies: Vec<String>,
-    },
+    Money { default_currency: Option<String>, currencies: Vec<String> },
     Date,
     DateTime,
-    Duration {
-        unit: DurationUnit,
-        display: Option<String>,
-        min: Option<f64>,
-        max: Option<f64>,
-    },
-    /// `blueprint` is the related blueprint's slug.
-    Reference {
-        blueprint: String,
-        display: Vec<String>,
-    },
-    /// `blueprint` is the related blueprint's slug.
-    References {
-        blueprint: String,
-        display: Vec<String>,
-    },
-    User {
-        role: Option<String>,
-    },
+    Duration { unit: DurationUnit, display: Option<String>, min: Option<f64>, max: Option<f64> },
+    Reference(Relation),
+    References(Relation),
+    User { role: Option<String> },
     Address,
+}
+
+/// The settings of a relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    /// The slug of the related blueprint.
+    pub blueprint: String,
+    /// The fields of related resources that the dashboard shows.
+    pub display: Vec<String>,
+    /// What becomes of values whose resource is deleted.
+    pub on_delete: OnDelete,
+}
+
+/// What becomes of the values of a relation when the resource that they name is deleted (`API.md` 2.4.9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDelete {
+    /// They stay, and name nothing.
+    Keep,
+    /// They go with the resource, in the same transaction.
+    Nullify,
+    /// The resource cannot be deleted.
+    Restrict,
 }
 
 /// The allowed values of a choice, in order. Looking one up costs the same however many there are.
@@ -132,6 +129,25 @@ pub enum DurationUnit {
     Minutes,
     Hours,
     Days,
+}
+
+impl OnDelete {
+    /// All of them.
+    pub const ALL: [OnDelete; 3] = [OnDelete::Keep, OnDelete::Nullify, OnDelete::Restrict];
+
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            OnDelete::Keep => "keep",
+            OnDelete::Nullify => "nullify",
+            OnDelete::Restrict => "restrict",
+        }
+    }
+
+    /// The one with this name.
+    pub fn parse(name: &str) -> Option<OnDelete> {
+        OnDelete::ALL.into_iter().find(|on_delete| on_delete.as_str() == name)
+    }
 }
 
 impl DurationUnit {
@@ -213,8 +229,13 @@ impl FieldType {
 
     /// The slug of the blueprint that values refer to, if the type is a relation.
     pub fn related_blueprint(&self) -> Option<&str> {
+        self.relation().map(|relation| relation.blueprint.as_str())
+    }
+
+    /// The settings of a relation; `None` for other types.
+    pub fn relation(&self) -> Option<&Relation> {
         match self {
-            FieldType::Reference { blueprint, .. } | FieldType::References { blueprint, .. } => Some(blueprint),
+            FieldType::Reference(relation) | FieldType::References(relation) => Some(relation),
             _ => None,
         }
     }

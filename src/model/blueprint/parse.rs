@@ -18,7 +18,7 @@ use crate::model::sent::{describe, quote, quote_all};
 
 /// Keys that only responses contain. A body may repeat them; they are ignored.
 const RESPONSE_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
-const KEYS: [&str; 8] = ["name", "slug", "kind", "icon", "record_title", "variants", "seo", "fields"];
+const KEYS: [&str; 9] = ["name", "slug", "kind", "scheduled", "icon", "record_title", "variants", "seo", "fields"];
 const VARIANT_KEYS: [&str; 3] = ["name", "slug", "default"];
 /// The most variants of a blueprint.
 const MAX_VARIANTS: usize = 100;
@@ -62,6 +62,7 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
     let name = reader.label(body.shift_remove("name"), "name");
     let slug = read_slug(body.shift_remove("slug"), existing_slug, &name, &mut reader);
     let kind = read_kind(body.shift_remove("kind"), &mut reader);
+    let scheduled = reader.flag(body.shift_remove("scheduled"), "scheduled");
     let icon = reader.text(body.shift_remove("icon"), "icon");
     let record_title = reader.text(body.shift_remove("record_title"), "record_title");
     let variants = read_variants(body.shift_remove("variants"), &mut reader);
@@ -73,7 +74,17 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
     if !reader.errors.is_empty() {
         return Err(Error::validation(reader.errors));
     }
-    Ok(Definition { slug, name, kind, icon, record_title, variants, seo, fields: fields.unwrap_or_default() })
+    Ok(Definition {
+        slug,
+        name,
+        kind,
+        scheduled,
+        icon,
+        record_title,
+        variants,
+        seo,
+        fields: fields.unwrap_or_default(),
+    })
 }
 
 fn read_slug(value: Option<Value>, existing: Option<&str>, name: &str, reader: &mut BodyReader) -> String {

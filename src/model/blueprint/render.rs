@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, FieldNumbers};
-use super::field::{Choices, Field, FieldType};
+use super::field::{Choices, Field, FieldType, OnDelete, Relation};
 use super::types::{Blueprint, BlueprintKind, Seo, Variant};
 use crate::model::number;
 use crate::model::time::{Millis, format_millis};
@@ -16,7 +16,7 @@ const FORMAT: u32 = 1;
 pub fn to_json(blueprint: &Blueprint) -> Value {
     let variants: Vec<Value> = blueprint.variants.iter().map(variant_to_json).collect();
     let fields: Vec<Value> = blueprint.fields.iter().map(field_to_json).collect();
-    json!({
+    let mut json = json!({
         "id": blueprint.slug,
         "type": "blueprint",
         "name": blueprint.name,
@@ -31,7 +31,11 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
         "fields": fields,
         "created_at": format_millis(blueprint.created_at),
         "updated_at": format_millis(blueprint.updated_at),
-    })
+    });
+    if blueprint.scheduled {
+        json["scheduled"] = true.into();
+    }
+    json
 }
 
 /// The stored form: JSON with a format version, the internal numbers, and the form that responses contain.
@@ -85,6 +89,7 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
         slug: definition.slug,
         name: definition.name,
         kind: definition.kind.unwrap_or(BlueprintKind::Resource),
+        scheduled: definition.scheduled,
         icon: definition.icon,
         record_title: definition.record_title,
         variants: variants.map(|(variant, number)| variant.numbered(number)).collect(),
@@ -153,8 +158,13 @@ fn settings_to_json(field_type: &FieldType) -> Value {
             "min": min.map(number::canonical),
             "max": max.map(number::canonical),
         }),
-        FieldType::Reference { blueprint, display } | FieldType::References { blueprint, display } => {
-            json!({ "blueprint": blueprint, "display": display })
+        FieldType::Reference(relation) | FieldType::References(relation) => {
+            let Relation { blueprint, display, on_delete } = relation;
+            let mut settings = json!({ "blueprint": blueprint, "display": display });
+            if *on_delete != OnDelete::Keep {
+                settings["on_delete"] = on_delete.as_str().into();
+            }
+            settings
         }
         FieldType::User { role } => json!({ "role": role }),
         _ => Value::Object(Map::new()),

@@ -23,6 +23,7 @@ impl Blueprint {
             slug: definition.slug.clone(),
             name: String::new(),
             kind: BlueprintKind::Resource,
+            scheduled: false,
             icon: None,
             record_title: None,
             variants: Vec::new(),
@@ -60,6 +61,7 @@ impl Blueprint {
         next.slug = definition.slug;
         next.name = definition.name;
         next.kind = definition.kind.unwrap_or(self.kind);
+        next.scheduled = definition.scheduled;
         next.icon = definition.icon;
         next.record_title = definition.record_title;
         next.seo = definition.seo;

@@ -27,6 +27,8 @@ pub struct Blueprint {
     pub name: String,
     /// Resource, singular or read-only.
     pub kind: BlueprintKind,
+    /// Whether readers see a publication only once its date has come.
+    pub scheduled: bool,
     /// Label in the dashboard.
     pub icon: Option<String>,
     /// Slug of the field that labels a resource.

@@ -1,14 +1,15 @@
 //! The attributes of a body, checked together against a blueprint.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::rules::{Options, check};
+use super::rules::{Options, check_noting};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{FieldErrors, LISTED_FIELDS};
 use crate::model::sent::{quote, quote_all};
+use crate::sanitize::Removed;
 
 /// How many messages about unknown attributes name the fields that there are, and how many fields each names.
 const NAMING_MESSAGES: usize = 10;
@@ -21,6 +22,40 @@ pub struct CheckedAttributes {
     pub values: Vec<(usize, Value)>,
     /// The errors of fields in the order of the body, then those of slugs that the blueprint does not have.
     pub errors: FieldErrors,
+    /// What sanitizing removed.
+    pub sanitized: Sanitized,
+}
+
+/// What sanitizing removed, by the slug of the field. Has no field of which nothing was removed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sanitized(BTreeMap<String, Removed>);
+
+impl Sanitized {
+    /// Whether nothing was removed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds what was removed of other values.
+    pub fn add(&mut self, other: &Sanitized) {
+        other.0.iter().for_each(|(slug, removed)| self.note(slug, removed));
+    }
+
+    fn note(&mut self, slug: &str, removed: &Removed) {
+        if !removed.is_empty() {
+            self.0.entry(slug.to_owned()).or_default().add(removed);
+        }
+    }
+
+    /// The form in which it is answered (`API.md` 4.4.8): `{"body": {"removed": {"iframe": 2}}}`.
+    pub fn to_json(&self) -> Value {
+        let field = |(slug, removed): (&String, &Removed)| {
+            let removed: Map<String, Value> =
+                removed.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
+            (slug.clone(), json!({ "removed": removed }))
+        };
+        Value::Object(self.0.iter().map(field).collect())
+    }
 }
 
 /// Checks the attributes of a body. Returns the valid ones beside the errors, so that the rules that depend on stored
@@ -35,10 +70,14 @@ pub fn check_attributes(
     let mut unknown = FieldErrors::new();
     for (slug, value) in attributes {
         match positions.get(slug.as_str()) {
-            Some(&position) => match check(&blueprint.fields[position], value, options) {
-                Ok(value) => checked.values.push((position, value)),
-                Err(errors) => checked.errors.push((slug, errors)),
-            },
+            Some(&position) => {
+                let mut removed = Removed::default();
+                match check_noting(&blueprint.fields[position], value, options, &mut removed) {
+                    Ok(value) => checked.values.push((position, value)),
+                    Err(errors) => checked.errors.push((slug.clone(), errors)),
+                }
+                checked.sanitized.note(&slug, &removed);
+            }
             None if unknown.count() < LISTED_FIELDS => {
                 let error = unknown_attribute(blueprint, &slug, unknown.count());
                 unknown.push((slug, vec![error]));

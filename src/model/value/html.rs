@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::object::{object, unknown_keys};
 use super::text::string;
 use crate::model::sent::describe;
-use crate::sanitize::{Sanitizer, style_sheet};
+use crate::sanitize::{Removed, Sanitizer, style_sheet_noting};
 
 const MAX_HTML_BYTES: usize = 1 << 20;
 const MAX_CSS_BYTES: usize = 256 << 10;
@@ -14,22 +14,22 @@ const MAX_BLOCKS: usize = 10_000;
 const MAX_BLOCK_VALUES: usize = 100_000;
 const PAGE_KEYS: [&str; 3] = ["html", "css", "blocks"];
 
-pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer) -> Result<Value, String> {
+pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer, removed: &mut Removed) -> Result<Value, String> {
     let html = string(value, "a string of HTML")?;
     if html.len() > MAX_HTML_BYTES {
         return Err(format!("must have at most {MAX_HTML_BYTES} bytes, not {}", html.len()));
     }
-    let sanitized = sanitizer.rich_text(&html)?;
+    let sanitized = sanitizer.rich_text_noting(&html, removed)?;
     check_sanitized_length(&sanitized, MAX_HTML_BYTES)?;
     Ok(Value::String(sanitized))
 }
 
 /// A page. Its blocks are stored as they were sent.
-pub(super) fn page(value: Value, sanitizer: &Sanitizer) -> Result<Value, Vec<String>> {
+pub(super) fn page(value: Value, sanitizer: &Sanitizer, removed: &mut Removed) -> Result<Value, Vec<String>> {
     let mut object = object(value, &PAGE_KEYS)?;
     let mut source = |key: &str| object.swap_remove(key);
-    let html = part(source("html"), "html", MAX_HTML_BYTES, |html| sanitizer.page(html));
-    let css = part(source("css"), "css", MAX_CSS_BYTES, |css| Ok(style_sheet(css)));
+    let html = part(source("html"), "html", MAX_HTML_BYTES, |html| sanitizer.page_noting(html, removed));
+    let css = part(source("css"), "css", MAX_CSS_BYTES, |css| Ok(style_sheet_noting(css, removed)));
     let blocks = blocks(source("blocks"));
     let mut errors = Vec::new();
     let mut page = Map::new();
@@ -50,7 +50,7 @@ fn part(
     value: Option<Value>,
     key: &str,
     limit: usize,
-    sanitize: impl Fn(&str) -> Result<String, String>,
+    sanitize: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<Value, String> {
     let source = match value {
         None => return Ok(Value::String(String::new())),

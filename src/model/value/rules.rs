@@ -1,12 +1,14 @@
 //! The table from field type to rule.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use super::relation::{self, Relations};
 use super::{address, choice, html, numeric, text, url};
 use crate::model::blueprint::{Field, FieldType};
 use crate::model::sent::describe;
-use crate::sanitize::Sanitizer;
+use crate::sanitize::{Removed, Sanitizer};
 
 /// What a check needs in addition to the field.
 #[derive(Clone, Copy)]
@@ -24,13 +26,23 @@ pub struct Options<'a> {
 ///
 /// Everything that is wrong with the value, each a clause with `must`.
 pub fn check(field: &Field, value: Value, options: Options<'_>) -> Result<Value, Vec<String>> {
+    check_noting(field, value, options, &mut Removed::default())
+}
+
+/// The same, and notes what sanitizing removed.
+pub(super) fn check_noting(
+    field: &Field,
+    value: Value,
+    options: Options<'_>,
+    removed: &mut Removed,
+) -> Result<Value, Vec<String>> {
     if value.is_null() {
         return Ok(Value::Null);
     }
     let checked = match &field.field_type {
         FieldType::Text => text::text(value),
-        FieldType::RichText => html::rich_text(value, options.sanitizer),
-        FieldType::HtmlPage { .. } => return html::page(value, options.sanitizer),
+        FieldType::RichText => html::rich_text(value, options.sanitizer, removed),
+        FieldType::HtmlPage { .. } => return html::page(value, options.sanitizer, removed),
         FieldType::Slug => text::slug(value),
         FieldType::Email => text::email(value),
         FieldType::Link => url::link(value),
@@ -51,6 +63,14 @@ pub fn check(field: &Field, value: Value, options: Options<'_>) -> Result<Value,
         FieldType::Address => return address::address(value),
     };
     checked.map_err(|error| vec![error])
+}
+
+/// Whether a field of this type, which is not HTML, accepts a value.
+pub fn accepts(field_type: FieldType, value: &Value) -> bool {
+    static SANITIZER: LazyLock<Sanitizer> = LazyLock::new(Sanitizer::default);
+    let (name, slug, description) = (String::new(), String::new(), None);
+    let field = Field { number: 1, since: 1, name, slug, description, required: false, claims: None, field_type };
+    check(&field, value.clone(), Options { sanitizer: &SANITIZER, relations: Relations::Ids }).is_ok()
 }
 
 /// Why a stored value does not fit a field that was changed (`API.md` 4.9.5); empty if it fits as it is.

@@ -364,7 +364,7 @@ fn all_errors_of_a_body_are_reported_at_once() {
     let checked = check_attributes(&blueprint, parse(json!({"body": "<b>", "title": "t"})), options);
     assert_eq!(
         checked,
-        CheckedAttributes { values: vec![(0, json!("t")), (2, json!("<b></b>"))], errors: FieldErrors::new() }
+        CheckedAttributes { values: vec![(0, json!("t")), (2, json!("<b></b>"))], ..CheckedAttributes::default() }
     );
 
     for (copy, missing) in [

@@ -1,5 +1,7 @@
 //! Valid filters and what they become.
 
+use bindery_index::Filter;
+
 use super::*;
 
 fn check(table: &[(&str, &str)]) {
@@ -265,11 +267,4 @@ fn parameters_unknown_to_the_endpoint_are_ignored() {
     ]);
     let get = GetParams::parse("filter[x=1&page=x&sort=,&search=a&search=b", &everything()).unwrap();
     assert_eq!(get, GetParams { variant: 1, fallback: None, selection: Selection::all() });
-}
-
-#[test]
-fn published_only_excludes_drafts() {
-    let published = Filter::Not(Box::new(Filter::Draft));
-    assert_eq!(published_only(Filter::All), published);
-    assert_eq!(published_only(Filter::Nothing), Filter::And(vec![published, Filter::Nothing]));
 }

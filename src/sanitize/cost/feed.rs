@@ -13,7 +13,7 @@ use super::limits::{MAX_ATTRIBUTES, Refusal};
 use super::tag::rest_of_tag;
 
 /// Parses the markup up to its end or a refusal.
-pub(super) fn run(html: &str, gate: Gate) -> Gate {
+pub(super) fn run<'a>(html: &str, gate: Gate<'a>) -> Gate<'a> {
     let tokenizer = Tokenizer::new(gate, TokenizerOpts::default());
     let mut feed = Feed { html: StrTendril::from(html), at: 0, tokenizer, queue: BufferQueue::default() };
     while feed.at < html.len() && feed.tokenizer.sink.refusal().is_none() {
@@ -26,15 +26,15 @@ pub(super) fn run(html: &str, gate: Gate) -> Gate {
     feed.tokenizer.sink
 }
 
-struct Feed {
+struct Feed<'a> {
     html: StrTendril,
     /// The offset of the next byte that the tokenizer gets.
     at: usize,
-    tokenizer: Tokenizer<Gate>,
+    tokenizer: Tokenizer<Gate<'a>>,
     queue: BufferQueue,
 }
 
-impl Feed {
+impl Feed<'_> {
     fn rest(&self) -> &[u8] {
         &self.html.as_bytes()[self.at..]
     }

@@ -15,7 +15,8 @@ use super::meter::{Meter, Node};
 const COUNTED_EVERY: usize = 16;
 
 /// A sink of tokens that passes them on to the tree builder as long as they are cheap enough.
-pub(super) struct Gate {
+pub(super) struct Gate<'a> {
+    on_start_tag: &'a dyn Fn(&Tag),
     builder: TreeBuilder<Node, Meter>,
     max_steps: u64,
     max_nodes: usize,
@@ -30,12 +31,13 @@ pub(super) struct Gate {
     names: RefCell<HashSet<LocalName>>,
 }
 
-impl Gate {
+impl<'a> Gate<'a> {
     /// A gate for markup of this length. It parses inside a `<div>`, as ammonia does.
-    pub(super) fn new(length: usize) -> Gate {
+    pub(super) fn new(length: usize, on_start_tag: &'a dyn Fn(&Tag)) -> Gate<'a> {
         let meter = Meter::default();
         let context = create_element(&meter, QualName::new(None, ns!(html), local_name!("div")), Vec::new());
         Gate {
+            on_start_tag,
             builder: TreeBuilder::new_for_fragment(meter, context, None, TreeBuilderOpts::default()),
             max_steps: FREE_STEPS + STEPS_PER_BYTE * length as u64,
             max_nodes: FREE_NODES + length / BYTES_PER_NODE,
@@ -96,6 +98,7 @@ impl Gate {
         }
         if tag.kind == TagKind::StartTag {
             self.start_tags.set(self.start_tags.get() + 1);
+            (self.on_start_tag)(tag);
             if is_formatting(&tag.name) {
                 // The tree builder compares it with each that is open.
                 self.builder.sink.charge(self.formatting.get() * (1 + attributes));
@@ -136,7 +139,7 @@ impl Gate {
     }
 }
 
-impl TokenSink for Gate {
+impl TokenSink for Gate<'_> {
     type Handle = Node;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<Node> {

@@ -7,7 +7,7 @@ use crate::content::command::{MissingTargets, Write};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::records::Meta;
-use crate::content::data::state::State;
+use crate::content::data::state::{Collection, State};
 use crate::content::write::overlay::Overlay;
 use crate::model::blueprint::Blueprint;
 use crate::model::id::ResourceId;
@@ -110,6 +110,15 @@ impl<'a, 'b> Decider<'a, 'b> {
         let collection = context.state.blueprints.get(&blueprint.slug);
         let change = collection.and_then(|collection| collection.change.as_deref());
         let (waiting, promised) = (HashSet::new(), HashMap::new());
+        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised }
+    }
+
+    /// What resources of another blueprint are decided with, as a consequence of an item.
+    pub(super) fn of_blueprint<'c>(&'c mut self, collection: &'c Collection) -> Decider<'c, 'b> {
+        let Decider { context, access, missing_targets, .. } = *self;
+        let (blueprint, change) = (&*collection.blueprint, collection.change.as_deref());
+        let (waiting, promised) = (HashSet::new(), HashMap::new());
+        let overlay = &mut *self.overlay;
         Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised }
     }
 }

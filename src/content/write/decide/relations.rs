@@ -128,7 +128,8 @@ impl Decider<'_, '_> {
                 Some(_) => self.overlay.meta(blueprint, id)?.map(|target| target.published),
                 None => collection.snapshot.get(id.as_u128()).map(|hit| hit.stamps.published),
             };
-            let is_known = published.is_some_and(|published| may_relate_to(self.access, related, published));
+            let is_known =
+                published.is_some_and(|published| may_relate_to(self.access, related, published, self.overlay.now));
             return Ok(if is_known { Target::Id(id) } else { Target::Missing });
         }
         match self.overlay.get(&Key::ImportKey { blueprint, key: text.into() })? {

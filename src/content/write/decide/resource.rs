@@ -54,9 +54,11 @@ impl Decider<'_, '_> {
         if self.blueprint.kind == BlueprintKind::Singular {
             return Err(not_deletable(self.blueprint));
         }
+        let releases = self.release_referrers(id)?;
         for claim in self.claims_of(id, &meta)? {
             self.overlay.remove(claim);
         }
+        self.apply_releases(releases);
         let blueprint = self.blueprint.number;
         if let Some(key) = &meta.key {
             self.overlay.remove(Key::ImportKey { blueprint, key: key.as_str().into() });

@@ -8,7 +8,7 @@ use super::decider::{Decider, Edit};
 use crate::content::data::claims::ClaimedField;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Meta, decode_id, encode_id};
-use crate::content::data::sight::may_learn_of;
+use crate::content::data::sight::Sight;
 use crate::model::error::{FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::value::unique_text;
@@ -89,7 +89,7 @@ impl Decider<'_, '_> {
     /// How an error names the holder of a value: by its id only if the writer may see it.
     pub(super) fn name_of(&self, holder: ResourceId) -> Result<String> {
         let published = self.overlay.meta(self.blueprint.number, holder)?.and_then(|meta| meta.published);
-        let may_learn = may_learn_of(self.access, self.blueprint, published);
+        let may_learn = Sight::of_writer(self.access, self.blueprint, self.overlay.now).shows(published);
         Ok(if may_learn { format!("the resource `{holder}`") } else { "another resource".to_owned() })
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::body::BodyReader;
 use super::settings;
 use crate::model::blueprint::definition::FieldDefinition;
-use crate::model::blueprint::field::FieldType;
+use crate::model::blueprint::field::{FieldType, OnDelete};
 use crate::model::blueprint::slug::{is_slug, not_a_slug};
 use crate::model::sent::{describe, quote, quote_all};
 
@@ -62,6 +62,12 @@ impl FieldsReader<'_> {
             let text =
                 "must be false: only fields of the types `text`, `slug`, `email`, `link`, `number` may be unique";
             self.reader.error(&format!("{path}.unique"), text.to_owned());
+        }
+        let on_delete = field_type.as_ref().and_then(FieldType::relation).map(|relation| relation.on_delete);
+        if required && on_delete == Some(OnDelete::Nullify) {
+            let text =
+                "`on_delete` must not be `nullify` in a required field, which cannot become null; use `restrict`";
+            self.reader.error(&settings_path, text.to_owned());
         }
         // A field of an unknown type still has a slug, which `record_title` and `seo` may name.
         let field_type = field_type.unwrap_or(FieldType::Text);

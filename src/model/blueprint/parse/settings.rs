@@ -4,13 +4,18 @@
 use serde_json::{Map, Value};
 
 use super::body::{BodyReader, too_long};
-use crate::model::blueprint::field::{CURRENCIES, Choices, DurationUnit, FieldType, MAX_CHOICE_CHARACTERS};
+use crate::model::blueprint::field::{
+    CURRENCIES, Choices, DurationUnit, FieldType, MAX_CHOICE_CHARACTERS, OnDelete, Relation,
+};
 use crate::model::blueprint::slug::is_slug;
 use crate::model::number;
 use crate::model::sent::{describe, quote, quote_all};
 
 /// The most elements of a setting that is a list, such as the allowed values of a choice.
 const MAX_LIST: usize = 1_000;
+
+/// The settings of a relation.
+const RELATION: [&str; 3] = ["blueprint", "display", "on_delete"];
 
 /// Reads the settings of a field whose type has this name, which is one of [`FieldType::NAMES`].
 pub(super) fn read(type_name: &str, value: Option<Value>, path: &str, reader: &mut BodyReader) -> FieldType {
@@ -39,14 +44,8 @@ pub(super) fn read(type_name: &str, value: Option<Value>, path: &str, reader: &m
         "date" => (FieldType::Date, &[]),
         "datetime" => (FieldType::DateTime, &[]),
         "duration" => (settings.duration(), &["unit", "display", "min", "max"]),
-        "reference" => {
-            let (blueprint, display) = (settings.blueprint(), settings.display());
-            (FieldType::Reference { blueprint, display }, &["blueprint", "display"])
-        }
-        "references" => {
-            let (blueprint, display) = (settings.blueprint(), settings.display());
-            (FieldType::References { blueprint, display }, &["blueprint", "display"])
-        }
+        "reference" => (FieldType::Reference(settings.relation()), &RELATION),
+        "references" => (FieldType::References(settings.relation()), &RELATION),
         "user" => (FieldType::User { role: settings.text("role") }, &["role"]),
         "address" => (FieldType::Address, &[]),
         _ => (FieldType::Text, &[]),
@@ -160,6 +159,19 @@ impl Settings<'_> {
         number::read(&value).map_err(|error| self.error(format!("`{key}` {error}"))).ok()
     }
 
+    fn relation(&mut self) -> Relation {
+        let (blueprint, display) = (self.blueprint(), self.list("display").unwrap_or_default());
+        let on_delete = match self.take("on_delete") {
+            None => OnDelete::Keep,
+            Some(value) => value.as_str().and_then(OnDelete::parse).unwrap_or_else(|| {
+                let all = quote_all(OnDelete::ALL.map(OnDelete::as_str));
+                self.error(format!("`on_delete` must be one of {all}, not {}", describe(&value)));
+                OnDelete::Keep
+            }),
+        };
+        Relation { blueprint, display, on_delete }
+    }
+
     fn blueprint(&mut self) -> String {
         match self.take("blueprint") {
             Some(Value::String(slug)) if is_slug(&slug) => return slug,
@@ -167,10 +179,6 @@ impl Settings<'_> {
             None => self.error("`blueprint` must be given: the slug of the related blueprint".to_owned()),
         }
         String::new()
-    }
-
-    fn display(&mut self) -> Vec<String> {
-        self.list("display").unwrap_or_default()
     }
 
     /// Reports the settings that are left over once the known ones are read.

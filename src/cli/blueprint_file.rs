@@ -1,0 +1,23 @@
+//! The form of a blueprint in a file of its own, and reading one that the server answers. Must not know commands.
+
+use serde_json::Value;
+
+use super::error::CliError;
+use crate::model::blueprint::{Blueprint, Definition};
+use crate::model::time::now_millis;
+
+/// Keys of an answered blueprint that follow from others, or that the server sets.
+const LEFT_OUT: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
+
+/// The form of a file: what the server answers, without what follows from the rest.
+pub(super) fn as_file(mut answered: Value) -> Value {
+    if let Some(object) = answered.as_object_mut() {
+        object.retain(|key, _| !LEFT_OUT.contains(&key.as_str()));
+    }
+    answered
+}
+
+/// A blueprint from the JSON of a file or an answer. Its numbers mean nothing.
+pub(super) fn read_blueprint(json: Value) -> Result<Blueprint, CliError> {
+    Ok(Blueprint::create(Definition::parse(json)?, 1, now_millis()))
+}

@@ -1,0 +1,99 @@
+//! The arguments of commands that bring content and blueprints in from files.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::ServerArgs;
+
+/// `bindery import`
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(after_help = "\
+Examples:
+  bindery import articles articles.ndjson
+  bindery import products products.csv --key sku --map 'Item name=title' --map 'Notes='
+  curl -s https://example.com/products.json | bindery import products - --format json
+
+What fails is written to FILE.rejected.ndjson, each item with its `errors`: correct it and import that file.
+Exit code: 0 if everything was imported, 1 otherwise.")]
+pub struct ImportArgs {
+    /// The slug of the blueprint
+    pub blueprint: String,
+    /// A file, plain, gzip or zstd; `-` for standard input
+    pub file: PathBuf,
+    /// What the file holds [default: what its name or its beginning says]
+    #[arg(long, value_name = "FORMAT", value_parser = ["ndjson", "json", "csv"])]
+    pub format: Option<String>,
+    /// The column, or field, whose value is the key under which each item is known: a second import updates it
+    #[arg(long, value_name = "FIELD")]
+    pub key: Option<String>,
+    /// Which field a column is; without a field the column is left out
+    #[arg(long, value_name = "COLUMN=FIELD", value_parser = mapping)]
+    pub map: Vec<(String, String)>,
+    /// What separates the elements of a list in a cell
+    #[arg(long, value_name = "TEXT", default_value = ",")]
+    pub list_separator: String,
+    /// Only check the items: relations and unique values, which depend on other resources, are not checked
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The server or the data folder.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
+/// `bindery blueprint`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct BlueprintArgs {
+    /// The command.
+    #[command(subcommand)]
+    pub command: BlueprintCommand,
+}
+
+/// The commands of `bindery blueprint`.
+#[derive(Debug, Clone, PartialEq, Subcommand)]
+pub enum BlueprintCommand {
+    /// Write each blueprint to a file of its own, `DIR/<slug>.json`
+    Pull {
+        /// The folder; it is made if it does not exist
+        dir: PathBuf,
+        /// The server or the data folder.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Show what `apply` would change; exit code 1 if there is anything
+    Diff {
+        /// The folder with the files
+        dir: PathBuf,
+        /// The server or the data folder.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Create and change blueprints so that they are as in the files; none is deleted
+    Apply {
+        /// The folder with the files
+        dir: PathBuf,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// The server or the data folder.
+        #[command(flatten)]
+        server: ServerArgs,
+    },
+    /// Propose a blueprint for the data in a file, and print it
+    Infer {
+        /// A file, plain, gzip or zstd; `-` for standard input
+        file: PathBuf,
+        /// What the file holds [default: what its name or its beginning says]
+        #[arg(long, value_name = "FORMAT", value_parser = ["ndjson", "json", "csv"])]
+        format: Option<String>,
+        /// The name of the blueprint [default: that of the file]
+        #[arg(long)]
+        name: Option<String>,
+    },
+}
+
+/// `COLUMN=FIELD`. Columns may have an equals sign in their name, fields may not.
+fn mapping(text: &str) -> Result<(String, String), String> {
+    let (column, field) = text.rsplit_once('=').ok_or_else(|| "it must be COLUMN=FIELD".to_owned())?;
+    Ok((column.to_owned(), field.to_owned()))
+}

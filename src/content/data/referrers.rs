@@ -1,0 +1,71 @@
+//! Which resources refer to a resource: by which fields, and how the index finds them.
+//!
+//! The index knows what was applied. What the committer has decided since is its own affair.
+
+use std::sync::Arc;
+
+use bindery_index::{Filter, Found, Interrupt, Kind, Predicate, VariantNumber};
+
+use crate::content::data::state::{Collection, State};
+use crate::model::blueprint::{Field, OnDelete};
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+use crate::projection;
+
+/// A blueprint with relations to another one, or to itself.
+pub(crate) struct Referring<'a> {
+    /// The blueprint that has the relations.
+    pub(crate) collection: &'a Arc<Collection>,
+    /// The relations: at least one field.
+    pub(crate) fields: Vec<&'a Field>,
+}
+
+/// The blueprints with relations to the blueprint of that slug, in the order of their slugs.
+pub(crate) fn referring_to<'a>(state: &'a State, slug: &str) -> impl Iterator<Item = Referring<'a>> {
+    state.blueprints.values().filter_map(move |collection| {
+        let fields = collection.blueprint.fields.iter().filter(|field| field.related_blueprint() == Some(slug));
+        let fields: Vec<&Field> = fields.collect();
+        (!fields.is_empty()).then_some(Referring { collection, fields })
+    })
+}
+
+impl<'a> Referring<'a> {
+    /// The same with those of its fields that have this setting; `None` if none has.
+    pub(crate) fn with(&self, on_delete: OnDelete) -> Option<Referring<'a>> {
+        let has = |field: &&Field| field.field_type.relation().is_some_and(|relation| relation.on_delete == on_delete);
+        let fields: Vec<&Field> = self.fields.iter().copied().filter(has).collect();
+        (!fields.is_empty()).then_some(Referring { collection: self.collection, fields })
+    }
+
+    /// The resources that refer to a resource by at least one of the fields, in any variant, and meet the filter.
+    ///
+    /// # Errors
+    /// `OVERLOADED` while the index is being rebuilt, `INTERNAL` if it fails.
+    pub(crate) fn find(&self, id: ResourceId, also: &Filter) -> Result<Found> {
+        let found = self.find_with(id, also, &Interrupt::never());
+        found.map_err(|error| self.collection.search_failed(error))
+    }
+
+    /// The same, until the interrupt ends it.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub(crate) fn find_with(
+        &self,
+        id: ResourceId,
+        also: &Filter,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Found, bindery_index::Error> {
+        let blueprint = &self.collection.blueprint;
+        let naming = self.fields.iter().filter_map(|field| {
+            let column = projection::column(blueprint, &field.slug)?;
+            let text = id.to_string();
+            let names = if column.kind == Kind::List { Predicate::Has(text) } else { Predicate::Equals(text) };
+            Some(Filter::Column(column.id, names))
+        });
+        let filter = Filter::And(vec![Filter::Or(naming.collect()), also.clone()]);
+        let filters: Vec<(VariantNumber, Filter)> =
+            blueprint.variant_numbers().into_iter().map(|variant| (variant, filter.clone())).collect();
+        self.collection.snapshot.select_any(&filters, interrupt)
+    }
+}

@@ -1,0 +1,154 @@
+//! What the deletion of a resource does to those that refer to it (`API.md` 2.4.9): `restrict` refuses it, `nullify` takes
+//! the values with it.
+//!
+//! Referring resources are found in the index, which knows nothing of what the group has written so far. So such a
+//! deletion begins a group (see [`asks_the_index`]); only items of its own command come before it, and what those wrote
+//! is in the overlay.
+
+use bindery_index::{Filter, Found};
+use serde_json::Value;
+
+use super::decider::{Decider, Edit, WrittenCopy};
+use crate::content::command::{Command, Item};
+use crate::content::data::index_mapping::IndexMapping;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::render_attributes;
+use crate::content::data::referrers::{Referring, referring_to};
+use crate::content::data::refusals::{CONFLICT_IDS, still_referred_to, too_many_to_nullify};
+use crate::content::data::sight::Sight;
+use crate::content::data::state::{Collection, State};
+use crate::model::blueprint::OnDelete;
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+
+/// The most resources that one command changes because something that they refer to is deleted: bounds how long others
+/// wait for it.
+const MAX_NULLIFIED: usize = 10_000;
+
+/// The most bytes of attributes that it writes for them.
+const MAX_NULLIFIED_BYTES: usize = 64 << 20;
+
+/// Whether the command deletes what other resources refer to by relations that are not left as they are.
+pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
+    let Command::Write(write) = command else { return false };
+    let is_deletion = |item: &Item| matches!(item, Item::Delete { .. });
+    let is_kept = |referring: Referring<'_>| {
+        referring.with(OnDelete::Restrict).is_none() && referring.with(OnDelete::Nullify).is_none()
+    };
+    write.items.iter().any(is_deletion) && !referring_to(state, &write.blueprint.slug).all(is_kept)
+}
+
+/// Edits of resources that referred to something that is deleted, by their blueprint.
+type Edits<'a> = Vec<(&'a Collection, Vec<Edit>)>;
+
+impl<'a> Decider<'a, '_> {
+    /// What has to be written to the resources that refer to `id` if it is deleted. Writes nothing.
+    ///
+    /// # Errors
+    /// `CONFLICT` if a relation forbids the deletion, or too many values would go with it.
+    pub(super) fn release_referrers(&self, id: ResourceId) -> Result<Edits<'a>> {
+        self.check_restricted(id)?;
+        let mut edits = Vec::new();
+        let (mut count, mut bytes) = (0, 0);
+        for referring in referring_to(self.context.state, &self.blueprint.slug) {
+            let Some(referring) = referring.with(OnDelete::Nullify) else { continue };
+            let found = referring.find(id, &Filter::All)?;
+            count += found.total();
+            if count > MAX_NULLIFIED as u64 {
+                return Err(too_many_to_nullify(count, MAX_NULLIFIED));
+            }
+            let mut of_blueprint = Vec::new();
+            for hit in found.first(MAX_NULLIFIED) {
+                let Some(edit) = self.nullify(&referring, ResourceId::from_u128(hit.id), id)? else { continue };
+                bytes += edit.copies.iter().map(|copy| copy.attributes.len()).sum::<usize>();
+                if bytes > MAX_NULLIFIED_BYTES {
+                    return Err(too_many_to_nullify(count, of_blueprint.len()));
+                }
+                of_blueprint.push(edit);
+            }
+            edits.push((&**referring.collection, of_blueprint));
+        }
+        Ok(edits)
+    }
+
+    /// Writes those edits.
+    pub(super) fn apply_releases(&mut self, edits: Edits<'a>) {
+        for (collection, edits) in edits {
+            let mut of_blueprint = self.of_blueprint(collection);
+            for edit in edits {
+                of_blueprint.apply_edit(edit);
+            }
+        }
+    }
+
+    fn check_restricted(&self, id: ResourceId) -> Result<()> {
+        let (mut count, mut named) = (0, Vec::new());
+        for referring in referring_to(self.context.state, &self.blueprint.slug) {
+            let Some(referring) = referring.with(OnDelete::Restrict) else { continue };
+            let blueprint = &referring.collection.blueprint;
+            let found = referring.find(id, &Filter::All)?;
+            let gone = self.no_longer(&referring, &found, id)?;
+            count += found.total() - gone.len() as u64;
+            let sight = Sight::of_writer(self.access, blueprint, self.overlay.now);
+            let visible = referring.find(id, &sight.filter())?.first(CONFLICT_IDS + gone.len());
+            named.extend(visible.into_iter().map(|hit| ResourceId::from_u128(hit.id)).filter(|id| !gone.contains(id)));
+        }
+        if count == 0 { Ok(()) } else { Err(still_referred_to(count, named)) }
+    }
+
+    /// Those of the found resources that no longer refer to `id` once the items before this one are applied, and `id` itself,
+    /// which goes.
+    fn no_longer(&self, referring: &Referring<'_>, found: &Found, id: ResourceId) -> Result<Vec<ResourceId>> {
+        let blueprint = &referring.collection.blueprint;
+        let mut gone = Vec::new();
+        for written in self.overlay.resources_of(blueprint.number) {
+            if found.contains(written.as_u128()) && self.nullify(referring, written, id)?.is_none() {
+                gone.push(written);
+            }
+        }
+        if blueprint.number == self.blueprint.number && found.contains(id.as_u128()) && !gone.contains(&id) {
+            gone.push(id);
+        }
+        Ok(gone)
+    }
+
+    /// The edit that takes `target` out of these fields of a resource, in all variants; `None` if it does not name it, or is
+    /// `target` itself.
+    fn nullify(&self, referring: &Referring<'_>, id: ResourceId, target: ResourceId) -> Result<Option<Edit>> {
+        let Collection { blueprint, change, .. } = &**referring.collection;
+        if blueprint.number == self.blueprint.number && id == target {
+            return Ok(None);
+        }
+        let Some(before) = self.overlay.meta(blueprint.number, id)? else { return Ok(None) };
+        let mapping = IndexMapping { blueprint, next: change.as_ref().map(|change| &*change.next) };
+        let mut edit = Edit::new(id, Some(before.clone()), before.clone());
+        for version in before.known_copies(blueprint) {
+            let mut values = self.overlay.values(blueprint, id, version)?;
+            let fields = blueprint.fields.iter().zip(&mut values);
+            let relations = fields.filter(|(field, _)| referring.fields.iter().any(|one| one.number == field.number));
+            let removed = relations.map(|(_, value)| remove(value, target)).filter(|removed| *removed).count();
+            if removed > 0 {
+                let (attributes, columns) = (render_attributes(blueprint, &values), mapping.columns(&values));
+                edit.copies.push(WrittenCopy { variant: version.variant, attributes, columns });
+            }
+        }
+        Ok((!edit.copies.is_empty()).then_some(edit))
+    }
+}
+
+/// Takes a target out of the value of a relation. Returns whether it was there.
+fn remove(value: &mut Value, target: ResourceId) -> bool {
+    let is_target = |value: &Value| value.as_str().and_then(ResourceId::parse) == Some(target);
+    match value {
+        Value::Array(targets) => {
+            let before = targets.len();
+            targets.retain(|value| !is_target(value));
+            targets.len() < before
+        }
+        value if is_target(value) => {
+            *value = Value::Null;
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,308 @@
+//! The schemas that do not depend on blueprints. The shapes are those of `API.md`.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::ability::Ability;
+use crate::model::blueprint::{BlueprintKind, FieldType};
+
+/// All of them, by name.
+pub(super) fn general() -> Map<String, Value> {
+    let all = [common(), resources(), writes(), bulk(), blueprints(), access(), analytics()];
+    all.into_iter().flatten().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+type Schemas = Vec<(&'static str, Value)>;
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn maybe(kind: &str) -> Value {
+    json!({ "type": [kind, "null"] })
+}
+
+fn time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+fn maybe_time() -> Value {
+    json!({ "type": ["string", "null"], "format": "date-time" })
+}
+
+fn count() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+fn list_of(items: Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+fn reference(schema: &str) -> Value {
+    super::reference(schema)
+}
+
+/// An object that has all of these keys.
+fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
+    let required: Vec<&str> = properties.iter().map(|(key, _)| *key).collect();
+    let properties: Map<String, Value> =
+        properties.iter().map(|(key, schema)| ((*key).to_owned(), schema.clone())).collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// An object that may have these keys.
+fn options<const N: usize>(properties: [(&str, Value); N]) -> Value {
+    let properties: Map<String, Value> = properties.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();
+    json!({ "type": "object", "properties": properties })
+}
+
+/// The same object with more keys that it may have.
+fn also<const N: usize>(mut schema: Value, properties: [(&str, Value); N]) -> Value {
+    for (key, property) in properties {
+        schema["properties"][key] = property;
+    }
+    schema
+}
+
+fn common() -> Schemas {
+    let error = also(
+        object([("code", text()), ("message", text())]),
+        [
+            ("fields", json!({ "type": "object", "additionalProperties": list_of(text()) })),
+            ("count", count()),
+            ("ids", list_of(text())),
+        ],
+    );
+    vec![
+        ("Error", error),
+        ("ErrorBody", object([("errors", reference("Error"))])),
+        ("Description", json!({ "type": "object", "description": "A document of OpenAPI 3.1." })),
+    ]
+}
+
+fn resources() -> Schemas {
+    let blueprint = object([("data", object([("id", text()), ("type", json!({ "const": "blueprint" }))]))]);
+    let resource = options([
+        ("id", json!({ "type": "string", "format": "uuid" })),
+        ("type", json!({ "const": "resource" })),
+        ("published_at", maybe_time()),
+        ("created_at", time()),
+        ("updated_at", time()),
+        (
+            "attributes",
+            json!({ "type": "object", "description": "Field slug to value; a blueprint has its own schema." }),
+        ),
+        ("relationships", object([("blueprint", blueprint)])),
+    ]);
+    let page = || json!({ "type": "integer", "minimum": 1 });
+    let meta = object([("current_page", page()), ("last_page", page()), ("per_page", page()), ("total", count())]);
+    let links = object([("first", text()), ("last", text()), ("prev", maybe("string")), ("next", maybe("string"))]);
+    let list = object([("data", list_of(reference("Resource"))), ("links", links), ("meta", meta)]);
+    let referrers = object([("blueprint", text()), ("field", text()), ("total", count()), ("ids", list_of(text()))]);
+    let export = object([("data", list_of(json!({ "type": "object" })))]);
+    vec![("Resource", resource), ("ResourceList", list), ("Referrers", referrers), ("Export", export)]
+}
+
+fn writes() -> Schemas {
+    let attributes = || json!({ "type": "object", "description": "Field slug to value." });
+    let create = also(object([("attributes", attributes())]), [("published_at", maybe_time())]);
+    let change = options([("attributes", attributes()), ("published_at", maybe_time())]);
+    let removed = object([("removed", json!({ "type": "object", "additionalProperties": count() }))]);
+    let sanitized = json!({ "type": "object", "additionalProperties": removed });
+    let written =
+        also(object([("data", reference("Resource"))]), [("meta", options([("sanitized", reference("Sanitized"))]))]);
+    vec![("ResourceCreate", create), ("ResourceChange", change), ("ResourceWritten", written), ("Sanitized", sanitized)]
+}
+
+fn bulk() -> Schemas {
+    let up_to_100 = |items: Value| json!({ "type": "array", "items": items, "minItems": 1, "maxItems": 100 });
+    let ids = || up_to_100(text());
+    let change =
+        also(object([("id", text())]), [("attributes", json!({ "type": "object" })), ("published_at", maybe_time())]);
+    let applied = || list_of(object([("id", text()), ("index", count())]));
+    let failed = list_of(object([("index", count()), ("errors", reference("Error"))]));
+    let names = ["created", "updated", "deleted", "published", "unpublished"];
+    let (mut data, mut meta) = (object([("failed", failed)]), object([("total", count()), ("failed", count())]));
+    for name in names {
+        data["properties"][name] = applied();
+        meta["properties"][name] = count();
+    }
+    meta["properties"]["sanitized"] = json!({ "type": "object", "additionalProperties": reference("Sanitized") });
+    vec![
+        ("BulkCreate", object([("resources", up_to_100(reference("ResourceCreate")))])),
+        ("BulkChange", object([("updates", up_to_100(change))])),
+        ("BulkIds", object([("ids", ids())])),
+        ("BulkPublish", also(object([("ids", ids())]), [("published_at", time())])),
+        ("BulkAnswer", object([("data", data), ("meta", meta)])),
+    ]
+}
+
+fn blueprints() -> Schemas {
+    let kinds = BlueprintKind::ALL.map(BlueprintKind::as_str);
+    let field = || {
+        options([
+            ("name", text()),
+            ("slug", text()),
+            ("type", json!({ "type": "string", "enum": FieldType::NAMES })),
+            ("description", maybe("string")),
+            ("required", json!({ "type": "boolean" })),
+            ("unique", json!({ "type": "boolean" })),
+            ("settings", json!({ "type": ["object", "null"] })),
+        ])
+    };
+    let variant = || options([("name", text()), ("slug", text()), ("default", json!({ "type": "boolean" }))]);
+    let seo = || {
+        let part = || maybe("string");
+        let mut schema = options([
+            ("content", part()),
+            ("focus_keyword", part()),
+            ("title", part()),
+            ("description", part()),
+            ("slug", part()),
+        ]);
+        schema["type"] = json!(["object", "null"]);
+        schema
+    };
+    let definition = also(
+        json!({
+            "type": "object", "required": ["name", "fields"],
+            "properties": { "name": text(), "fields": list_of(also_required(field(), &["name", "type"])) },
+        }),
+        [
+            ("slug", text()),
+            ("kind", json!({ "type": "string", "enum": kinds })),
+            ("scheduled", json!({ "type": "boolean" })),
+            ("icon", maybe("string")),
+            ("record_title", maybe("string")),
+            ("variants", list_of(also_required(variant(), &["slug"]))),
+            ("seo", seo()),
+        ],
+    );
+    let blueprint = also(
+        object([
+            ("id", text()),
+            ("type", json!({ "const": "blueprint" })),
+            ("name", text()),
+            ("slug", text()),
+            ("kind", json!({ "type": "string", "enum": kinds })),
+            ("icon", maybe("string")),
+            ("record_title", maybe("string")),
+            ("is_singular", json!({ "type": "boolean" })),
+            ("is_readonly", json!({ "type": "boolean" })),
+            ("variants", list_of(variant())),
+            ("seo", seo()),
+            ("fields", list_of(field())),
+            ("created_at", time()),
+            ("updated_at", time()),
+        ]),
+        [("scheduled", json!({ "const": true }))],
+    );
+    let plan = object([
+        ("changes", list_of(object([("op", text()), ("field", text())]))),
+        ("loses", json!({ "type": "object", "additionalProperties": count() })),
+        ("conflicts", object([("count", count()), ("ids", list_of(text()))])),
+    ]);
+    let answer = object([("data", json!({ "anyOf": [reference("Blueprint"), reference("BlueprintPlan")] }))]);
+    vec![
+        ("BlueprintDefinition", definition),
+        ("Blueprint", blueprint),
+        ("BlueprintPlan", plan),
+        ("BlueprintAnswer", answer),
+    ]
+}
+
+fn also_required(mut schema: Value, keys: &[&str]) -> Value {
+    schema["required"] = json!(keys);
+    schema
+}
+
+fn access() -> Schemas {
+    let abilities = || list_of(json!({ "type": "string", "enum": Ability::ALL.map(Ability::as_str) }));
+    let blueprints = || json!({ "type": ["array", "null"], "items": { "type": "string" } });
+    let token = || {
+        object([
+            ("id", text()),
+            ("type", json!({ "const": "token" })),
+            ("name", text()),
+            ("abilities", abilities()),
+            ("blueprints", blueprints()),
+            ("created_at", time()),
+            ("expires_at", maybe_time()),
+        ])
+    };
+    let new_token = also(
+        object([("name", text()), ("abilities", abilities())]),
+        [("blueprints", blueprints()), ("expires_at", maybe_time())],
+    );
+    let member = object([
+        ("id", json!({ "type": "integer" })),
+        ("type", json!({ "const": "member" })),
+        ("name", text()),
+        ("email", text()),
+        ("role", maybe("string")),
+    ]);
+    let new_member = also(object([("name", text()), ("email", text())]), [("role", maybe("string"))]);
+    let change = options([("name", text()), ("email", text()), ("role", maybe("string"))]);
+    vec![
+        ("Token", token()),
+        ("IssuedToken", also(token(), [("secret", text())])),
+        ("NewToken", new_token),
+        ("Member", member),
+        ("NewMember", new_member),
+        ("MemberChange", change),
+    ]
+}
+
+fn analytics() -> Schemas {
+    let number = || json!({ "type": "number" });
+    let trend = also(
+        object([
+            ("current", count()),
+            ("previous", count()),
+            ("change", number()),
+            ("trend", json!({ "type": "string", "enum": ["up", "down", "stable"] })),
+        ]),
+        [("referrer", text())],
+    );
+    let summary = object([
+        ("period", object([("start", time()), ("end", time())])),
+        ("live_users", count()),
+        ("visitors", count()),
+        ("sessions", count()),
+        ("pageviews", count()),
+        ("average_session_duration", text()),
+        ("bounce_rate", number()),
+        ("visitors_change", number()),
+        ("sessions_change", number()),
+        ("pageviews_change", number()),
+    ]);
+    let share = also(
+        object([("count", count()), ("percentage", number())]),
+        [("device", text()), ("browser", text()), ("country", text())],
+    );
+    let log_import = object([
+        ("lines", count()),
+        ("pageviews", count()),
+        ("added", count()),
+        ("robots", count()),
+        ("others", count()),
+        ("bad", count()),
+        ("first_bad", list_of(json!({}))),
+    ]);
+    let event = also(
+        object([("name", json!({ "const": "pageview" })), ("url", text())]),
+        [("referrer", maybe("string")), ("screen_width", json!({ "type": ["number", "null"] }))],
+    );
+    vec![
+        ("Figures", json!({ "type": "object", "additionalProperties": count() })),
+        ("Duration", object([("average_session_duration", text())])),
+        ("Summary", summary),
+        ("Trend", trend),
+        ("PageFigures", object([("path", text()), ("views", count()), ("visitors", count())])),
+        ("ReferrerFigures", object([("referrer", text()), ("visitors", count()), ("percentage", number())])),
+        ("Share", share),
+        ("Point", object([("date", text()), ("value", count())])),
+        ("LogImport", log_import),
+        ("Event", event),
+        ("Deleted", object([("deleted", count())])),
+    ]
+}

@@ -1,0 +1,503 @@
+//! Every operation of the API, as a table: an entry for each method of each route, and the parameters that they share. Must not
+//! know handlers; a test compares it with the router.
+
+use serde_json::{Map, Value, json};
+
+/// One method of one route.
+pub(super) struct Operation {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) tag: &'static str,
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    /// The ability that it needs; empty if it needs no token.
+    pub(super) ability: &'static str,
+    /// Names in [`parameters`].
+    pub(super) parameters: &'static [&'static str],
+    pub(super) request: Request,
+    pub(super) answers: &'static [(u16, Body)],
+    /// Errors beside those that every operation of its kind may have.
+    pub(super) errors: &'static [u16],
+}
+
+/// The body of a request.
+#[derive(Clone, Copy)]
+pub(super) enum Request {
+    None,
+    /// JSON of this schema.
+    Json(&'static str),
+    /// A pageview.
+    Event,
+    /// A text of this type.
+    Text(&'static str),
+}
+
+/// The body of an answer.
+#[derive(Clone, Copy)]
+pub(super) enum Body {
+    None,
+    /// An envelope with one thing of this schema.
+    Data(&'static str),
+    /// An envelope with several.
+    DataList(&'static str),
+    /// JSON of this schema.
+    Json(&'static str),
+    /// An array of it.
+    JsonList(&'static str),
+    /// A text of this type.
+    Text(&'static str),
+}
+
+pub(super) const TAGS: [(&str, &str); 6] = [
+    ("Resources", "Reading and writing content."),
+    ("Bulk", "Many resources in one request."),
+    ("Blueprints", "What resources consist of."),
+    ("Access", "Tokens and members."),
+    ("Analytics", "Pageviews and reports."),
+    ("Server", "Health, metrics, backups, this description."),
+];
+
+const LIST: &[&str] = &[
+    "blueprint",
+    "filter",
+    "search",
+    "sort",
+    "page",
+    "per_page",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "if-none-match",
+];
+const EXPORT: &[&str] =
+    &["blueprint", "filter", "search", "sort", "fields", "exclude", "variant", "fallback", "format", "all_variants"];
+const PERIOD: &[&str] = &["start", "end", "site"];
+const LIMITED: &[&str] = &["start", "end", "limit", "site"];
+const SERIES: &[&str] = &["start", "end", "interval", "site"];
+
+const fn operation(
+    method: &'static str,
+    path: &'static str,
+    tag: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    ability: &'static str,
+) -> Operation {
+    Operation {
+        method,
+        path,
+        tag,
+        id,
+        summary,
+        ability,
+        parameters: &[],
+        request: Request::None,
+        answers: &[],
+        errors: &[],
+    }
+}
+
+impl Operation {
+    const fn with(mut self, parameters: &'static [&'static str]) -> Operation {
+        self.parameters = parameters;
+        self
+    }
+
+    const fn takes(mut self, request: Request) -> Operation {
+        self.request = request;
+        self
+    }
+
+    const fn answers(mut self, answers: &'static [(u16, Body)]) -> Operation {
+        self.answers = answers;
+        self
+    }
+
+    const fn or(mut self, errors: &'static [u16]) -> Operation {
+        self.errors = errors;
+        self
+    }
+}
+
+const fn report(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
+}
+
+pub(super) const OPERATIONS: [Operation; 54] = [
+    operation(
+        "get",
+        "/v2/resources/{blueprint}",
+        "Resources",
+        "listResources",
+        "A page of the resources that match.",
+        "view",
+    )
+    .with(LIST)
+    .answers(&[(200, Body::Json("ResourceList")), (304, Body::None)]),
+    operation("post", "/v2/resources/{blueprint}", "Resources", "createResource", "Create a resource.", "create")
+        .with(&["blueprint", "variant", "idempotency-key"])
+        .takes(Request::Json("ResourceCreate"))
+        .answers(&[(201, Body::Json("ResourceWritten"))])
+        .or(&[409]),
+    operation("get", "/v2/resources/{blueprint}/{id}", "Resources", "getResource", "One resource.", "view")
+        .with(&["blueprint", "id", "fields", "exclude", "variant", "fallback", "if-none-match"])
+        .answers(&[(200, Body::Data("Resource")), (304, Body::None)]),
+    operation(
+        "put",
+        "/v2/resources/{blueprint}/{id}",
+        "Resources",
+        "replaceResource",
+        "Replace all attributes of a variant.",
+        "update",
+    )
+    .with(&["blueprint", "id", "variant", "if-match"])
+    .takes(Request::Json("ResourceCreate"))
+    .answers(&[(200, Body::Json("ResourceWritten"))])
+    .or(&[409, 412]),
+    operation(
+        "patch",
+        "/v2/resources/{blueprint}/{id}",
+        "Resources",
+        "changeResource",
+        "Change some attributes, or the publication.",
+        "update",
+    )
+    .with(&["blueprint", "id", "variant", "if-match"])
+    .takes(Request::Json("ResourceChange"))
+    .answers(&[(200, Body::Json("ResourceWritten"))])
+    .or(&[409, 412]),
+    operation(
+        "delete",
+        "/v2/resources/{blueprint}/{id}",
+        "Resources",
+        "deleteResource",
+        "Delete a resource.",
+        "delete",
+    )
+    .with(&["blueprint", "id", "variant", "if-match"])
+    .answers(&[(204, Body::None)])
+    .or(&[409, 412]),
+    operation(
+        "get",
+        "/v2/resources/{blueprint}/{id}/referrers",
+        "Resources",
+        "listReferrers",
+        "Where a resource is used.",
+        "view",
+    )
+    .with(&["blueprint", "id"])
+    .answers(&[(200, Body::DataList("Referrers"))]),
+    operation(
+        "get",
+        "/v2/resources/{blueprint}/export",
+        "Resources",
+        "exportResources",
+        "Everything that matches, streamed.",
+        "view",
+    )
+    .with(EXPORT)
+    .answers(&[(200, Body::Json("Export"))]),
+    operation(
+        "post",
+        "/v2/resources/{blueprint}/import",
+        "Resources",
+        "importResources",
+        "Create and update resources line by line.",
+        "manage",
+    )
+    .with(&["blueprint", "variant", "idempotency-key"])
+    .takes(Request::Text("application/x-ndjson"))
+    .answers(&[(200, Body::Text("application/x-ndjson"))]),
+    operation(
+        "post",
+        "/v2/resources/{blueprint}/bulk",
+        "Bulk",
+        "createResources",
+        "Create up to 100 resources.",
+        "create",
+    )
+    .with(&["blueprint", "variant", "idempotency-key"])
+    .takes(Request::Json("BulkCreate"))
+    .answers(&[(201, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
+    .or(&[409]),
+    operation(
+        "patch",
+        "/v2/resources/{blueprint}/bulk",
+        "Bulk",
+        "changeResources",
+        "Change up to 100 resources.",
+        "update",
+    )
+    .with(&["blueprint", "variant"])
+    .takes(Request::Json("BulkChange"))
+    .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))]),
+    operation(
+        "delete",
+        "/v2/resources/{blueprint}/bulk",
+        "Bulk",
+        "deleteResources",
+        "Delete up to 100 resources.",
+        "delete",
+    )
+    .with(&["blueprint", "variant"])
+    .takes(Request::Json("BulkIds"))
+    .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))]),
+    operation(
+        "post",
+        "/v2/resources/{blueprint}/bulk-publish",
+        "Bulk",
+        "publishResources",
+        "Publish up to 100 resources.",
+        "publish",
+    )
+    .with(&["blueprint", "variant", "idempotency-key"])
+    .takes(Request::Json("BulkPublish"))
+    .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
+    .or(&[409]),
+    operation(
+        "post",
+        "/v2/resources/{blueprint}/bulk-unpublish",
+        "Bulk",
+        "unpublishResources",
+        "Make up to 100 resources drafts.",
+        "publish",
+    )
+    .with(&["blueprint", "variant", "idempotency-key"])
+    .takes(Request::Json("BulkIds"))
+    .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
+    .or(&[409]),
+    operation("get", "/v2/blueprints", "Blueprints", "listBlueprints", "All blueprints that the token sees.", "view")
+        .answers(&[(200, Body::DataList("Blueprint"))]),
+    operation("post", "/v2/blueprints", "Blueprints", "createBlueprint", "Create a blueprint.", "manage")
+        .with(&["idempotency-key"])
+        .takes(Request::Json("BlueprintDefinition"))
+        .answers(&[(201, Body::Data("Blueprint"))])
+        .or(&[409]),
+    operation("get", "/v2/blueprints/{slug}", "Blueprints", "getBlueprint", "One blueprint.", "view")
+        .with(&["slug"])
+        .answers(&[(200, Body::Data("Blueprint"))]),
+    operation(
+        "put",
+        "/v2/blueprints/{slug}",
+        "Blueprints",
+        "replaceBlueprint",
+        "Change a blueprint, or plan to.",
+        "manage",
+    )
+    .with(&["slug", "dry_run", "force"])
+    .takes(Request::Json("BlueprintDefinition"))
+    .answers(&[(200, Body::Json("BlueprintAnswer"))])
+    .or(&[409]),
+    operation("delete", "/v2/blueprints/{slug}", "Blueprints", "deleteBlueprint", "Delete a blueprint.", "manage")
+        .with(&["slug", "force"])
+        .answers(&[(204, Body::None)])
+        .or(&[409]),
+    operation("get", "/v2/tokens", "Access", "listTokens", "All tokens, without their secrets.", "manage")
+        .answers(&[(200, Body::DataList("Token"))]),
+    operation("post", "/v2/tokens", "Access", "createToken", "Create a token; its secret is shown once.", "manage")
+        .with(&["idempotency-key"])
+        .takes(Request::Json("NewToken"))
+        .answers(&[(201, Body::Data("IssuedToken"))])
+        .or(&[409]),
+    operation("delete", "/v2/tokens/{id}", "Access", "revokeToken", "Revoke a token.", "manage")
+        .with(&["token_id"])
+        .answers(&[(204, Body::None)]),
+    operation("get", "/v2/members", "Access", "listMembers", "All members.", "manage")
+        .answers(&[(200, Body::DataList("Member"))]),
+    operation("post", "/v2/members", "Access", "createMember", "Create a member.", "manage")
+        .with(&["idempotency-key"])
+        .takes(Request::Json("NewMember"))
+        .answers(&[(201, Body::Data("Member"))])
+        .or(&[409]),
+    operation("get", "/v2/members/{id}", "Access", "getMember", "One member.", "manage")
+        .with(&["member_id"])
+        .answers(&[(200, Body::Data("Member"))]),
+    operation("patch", "/v2/members/{id}", "Access", "changeMember", "Change a member.", "manage")
+        .with(&["member_id"])
+        .takes(Request::Json("MemberChange"))
+        .answers(&[(200, Body::Data("Member"))])
+        .or(&[409]),
+    operation("delete", "/v2/members/{id}", "Access", "deleteMember", "Delete a member.", "manage")
+        .with(&["member_id"])
+        .answers(&[(204, Body::None)]),
+    report("/v2/analytics/summary", "summary", "The main figures, with changes.")
+        .answers(&[(200, Body::Json("Summary"))]),
+    report("/v2/analytics/live", "live", "How many visitors are there now.")
+        .with(&["site"])
+        .answers(&[(200, Body::Json("Figures"))]),
+    report("/v2/analytics/visitors", "visitors", "Visitors.").answers(&[(200, Body::Json("Figures"))]),
+    report("/v2/analytics/visitors/trends", "visitorsTrends", "Visitors and those of the period before.")
+        .answers(&[(200, Body::Json("Trend"))]),
+    report("/v2/analytics/sessions", "sessions", "Sessions.").answers(&[(200, Body::Json("Figures"))]),
+    report("/v2/analytics/sessions/average-duration", "averageDuration", "How long a session takes.")
+        .answers(&[(200, Body::Json("Duration"))]),
+    report("/v2/analytics/pageviews", "pageviews", "Pageviews.").answers(&[(200, Body::Json("Figures"))]),
+    report("/v2/analytics/pages", "pages", "The most viewed pages.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("PageFigures"))]),
+    report("/v2/analytics/pages/", "rootPage", "The figures of the root page.")
+        .answers(&[(200, Body::Json("PageFigures"))]),
+    report("/v2/analytics/pages/{path}", "page", "The figures of one page; its path may have slashes.")
+        .with(&["page_path", "start", "end", "site"])
+        .answers(&[(200, Body::Json("PageFigures"))]),
+    report("/v2/analytics/referrers", "referrers", "Where visitors come from.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("ReferrerFigures"))]),
+    report("/v2/analytics/referrers/trends", "referrersTrends", "The same, and the period before.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("Trend"))]),
+    report("/v2/analytics/demographics/devices", "devices", "Visitors by device.")
+        .answers(&[(200, Body::JsonList("Share"))]),
+    report("/v2/analytics/demographics/browsers", "browsers", "Visitors by browser.")
+        .answers(&[(200, Body::JsonList("Share"))]),
+    report("/v2/analytics/demographics/countries", "countries", "Visitors by country.")
+        .answers(&[(200, Body::JsonList("Share"))]),
+    report("/v2/analytics/timeseries/visitors", "visitorsSeries", "Visitors over time.")
+        .with(SERIES)
+        .answers(&[(200, Body::JsonList("Point"))]),
+    report("/v2/analytics/timeseries/pageviews", "pageviewsSeries", "Pageviews over time.")
+        .with(SERIES)
+        .answers(&[(200, Body::JsonList("Point"))]),
+    report("/v2/analytics/timeseries/sessions", "sessionsSeries", "Sessions over time.")
+        .with(SERIES)
+        .answers(&[(200, Body::JsonList("Point"))]),
+    operation(
+        "post",
+        "/v2/analytics/import",
+        "Analytics",
+        "importLog",
+        "Count the pageviews of an access log.",
+        "manage",
+    )
+    .with(&["host"])
+    .takes(Request::Text("text/plain"))
+    .answers(&[(200, Body::Json("LogImport"))]),
+    operation("post", "/v2/analytics/events", "Analytics", "sendEvent", "Count a pageview.", "")
+        .takes(Request::Event)
+        .answers(&[(202, Body::None)]),
+    operation(
+        "delete",
+        "/v2/analytics/events",
+        "Analytics",
+        "deleteFigures",
+        "Delete the figures of a site.",
+        "manage",
+    )
+    .with(&["host", "start", "end"])
+    .answers(&[(200, Body::Json("Deleted"))]),
+    operation("get", "/v2/analytics/script.js", "Analytics", "script", "The script that sends pageviews.", "")
+        .answers(&[(200, Body::Text("text/javascript"))]),
+    operation("get", "/v2/backup", "Server", "backup", "Everything in one file, streamed.", "manage")
+        .answers(&[(200, Body::Text("application/octet-stream"))]),
+    operation(
+        "get",
+        "/v2/openapi.json",
+        "Server",
+        "describe",
+        "This description; with a token also the blueprints that it sees.",
+        "",
+    )
+    .answers(&[(200, Body::Json("Description"))]),
+    operation("get", "/metrics", "Server", "metrics", "Figures of the server, for Prometheus.", "")
+        .answers(&[(200, Body::Text("application/openmetrics-text"))]),
+    operation("get", "/healthz", "Server", "isAlive", "Whether the process answers.", "").answers(&[(200, Body::None)]),
+    operation("get", "/readyz", "Server", "isReady", "Whether writes are accepted.", "").answers(&[(200, Body::None)]),
+];
+
+/// The shared parameters by name. If `blueprints` are known, only they can be named.
+pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
+    let mut slug = json!({ "type": "string", "pattern": "^[a-z][a-z0-9_-]{0,62}$" });
+    if !blueprints.is_empty() {
+        slug["examples"] = json!(blueprints);
+    }
+    let text = || json!({ "type": "string" });
+    let number = |least: u64, most: u64| json!({ "type": "integer", "minimum": least, "maximum": most });
+    let day = || json!({ "type": "string", "format": "date" });
+    let flag = || json!({ "type": "string", "enum": ["true", "false", "1", "0"] });
+    let at = |place: &'static str, name: &'static str, schema: Value, about: &'static str| json!({ "in": place, "name": name, "required": place == "path", "schema": schema, "description": about });
+    let mut all = Map::new();
+    for (key, parameter) in [
+        ("blueprint", at("path", "blueprint", slug.clone(), "The slug of the blueprint.")),
+        ("slug", at("path", "slug", slug, "The slug of the blueprint.")),
+        ("id", at("path", "id", json!({ "type": "string", "format": "uuid" }), "The id of the resource.")),
+        ("token_id", at("path", "id", text(), "The id of the token.")),
+        ("member_id", at("path", "id", text(), "The id of the member.")),
+        ("page_path", at("path", "path", text(), "The path of the page, without its first slash.")),
+        (
+            "filter",
+            json!({
+                "in": "query", "name": "filter", "style": "deepObject", "explode": true,
+                "description": "`filter[field]=value` or `filter[field][operator]=value`; all must match (API.md 4.6).",
+                "schema": { "type": "object", "additionalProperties": { "type": "string" } },
+            }),
+        ),
+        ("search", at("query", "search", text(), "A text that one of the text fields contains.")),
+        ("sort", at("query", "sort", text(), "Fields, separated by commas; `-` before one is descending.")),
+        ("page", at("query", "page", number(1, u32::MAX.into()), "Which page; the default is 1.")),
+        ("per_page", at("query", "per_page", number(1, 100), "How many resources a page has; the default is 25.")),
+        ("fields", at("query", "fields", text(), "The keys to answer, such as `id,attributes.title`.")),
+        ("exclude", at("query", "exclude", text(), "The keys to leave out.")),
+        ("variant", at("query", "variant", text(), "The slug of the variant; the default is the blueprint's default.")),
+        ("fallback", at("query", "fallback", text(), "The variant whose values stand in for nulls.")),
+        (
+            "format",
+            at("query", "format", json!({ "type": "string", "enum": ["json", "ndjson", "csv"] }), "What to answer."),
+        ),
+        ("all_variants", at("query", "all_variants", flag(), "Answer all variants of each resource.")),
+        ("dry_run", at("query", "dry_run", flag(), "Only answer what would change.")),
+        ("force", at("query", "force", flag(), "Accept that values or resources are lost.")),
+        ("start", at("query", "start", day(), "The first day.")),
+        ("end", at("query", "end", day(), "The last day.")),
+        ("limit", at("query", "limit", number(1, 1000), "The most rows.")),
+        (
+            "interval",
+            at(
+                "query",
+                "interval",
+                json!({ "type": "string", "enum": ["hour", "day", "week", "month"] }),
+                "What a value stands for.",
+            ),
+        ),
+        ("site", at("query", "site", text(), "A host; without it all sites count together.")),
+        (
+            "host",
+            json!({ "in": "query", "name": "site", "required": true, "schema": text(), "description": "The host." }),
+        ),
+        ("if-none-match", at("header", "If-None-Match", text(), "Entity tags that the client has.")),
+        ("if-match", at("header", "If-Match", text(), "The entity tag that the resource must have.")),
+        (
+            "idempotency-key",
+            at("header", "Idempotency-Key", text(), "A key under which the request is carried out once."),
+        ),
+    ] {
+        all.insert(key.to_owned(), parameter);
+    }
+    all
+}
+
+/// The paths of all routes as the description has them, some of them several times.
+pub(super) fn paths() -> impl Iterator<Item = &'static str> {
+    OPERATIONS.iter().map(|operation| operation.path)
+}
+
+/// The route that a path belongs to, as the description has it.
+pub(super) fn route_of(path: &str) -> Option<&'static str> {
+    let is_route = |route: &&str| {
+        let mut segments = path.split('/');
+        for expected in route.split('/') {
+            match (expected, segments.next()) {
+                // The path of a page may have more segments.
+                ("{path}", Some(_)) => return true,
+                (_, None) => return false,
+                (expected, Some(segment)) if expected != segment && !expected.starts_with('{') => return false,
+                _ => {}
+            }
+        }
+        segments.next().is_none()
+    };
+    // A name in the path comes before a variable, as in `export` and `{id}`.
+    let is_exact =
+        |route: &&str| *route == path || route.rsplit('/').next() == path.rsplit('/').next() && is_route(route);
+    paths().find(is_exact).or_else(|| paths().find(is_route))
+}

@@ -1,0 +1,216 @@
+//! The command line as its users meet it: importing tables, and blueprints as files.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Server, binary};
+
+/// Runs a command against a server, in a folder.
+fn run_in(folder: &Path, server: &Server, arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(binary());
+    command.args(arguments).args(["--url", server.address(), "--token", ADMIN]).current_dir(folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// What it printed, both streams after one another.
+fn printed(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat()
+}
+
+#[track_caller]
+fn succeeds(output: &Output) -> String {
+    assert!(output.status.success(), "{}", printed(output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[track_caller]
+fn fails(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}", printed(output));
+    printed(output)
+}
+
+fn products(server: &Server) {
+    let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
+    let mut price = field("price", "money");
+    price["settings"] = json!({ "default_currency": "EUR" });
+    server.blueprint(
+        "products",
+        json!([
+            field("title", "text"),
+            field("sku", "text"),
+            field("tags", "multi-enum"),
+            field("stock", "number"),
+            price
+        ]),
+    );
+}
+
+fn listed(server: &Server) -> Vec<Value> {
+    let list = server.get("/v2/resources/products?sort=sku&fields=attributes").expect(200).data();
+    list.as_array().unwrap().iter().map(|item| item["attributes"].clone()).collect()
+}
+
+#[test]
+fn a_table_becomes_resources_and_a_second_import_updates_them() {
+    let server = Server::start();
+    products(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let csv = "Title,sku,tags,Count,price,Remark\nPen,a1,\"blue,red\",3,1.20,x\nInk,a2,,many,,y\n\"Two\nlines\",a3,,,2 USD,\n";
+    std::fs::write(folder.path().join("p.csv"), csv).unwrap();
+    let import = |more: &[&str]| {
+        let arguments = [&["import", "products", "p.csv", "--key", "sku", "--map", "Count=stock"], more].concat();
+        run_in(folder.path(), &server, &arguments, "")
+    };
+    let refused = fails(&import(&[]));
+    assert!(refused.contains("the column `Remark` is no field of `products`"), "{refused}");
+    assert!(refused.contains("--map 'Remark='"), "{refused}");
+
+    let checked = fails(&import(&["--map", "Remark=", "--dry-run"]));
+    assert!(
+        checked.contains("3 items checked") && checked.contains("2 valid, 1 not; nothing was written"),
+        "{checked}"
+    );
+    assert!(listed(&server).is_empty());
+
+    let imported = fails(&import(&["--map", "Remark="]));
+    assert!(imported.contains("2 created, 0 updated, 1 failed"), "{imported}");
+    let rejected = folder.path().join("p.csv.rejected.ndjson");
+    let item: Value = serde_json::from_str(&std::fs::read_to_string(&rejected).unwrap()).unwrap();
+    assert_eq!((&item["key"], &item["attributes"]["stock"]), (&json!("a2"), &json!("many")));
+    assert!(item["errors"]["fields"]["stock"][0].as_str().unwrap().starts_with("must be a number"), "{item}");
+
+    // Corrected, with the errors still in it.
+    let corrected = std::fs::read_to_string(&rejected).unwrap().replace("\"many\"", "7");
+    let output = run_in(folder.path(), &server, &["import", "products", "-", "--format", "ndjson"], &corrected);
+    assert!(succeeds(&output).contains("1 items in"), "{}", printed(&output));
+    std::fs::write(folder.path().join("p.csv"), csv.replace("many", "8")).unwrap();
+    assert!(succeeds(&import(&["--map", "Remark="])).contains("0 created, 3 updated, 0 failed"));
+    let eur = json!({ "amount": 1.2, "currency": "EUR" });
+    let expected = [
+        json!({ "title": "Pen", "sku": "a1", "tags": ["blue", "red"], "stock": 3, "price": eur }),
+        json!({ "title": "Ink", "sku": "a2", "tags": null, "stock": 8, "price": null }),
+        json!({ "title": "Two\nlines", "sku": "a3", "tags": null, "stock": null, "price": { "amount": 2, "currency": "USD" } }),
+    ];
+    assert_eq!(listed(&server), expected);
+}
+
+#[test]
+fn what_export_writes_as_csv_or_json_can_be_imported() {
+    let server = Server::start();
+    products(&server);
+    server.create(
+        "products",
+        json!({ "title": "a, \"b\"", "sku": "1", "tags": ["x", "y"], "price": { "amount": 2, "currency": "USD" } }),
+    );
+    server.create("products", json!({ "sku": "2", "stock": -0.5 }));
+    let before = listed(&server);
+    let folder = tempfile::tempdir().unwrap();
+    for (file, format) in [("p.csv", "csv"), ("p.json", "json")] {
+        let exported = succeeds(&run_in(folder.path(), &server, &["export", "products", "--format", format], ""));
+        // An export as JSON has an envelope; its array is what can be imported.
+        let text = match serde_json::from_str::<Value>(&exported) {
+            Ok(mut envelope) => envelope["data"].take().to_string(),
+            Err(_) => exported,
+        };
+        std::fs::write(folder.path().join(file), text).unwrap();
+        let imported = succeeds(&run_in(folder.path(), &server, &["import", "products", file], ""));
+        assert!(imported.contains("0 created, 2 updated, 0 failed"), "{imported}");
+        assert_eq!(listed(&server), before, "{file}");
+    }
+}
+
+#[test]
+fn files_that_are_something_else_are_named() {
+    let server = Server::start();
+    products(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let run = |file: &str| fails(&run_in(folder.path(), &server, &["import", "products", file], ""));
+    assert!(run("missing.csv").contains("opening missing.csv"));
+    std::fs::create_dir(folder.path().join("dir")).unwrap();
+    assert!(run("dir").contains("dir is a folder; name a file"));
+    std::fs::write(folder.path().join("latin.csv"), b"title\nM\xfcller\n").unwrap();
+    assert!(run("latin.csv").contains("line 2 is not UTF-8"), "{}", run("latin.csv"));
+    std::fs::write(folder.path().join("object.json"), "{}").unwrap();
+    assert!(run("object.json").contains("no JSON array of objects"));
+}
+
+#[test]
+fn blueprints_are_pulled_compared_and_applied() {
+    let (from, to) = (Server::start(), Server::start());
+    let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
+    let relation = |slug: &str, other: &str| json!({ "name": slug, "slug": slug, "type": "reference", "settings": { "blueprint": other } });
+    from.blueprint("zebra", json!([field("title", "text")]));
+    from.blueprint("articles", json!([field("title", "text"), relation("about", "zebra")]));
+    // Two that relate to each other.
+    from.put(
+        "/v2/blueprints/zebra",
+        &json!({ "name": "Zebra", "fields": [field("title", "text"), relation("best", "articles")] }),
+    )
+    .expect(200);
+    let folder = tempfile::tempdir().unwrap();
+    let run = |server: &Server, command: &str, more: &[&str]| {
+        run_in(folder.path(), server, &[&["blueprint", command, "files"], more].concat(), "")
+    };
+    assert_eq!(succeeds(&run(&from, "pull", &[])).lines().count(), 2);
+    assert_eq!(succeeds(&run(&from, "diff", &[])), "nothing to change\n");
+
+    let compared = fails(&run(&to, "diff", &[]));
+    assert!(compared.contains("articles: is created") && compared.contains("2 blueprints differ"), "{compared}");
+    assert!(fails(&run(&to, "apply", &[])).contains("add `--yes`"));
+    assert!(to.get("/v2/blueprints").expect(200).data().as_array().unwrap().is_empty());
+    assert!(succeeds(&run(&to, "apply", &["--yes"])).contains("2 created, 0 changed"));
+    assert_eq!(succeeds(&run(&to, "diff", &[])), "nothing to change\n");
+
+    // A change, a loss, a conflict, and one without a file.
+    to.blueprint("extra", json!([field("title", "text")]));
+    let id = to.create("zebra", json!({ "title": "seven" }));
+    let path = folder.path().join("files/zebra.json");
+    let mut zebra: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let before = zebra.clone();
+    zebra["fields"][0]["type"] = json!("number");
+    std::fs::write(&path, zebra.to_string()).unwrap();
+    let compared = fails(&run(&to, "diff", &[]));
+    for expected in
+        ["zebra:", "retype `title`", "conflicts with the values of 1 resource", &id, "extra: has no file, and stays"]
+    {
+        assert!(compared.contains(expected), "{expected}: {compared}");
+    }
+    assert!(fails(&run(&to, "apply", &["--yes"])).contains("nothing was changed: resources conflict"));
+    zebra = before;
+    zebra["fields"].as_array_mut().unwrap().remove(0);
+    std::fs::write(&path, zebra.to_string()).unwrap();
+    assert!(fails(&run(&to, "diff", &[])).contains("remove `title`, which takes its value from 1 resource"));
+    assert!(succeeds(&run(&to, "apply", &["--yes"])).contains("0 created, 1 changed"));
+
+    zebra["fields"][0]["type"] = json!("txt");
+    std::fs::write(&path, zebra.to_string()).unwrap();
+    let refused = fails(&run(&to, "diff", &[]));
+    assert!(refused.contains("zebra.json") && refused.contains("fields.0.type: must be one of"), "{refused}");
+}
+
+#[test]
+fn a_proposed_blueprint_takes_the_data_that_it_was_proposed_for() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut csv = "SKU,Name,Price (EUR),Kind,Added\n".to_owned();
+    (0..40)
+        .for_each(|number| csv.push_str(&format!("k{number},Thing {number},{number}.5,k{},2026-01-01\n", number % 3)));
+    std::fs::write(folder.path().join("my_products.csv"), &csv).unwrap();
+    let infer = Command::new(binary())
+        .args(["blueprint", "infer", "my_products.csv"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let proposal: Value = serde_json::from_str(&succeeds(&infer)).unwrap();
+    assert_eq!((&proposal["slug"], &proposal["fields"][2]["type"]), (&json!("my_products"), &json!("number")));
+    server.post("/v2/blueprints", &proposal).expect(201);
+    let imported = run_in(folder.path(), &server, &["import", "my_products", "my_products.csv", "--key", "SKU"], "");
+    assert!(succeeds(&imported).contains("40 created"), "{}", printed(&imported));
+    let found = server.get("/v2/resources/my_products?filter[kind]=k1&filter[price_eur][gt]=30").expect(200);
+    assert_eq!(found.json()["meta"]["total"], 3, "{}", found.text);
+}
