@@ -84,6 +84,7 @@ mod damage;
 mod error;
 pub mod failure;
 mod files;
+mod ids;
 mod index;
 mod indexes;
 mod interrupt;
@@ -104,6 +105,7 @@ mod value;
 mod version;
 
 pub use error::Error;
+pub use ids::IdSet;
 pub use index::Index;
 pub use indexes::{Checkpoint, FolderCheck, FolderProblem, Indexes, checkpointed};
 pub use interrupt::Interrupt;
