@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 
 use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_content};
@@ -58,7 +59,7 @@ async fn export_from_server(remote: &Remote, path: &str, mut out: Out) -> Result
 }
 
 fn export_from_folder(content: &Content, blueprint: &str, query: &str, mut out: Out) -> Result<(), CliError> {
-    let mut export = Export::begin(content.view(&Access::everything("cli"), blueprint)?, query, None)?;
+    let mut export = Export::begin(content.view(&Arc::new(Access::everything("cli")), blueprint)?, query, None)?;
     while let Some(piece) = export.next_chunk()? {
         out.write_all(&piece).map_err(|error| failed("writing the export", &error))?;
     }

@@ -2,5 +2,6 @@
 //! snapshot names.
 
 pub(crate) mod export;
+mod resolve;
 pub(crate) mod resource;
 pub(crate) mod view;

@@ -9,7 +9,7 @@ use crate::access::{Access, Member, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::content::data::sight::Sight;
-use crate::content::data::version::ResourceVersion;
+use crate::content::data::version::{ResourceVersion, SeenVersion};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
@@ -143,6 +143,11 @@ impl Collection {
     /// The error of a search in it that failed.
     pub(crate) fn search_failed(&self, error: bindery_index::Error) -> Error {
         if self.index.is_damaged() { index_is_damaged(&self.blueprint.slug) } else { Error::internal(error) }
+    }
+
+    /// What its resources are at, as a token sees them.
+    pub(crate) fn seen_version(&self, sight: Sight) -> SeenVersion {
+        SeenVersion { blueprint: self.blueprint.number, changed: self.changed.as_seen(sight), sight }
     }
 
     /// The version of a resource of this snapshot.

@@ -45,13 +45,21 @@ pub(crate) struct ResourceVersion {
 /// What the entity tag of a list is made from, beside the address that its links begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ListVersion {
+    own: SeenVersion,
+    /// "Today", as filters see it.
+    day: i64,
+    /// A hash of the versions of the related blueprints that it depends on, if there are any.
+    related: Option<[u8; TAG_BYTES]>,
+}
+
+/// What the resources of a blueprint are at, as a token sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SeenVersion {
     /// The blueprint's number.
     pub(crate) blueprint: u32,
     /// The number of the transaction that last changed what the token may see of the blueprint.
     pub(crate) changed: u64,
     pub(crate) sight: Sight,
-    /// "Today", as filters see it.
-    pub(crate) day: i64,
 }
 
 impl AnswerVersion {
@@ -117,12 +125,48 @@ impl ResourceVersion {
     }
 }
 
+impl SeenVersion {
+    fn numbers(self) -> [u64; 3] {
+        let sight = match self.sight {
+            Sight::Published => 0,
+            Sight::Drafts => 1,
+            Sight::Nothing => 2,
+        };
+        [self.blueprint.into(), self.changed, sight]
+    }
+}
+
 impl ListVersion {
+    /// The version of lists of a blueprint on a day. They also depend on the `related` blueprints, in this order, of which
+    /// those that the token does not have are `None`.
+    pub(crate) fn new(
+        own: SeenVersion,
+        day: i64,
+        related: impl ExactSizeIterator<Item = Option<SeenVersion>>,
+    ) -> ListVersion {
+        let related = (related.len() > 0).then(|| {
+            let mut hasher = blake3::Hasher::new();
+            for version in related {
+                // No blueprint has the number of one that does not exist.
+                for number in version.map_or([u64::MAX; 3], SeenVersion::numbers) {
+                    hasher.update(&number.to_le_bytes());
+                }
+            }
+            let mut hash = [0; TAG_BYTES];
+            hasher.finalize_xof().fill(&mut hash);
+            hash
+        });
+        ListVersion { own, day, related }
+    }
+
     /// The entity tag in this epoch. The links of the list begin with `base_url`.
     fn tag(self, epoch: u64, base_url: &str) -> EntityTag {
-        let ListVersion { blueprint, changed, sight, day } = self;
-        let numbers = [blueprint.into(), changed, u64::from(sight == Sight::Drafts), day.cast_unsigned()];
-        EntityTag::of(epoch, "list", &numbers, base_url)
+        let [blueprint, changed, sight] = self.own.numbers();
+        let mut numbers = vec![blueprint, changed, sight, self.day.cast_unsigned()];
+        let Some(related) = self.related else { return EntityTag::of(epoch, "list", &numbers, base_url) };
+        let halves = u128::from_le_bytes(related);
+        numbers.extend([halves as u64, (halves >> 64) as u64]);
+        EntityTag::of(epoch, "related list", &numbers, base_url)
     }
 }
 
@@ -181,7 +225,13 @@ mod tests {
         let id = ResourceId::from_u128;
         let resource = |epoch, n, resource, blueprint| ResourceVersion { id: id(n), resource, blueprint }.tag(epoch);
         let list = |epoch, blueprint, changed, sight, day, base_url| {
-            ListVersion { blueprint, changed, sight, day }.tag(epoch, base_url)
+            ListVersion::new(SeenVersion { blueprint, changed, sight }, day, [].into_iter()).tag(epoch, base_url)
+        };
+        let related = |related: &[Option<(u32, u64, Sight)>]| {
+            let seen = |(blueprint, changed, sight)| SeenVersion { blueprint, changed, sight };
+            let own = seen((1, 1, Sight::Drafts));
+            let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
+            ListVersion::new(own, 1, related.into_iter()).tag(1, "a")
         };
         let (drafts, published) = (Sight::Drafts, Sight::Published);
         let tags = [
@@ -197,6 +247,13 @@ mod tests {
             list(1, 1, 1, published, 1, "a"),
             list(1, 1, 1, drafts, 2, "a"),
             list(1, 1, 1, drafts, 1, "b"),
+            related(&[None]),
+            related(&[Some((2, 1, drafts))]),
+            related(&[Some((3, 1, drafts))]),
+            related(&[Some((2, 2, drafts))]),
+            related(&[Some((2, 1, published))]),
+            related(&[Some((2, 1, drafts)), Some((3, 1, drafts))]),
+            related(&[None, Some((3, 1, drafts))]),
         ];
         for (position, tag) in tags.iter().enumerate() {
             assert!(!tags[..position].contains(tag), "{position}");
