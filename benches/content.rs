@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery::access::Access;
@@ -44,7 +45,7 @@ fn main() {
         query_timeout: std::time::Duration::from_secs(10),
     })
     .unwrap();
-    let access = Access::everything("bench");
+    let access = Arc::new(Access::everything("bench"));
     let mut corpus = Corpus::new(7);
     let lines: Vec<String> = (0..articles).map(|number| corpus.article(number)).collect();
     let bytes: usize = lines.iter().map(String::len).sum();
@@ -83,7 +84,7 @@ async fn import(content: &Content, access: &Access, lines: &[String]) {
     assert!(answers.iter().all(|answer| answer.result.is_ok()));
 }
 
-fn time(content: &Content, access: &Access, name: &str, query: &str) {
+fn time(content: &Content, access: &Arc<Access>, name: &str, query: &str) {
     let list = || {
         let started = Instant::now();
         let answer = content.view(access, "articles").unwrap().list(query).unwrap();

@@ -43,13 +43,14 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, post};
 
 use self::administration as admin;
 use self::error::Answer;
+use self::head::takes_no_parameters;
 use self::route::{Route, into_router};
 use crate::model::error::{Code, Error};
 
@@ -99,12 +100,14 @@ fn routes() -> Vec<Route> {
 }
 
 /// Succeeds as long as the process responds.
-async fn is_alive() -> StatusCode {
-    StatusCode::OK
+async fn is_alive(RawQuery(query): RawQuery) -> Answer {
+    takes_no_parameters(query.as_deref().unwrap_or_default())?;
+    Ok(StatusCode::OK.into_response())
 }
 
 /// Succeeds if writes are accepted. Store and index are up to date then: the server does not listen before they are.
-async fn is_ready(State(app): State<App>) -> Answer {
+async fn is_ready(State(app): State<App>, RawQuery(query): RawQuery) -> Answer {
+    takes_no_parameters(query.as_deref().unwrap_or_default())?;
     if app.content.is_writable() {
         return Ok(StatusCode::OK.into_response());
     }

@@ -76,7 +76,7 @@ pub fn field_of(blueprint: &Blueprint, column: ColumnId) -> Option<&Field> {
 /// The columns that `search` searches: those of text and rich-text fields.
 pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
     let searchable = |field: &&Field| matches!(field.field_type, FieldType::Text | FieldType::RichText);
-    blueprint.fields.iter().filter(searchable).map(own_column).collect()
+    blueprint.fields.iter().filter(searchable).map(column_of).collect()
 }
 
 /// The column values of checked values, each given with its field's position in the blueprint. A null has none.
@@ -89,13 +89,19 @@ pub fn project<'a>(
 
 /// The column values of one field's checked value. A null has none.
 pub fn project_field(field: &Field, value: &Json) -> impl Iterator<Item = (ColumnId, Value)> {
-    let parts = parts_of(&field.field_type).iter().zip(own_column(field) + 1..);
+    let parts = parts_of(&field.field_type).iter().zip(column_of(field) + 1..);
     let parts = parts.filter_map(|(part, id)| Some((id, Value::Text(Arc::from(value.get(part)?.as_str()?)))));
-    parts.chain(own_value(field, value).map(|own| (own_column(field), own)))
+    parts.chain(own_value(field, value).map(|own| (column_of(field), own)))
 }
 
-fn own_column(field: &Field) -> ColumnId {
+/// The field's own column.
+pub fn column_of(field: &Field) -> ColumnId {
     field.number * PARTS_PER_FIELD
+}
+
+/// The own column of the field that a column belongs to. It is null exactly if the attribute is.
+pub fn whole_column(column: ColumnId) -> ColumnId {
+    column - column % PARTS_PER_FIELD
 }
 
 /// The kind of the field's own column.
@@ -132,7 +138,7 @@ fn parts_of(field_type: &FieldType) -> &'static [&'static str] {
 
 /// The field's own column, then the columns of its parts, each with the part's name.
 fn columns_of(field: &Field) -> impl Iterator<Item = (Option<&'static str>, ColumnId, Kind)> {
-    let own = own_column(field);
+    let own = column_of(field);
     let parts = parts_of(&field.field_type).iter().zip(own + 1..).map(|(part, id)| (Some(*part), id, Kind::Text));
     std::iter::once((None, own, kind_of(&field.field_type))).chain(parts)
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::collate::Collation;
-use crate::query::{Anchor, Bound, DateColumn, Filter, Predicate, Query, Range, SortBy};
+use crate::query::{Anchor, Bound, DateColumn, FallbackColumn, Filter, Predicate, Query, Range, SortBy};
 use crate::schema::{ColumnId, Copy, IndexOp, Kind, Schema, Stamps, Value, VariantNumber, exact_hash};
 use crate::text::{fold, number_text};
 
@@ -90,6 +90,7 @@ impl Oracle {
             Filter::Or(filters) => filters.iter().any(|filter| self.holds(id, query, filter)),
             Filter::Not(filter) => !self.holds(id, query, filter),
             Filter::Ids(ids) => ids.contains(&id),
+            Filter::Found(_) => unreachable!("what was found is known to the engine only"),
             Filter::Date(column, range) => {
                 self.date(id, *column).is_some_and(|date| in_range(range, |to| date.cmp(to)))
             }
@@ -116,6 +117,11 @@ impl Oracle {
                     self.value(right, query.variant, column),
                     |(_, left), (_, right)| directed(compare_values(collation, left, right)),
                 ),
+                SortBy::ColumnOr(fallback) => nulls_last(
+                    self.value_or(left, query.variant, fallback),
+                    self.value_or(right, query.variant, fallback),
+                    |(_, left), (_, right)| directed(compare_values(collation, left, right)),
+                ),
             };
             if order.is_ne() {
                 return order;
@@ -131,6 +137,13 @@ impl Oracle {
             DateColumn::Updated => Some(stamps.updated),
             DateColumn::Published => stamps.published,
         }
+    }
+
+    fn value_or(&self, id: u128, variant: VariantNumber, column: FallbackColumn) -> Option<(Kind, &Value)> {
+        let FallbackColumn { column, unless_null, variant: other } = column;
+        self.schema.variants.iter().find(|known| known.number == variant)?;
+        let variant = if self.value(id, variant, unless_null).is_none() { other } else { variant };
+        self.value(id, variant, column)
     }
 
     fn value(&self, id: u128, variant: VariantNumber, column: ColumnId) -> Option<(Kind, &Value)> {
@@ -159,6 +172,22 @@ fn matches(kind: Kind, value: &Value, predicate: &Predicate) -> bool {
             Value::List(elements) => elements.iter().any(|element| contains(*anchor, element, needle)),
             _ => contains(*anchor, &text_form(value), needle),
         },
+        Predicate::AnyId(ids) => {
+            // Written out, to share nothing with the set's own look-up.
+            let has = |text: &str| {
+                let is_listed = ids.ids().iter().any(|id| {
+                    let digits = format!("{id:032x}");
+                    let groups = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+                    text == groups.join("-")
+                });
+                is_listed != ids.is_complement()
+            };
+            match value {
+                Value::Text(text) => has(text),
+                Value::List(elements) => elements.iter().any(|element| has(element)),
+                _ => false,
+            }
+        }
         Predicate::Has(element) => {
             matches!(value, Value::List(elements) if elements.iter().any(|it| **it == **element))
         }

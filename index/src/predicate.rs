@@ -3,6 +3,7 @@
 
 use memchr::memmem::Finder;
 
+use crate::ids::IdSet;
 use crate::query::{Anchor, Bound, Predicate, Range};
 use crate::schema::{Kind, exact_hash};
 use crate::text::{bool_text, decimal, fold, number_text};
@@ -25,6 +26,8 @@ pub(crate) enum PreparedPredicate {
     Substring(Box<Needle>),
     /// The list has exactly this element.
     Has(Box<Element>),
+    /// The text, or an element of the list, is an id of the set.
+    AnyId(IdSet),
 }
 
 /// A folded needle and where it must match.
@@ -60,6 +63,7 @@ impl PreparedPredicate {
                 text: element.clone(),
                 framed: Finder::new(&framed(&[element.as_str()])).into_owned(),
             })),
+            Predicate::AnyId(ids) => PreparedPredicate::AnyId(ids.clone()),
         }
     }
 
@@ -78,6 +82,7 @@ impl PreparedPredicate {
             }
             PreparedPredicate::Substring(needle) => needle.is_in(value),
             PreparedPredicate::Has(element) => element.is_in(value),
+            PreparedPredicate::AnyId(ids) => has_any_id(ids, value),
         }
     }
 }
@@ -158,6 +163,14 @@ fn equals(value: ValueRef<'_>, text: &str, hash: &[u8; 16]) -> bool {
         ValueRef::Number(number) => number_text(number) == text,
         ValueRef::Bool(value) => bool_text(value) == text,
         ValueRef::List(list) => list.joined() == text,
+    }
+}
+
+fn has_any_id(ids: &IdSet, value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Text(text) => ids.contains(text.whole().as_bytes()),
+        ValueRef::List(list) => list.elements().any(|element| ids.contains(element.as_bytes())),
+        _ => false,
     }
 }
 

@@ -1,6 +1,10 @@
 //! Queries: filters, orders and results. There are few primitives, from which the caller builds `ne`, `in`, `between`
 //! and the like. It knows nothing of how they are evaluated.
 
+use std::sync::Arc;
+
+use crate::bitmap::Bitmap;
+use crate::ids::IdSet;
 use crate::schema::{ColumnId, Stamps, VariantNumber};
 
 /// Which resources to find, and in which order.
@@ -30,6 +34,8 @@ pub enum Filter {
     Not(Box<Filter>),
     /// The resource has one of these ids.
     Ids(Vec<u128>),
+    /// The resource is one of those that another search of the same snapshot found.
+    Found(Found),
     /// The date is in the range, in milliseconds.
     Date(DateColumn, Range<i64>),
     /// The resource is a draft.
@@ -37,6 +43,10 @@ pub enum Filter {
     /// A predicate on a column of the copy.
     Column(ColumnId, Predicate),
 }
+
+/// The resources for which a filter holds. Only meaningful in the snapshot that it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found(pub(crate) Arc<Bitmap>);
 
 /// A condition on the value of one column.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +67,8 @@ pub enum Predicate {
     Substring(Anchor, String),
     /// The list has exactly this element. Holds only for lists.
     Has(String),
+    /// The text is an id of the set, or at least one element of the list is. Holds only for texts and lists.
+    AnyId(IdSet),
 }
 
 /// Where in the text a needle must match.
@@ -112,6 +124,19 @@ pub enum SortBy {
     Date(DateColumn),
     /// A column of the copy. Numbers and instants compare by value, booleans with false first, text by collation.
     Column(ColumnId),
+    /// The same, with values of another variant in the place of some.
+    ColumnOr(FallbackColumn),
+}
+
+/// A column whose values come from one of two copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FallbackColumn {
+    /// The column.
+    pub column: ColumnId,
+    /// If this column is null in the copy of the query's variant, the other copy is read.
+    pub unless_null: ColumnId,
+    /// The variant of the other copy.
+    pub variant: VariantNumber,
 }
 
 /// A resource in a result.

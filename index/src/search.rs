@@ -2,18 +2,18 @@
 //! and a page is cut from both. It knows no writes.
 
 pub(crate) use context::SearchContext;
-pub use found::Found;
 pub(crate) use query_cache::{Caches, QueryCache};
+pub use selected::Selected;
 pub use snapshot::{Snapshot, Stream};
 
 mod changed_slots;
 mod context;
 mod estimate;
 mod evaluate;
-mod found;
 mod lru;
 mod order;
 mod predicate_key;
 mod query_cache;
+mod selected;
 mod snapshot;
 mod sort;

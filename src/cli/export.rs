@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 
 use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_content};
@@ -69,7 +70,7 @@ fn write(out: &mut Out, piece: &[u8]) -> Result<bool, CliError> {
 }
 
 fn export_from_folder(content: &Content, blueprint: &str, query: &str, mut out: Out) -> Result<(), CliError> {
-    let mut export = Export::begin(content.view(&Access::everything("cli"), blueprint)?, query, None)?;
+    let mut export = Export::begin(content.view(&Arc::new(Access::everything("cli")), blueprint)?, query, None)?;
     while let Some(piece) = export.next_chunk()? {
         if !write(&mut out, piece.as_ref())? {
             return Ok(());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::access::Access;
 use crate::content::start::compare::Comparison;
@@ -25,8 +26,8 @@ pub(super) fn open(folder: &Path) -> Content {
     Content::open(&options(folder)).unwrap()
 }
 
-pub(super) fn access() -> Access {
-    Access::everything("test")
+pub(super) fn access() -> Arc<Access> {
+    Arc::new(Access::everything("test"))
 }
 
 /// A copy of a folder as a crash at this moment would leave it.

@@ -3,5 +3,6 @@
 
 pub(crate) mod export;
 pub(crate) mod referrers;
+mod resolve;
 pub(crate) mod resource;
 pub(crate) mod view;

@@ -11,7 +11,7 @@ use crate::model::ability::Ability;
 use crate::model::error::Code;
 
 /// A content with a blueprint whose resources have a title.
-async fn with_notes(folder: &std::path::Path) -> (Content, crate::access::Access) {
+async fn with_notes(folder: &std::path::Path) -> (Content, std::sync::Arc<crate::access::Access>) {
     let content = fixture::open(folder);
     let access = fixture::access();
     let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] }).to_string();

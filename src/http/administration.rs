@@ -18,11 +18,13 @@ use crate::model::error::Error;
 
 pub(super) async fn list_blueprints(call: Call) -> Answer {
     let blueprints = call.app.content.list_blueprints(&call.access)?;
+    call.takes_no_parameters()?;
     Ok(data_value(StatusCode::OK, blueprints.iter().map(|blueprint| render::to_json(blueprint)).collect()))
 }
 
 pub(super) async fn find_blueprint(call: Call<String>) -> Answer {
     let blueprint = call.app.content.find_blueprint(&call.access, &call.path)?;
+    call.takes_no_parameters()?;
     Ok(data_value(StatusCode::OK, render::to_json(&blueprint)))
 }
 
@@ -57,6 +59,7 @@ pub(super) async fn delete_blueprint(call: Call<String>) -> Answer {
 
 pub(super) async fn list_tokens(call: Call) -> Answer {
     let tokens = call.app.content.list_tokens(&call.access)?;
+    call.takes_no_parameters()?;
     Ok(data_value(StatusCode::OK, tokens.iter().map(represent::token).collect()))
 }
 
@@ -74,10 +77,14 @@ pub(super) async fn revoke_token(call: Call<String>) -> Answer {
 
 pub(super) async fn list_members(call: Call) -> Answer {
     let members = call.app.content.list_members(&call.access)?;
+    call.takes_no_parameters()?;
     Ok(data_value(StatusCode::OK, members.iter().map(represent::member).collect()))
 }
 
 pub(super) async fn find_member(call: Call<String>) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    // Before the member is looked for (`API.md` 1.7).
+    call.takes_no_parameters()?;
     let member = call.app.content.find_member(&call.access, &call.path)?;
     Ok(data_value(StatusCode::OK, represent::member(&member)))
 }

@@ -1,7 +1,8 @@
 //! Whole answers to reads, so that a repeated request costs one look-up instead of a search and a page of documents.
 //!
 //! An answer is kept under everything that its request asks for ([`Asked`]), and is valid for one version
-//! (`content::AnswerVersion`), which stands for everything else that it depends on. So nothing has to be told to this
+//! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints that are is kept with
+//! the answer, since it is known only once the request's parameters were read. So nothing has to be told to this
 //! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
 //! the same while the answer is being made wait for it.
 //!
@@ -53,6 +54,8 @@ pub(super) type Key = Vec<u8>;
 #[derive(Debug, Clone)]
 pub(super) struct CachedAnswer {
     pub(super) version: AnswerVersion,
+    /// The slugs of the other blueprints that its version is made from.
+    pub(super) depends_on: Arc<[String]>,
     pub(super) etag: HeaderValue,
     /// The headers that the body depends on.
     pub(super) vary: &'static str,
@@ -160,8 +163,9 @@ impl AnswerCache {
         AnswerCache { parts: std::array::from_fn(|_| part()), hasher: RandomState::new(), max_bytes: max_bytes / PARTS }
     }
 
-    /// The answer to what `key` asks for, if it is kept and valid for this version.
-    pub(super) fn get(&self, key: &[u8], version: AnswerVersion) -> Option<CachedAnswer> {
+    /// The answer to what `key` asks for, if it is kept and valid for the version that is made from the blueprints that it
+    /// depends on.
+    pub(super) fn get(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
         self.part(key).lock().get(key, version)
     }
 
@@ -205,7 +209,7 @@ impl AnswerCache {
 
     fn next(&self, key: &[u8], version: AnswerVersion) -> Next<'_> {
         let mut part = self.part(key).lock();
-        if let Some(answer) = part.get(key, version) {
+        if let Some(answer) = part.get(key, |_| version) {
             return Next::Use(answer);
         }
         let key = (Arc::from(key), version);
@@ -224,9 +228,9 @@ impl AnswerCache {
 }
 
 impl Part {
-    fn get(&mut self, key: &[u8], version: AnswerVersion) -> Option<CachedAnswer> {
+    fn get(&mut self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
         let answer = self.answers.get(key)?;
-        if answer.version == version {
+        if answer.version == version(&answer.depends_on) {
             return Some(answer.clone());
         }
         // Nobody asks for it again, except a request that took its view before the last write.

@@ -26,6 +26,7 @@ struct Prepared {
 
 pub(super) async fn backup(call: Call) -> Answer {
     call.access.require(&[Ability::Manage])?;
+    call.takes_no_parameters()?;
     let prepared = tokio::task::spawn_blocking(move || prepare(&call.app)).await;
     let Prepared { mut parts, bytes, number } = prepared.map_err(Error::internal)??;
     let body = stream::produced(move || next_piece(&mut *parts));

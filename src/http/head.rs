@@ -16,6 +16,7 @@ use super::error::Failure;
 use crate::access::Access;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
+use crate::query::{RawParams, strict};
 
 /// The variable segments of the path. A segment that is not valid UTF-8 cannot name anything: 404.
 #[derive(Debug)]
@@ -94,6 +95,12 @@ pub(super) fn authorize(app: &App, extensions: &Extensions, headers: &HeaderMap)
     Ok(access)
 }
 
+/// # Errors
+/// `INVALID_PARAMETER` if a query string has parameters and asks for errors about those that are ignored.
+pub(super) fn takes_no_parameters(raw_query: &str) -> Result<(), Error> {
+    strict::check(&RawParams::parse(raw_query), &[]).map(|_| ())
+}
+
 /// What nearly every handler needs: the services, the token's access, the path's variable segments and the query
 /// string.
 ///
@@ -118,6 +125,14 @@ impl<P: DeserializeOwned + Send> FromRequestParts<App> for Call<P> {
 }
 
 impl<P> Call<P> {
+    /// For a read that takes no parameters.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if the request is strict and has some.
+    pub(super) fn takes_no_parameters(&self) -> Result<(), Error> {
+        takes_no_parameters(&self.query)
+    }
+
     /// The largest body that the server accepts.
     pub(super) fn max_body_bytes(&self) -> usize {
         self.app.config.max_body_bytes

@@ -2,6 +2,8 @@
 //! several times as long as the look-up. Whatever is not kept goes through the router, which decides everything else.
 //! Must not make an answer.
 
+use std::sync::Arc;
+
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::Method;
@@ -42,15 +44,20 @@ fn read_of(path: &str) -> Option<(&str, Option<&str>)> {
 }
 
 /// The answer that is kept. It was made for the same parameters and the same blueprint, so they are valid.
-fn kept(app: &App, access: &Access, request: &Request) -> Option<Response> {
+fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> {
     let (blueprint, id) = read_of(request.uri().path())?;
     let view = app.content.view(access, blueprint).ok()?;
     let asked = Asked::of(request.headers(), request.uri());
-    let (key, version) = match id {
-        None => (asked.list(app.config.public_url.is_none(), view.sees_drafts()), view.list_version()),
-        Some(id) => (asked.resource(), view.resource_version(&view.locate(id).ok()?)),
+    let answer = match id {
+        None => {
+            let key = asked.list(app.config.public_url.is_none(), view.sees_drafts());
+            app.answers.get(&key, |depends_on| view.list_version(depends_on))?
+        }
+        Some(id) => {
+            let version = view.resource_version(&view.locate(id).ok()?);
+            app.answers.get(&asked.resource(), |_| version)?
+        }
     };
-    let answer = app.answers.get(&key, version)?;
     let is_known = is_unmodified(request.headers(), &answer.etag);
     Some(answer.respond(is_known))
 }

@@ -1,6 +1,7 @@
 //! Resources: get, list, create, update, delete, export (`API.md` 4.2 to 4.5). Must not know what a resource holds.
 
 use std::io;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -29,7 +30,8 @@ pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
     let params = view.list_params(&call.query)?;
     let follows_host = call.app.config.public_url.is_none();
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
-    let version = view.list_version();
+    let depends_on: Arc<[String]> = params.query.filter.depends_on().into();
+    let version = view.list_version(&depends_on);
     let etag = etag(version.tag(&base));
     if known.names(&etag) {
         return Ok(not_modified(etag, vary));
@@ -37,7 +39,7 @@ pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
     let make = async || {
         let list = view.list_in_time(&params).await?;
         let body = Bytes::from(list_body(&list, &format!("{base}/v2/resources/{}", call.path), &call.query));
-        Ok(CachedAnswer { version, etag, vary, body })
+        Ok(CachedAnswer { version, depends_on, etag, vary, body })
     };
     let key = asked.list(follows_host, view.sees_drafts());
     Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
@@ -74,11 +76,11 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
         return Ok(not_modified(etag, VARY_BY_TOKEN));
     }
     let key = asked.resource();
-    if let Some(answer) = call.app.answers.get(&key, version) {
+    if let Some(answer) = call.app.answers.get(&key, |_| version) {
         return Ok(answer.respond(false));
     }
     let body = Bytes::from(with_data(&view.read(&resource, params)?));
-    let answer = CachedAnswer { version, etag, vary: VARY_BY_TOKEN, body };
+    let answer = CachedAnswer { version, depends_on: Arc::default(), etag, vary: VARY_BY_TOKEN, body };
     call.app.answers.keep(&key, &answer);
     Ok(answer.respond(false))
 }

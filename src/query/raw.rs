@@ -59,6 +59,11 @@ impl RawParams {
         }
     }
 
+    /// The names of all parameters.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.pairs.iter().map(|pair| pair.name.as_str())
+    }
+
     /// The names and values of all parameters that look like filters, well-formed or not.
     ///
     /// # Errors

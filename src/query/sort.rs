@@ -1,31 +1,34 @@
 //! `sort` (`API.md` 4.7). Must not know how values are compared.
 
-use bindery_index::{DateColumn, SortBy, SortKey};
+use bindery_index::{DateColumn, FallbackColumn, SortBy, SortKey};
 
 use super::message::quoted_list;
 use super::name::{self, Target};
+use super::nearest::with_nearest;
 use super::raw::RawParams;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
+use crate::projection::{self, ColumnRef};
 
 /// More keys are refused: each costs time and memory for every resource.
 const MAX_KEYS: usize = 8;
 
 const DEFAULT: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
 
-/// The requested order; newest first by default.
+/// The requested order; newest first by default. `fallback` is the variant whose values are compared where those of the
+/// requested one are null.
 ///
 /// # Errors
 /// `INVALID_SORT`; `INVALID_PARAMETER` if `sort` is given twice.
-pub(super) fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error> {
+pub(super) fn parse(params: &RawParams, blueprint: &Blueprint, fallback: Option<u16>) -> Result<Vec<SortKey>, Error> {
     match params.single("sort")? {
         None => Ok(vec![DEFAULT]),
-        Some(sort) => keys(sort, blueprint),
+        Some(sort) => keys(sort, blueprint, fallback),
     }
 }
 
-fn keys<'a>(sort: &'a str, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error> {
+fn keys<'a>(sort: &'a str, blueprint: &Blueprint, fallback: Option<u16>) -> Result<Vec<SortKey>, Error> {
     let count = sort.split(',').count();
     if count > MAX_KEYS {
         return Err(Error::new(Code::InvalidSort, format!("`sort` has {count} keys; it must have at most {MAX_KEYS}")));
@@ -34,7 +37,7 @@ fn keys<'a>(sort: &'a str, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error>
     let mut names = Vec::with_capacity(count);
     let mut keys = Vec::with_capacity(count);
     for entry in sort.split(',') {
-        keys.push(key(entry, sort, blueprint)?);
+        keys.push(key(entry, sort, blueprint, fallback)?);
         if names.contains(&name(entry)) {
             let message = format!("`sort` names {} more than once; name each field once", quote(name(entry)));
             return Err(Error::new(Code::InvalidSort, message));
@@ -44,23 +47,34 @@ fn keys<'a>(sort: &'a str, blueprint: &Blueprint) -> Result<Vec<SortKey>, Error>
     Ok(keys)
 }
 
-fn key(entry: &str, sort: &str, blueprint: &Blueprint) -> Result<SortKey, Error> {
+fn key(entry: &str, sort: &str, blueprint: &Blueprint, fallback: Option<u16>) -> Result<SortKey, Error> {
     let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
     let by = match name::resolve(blueprint, name) {
         Some(Target::Id) => SortBy::Id,
         Some(Target::Date(date)) => SortBy::Date(date),
-        Some(Target::Column(column)) => SortBy::Column(column.id),
+        Some(Target::Column(column)) => by_column(&column, fallback),
         Some(Target::Published) | None => return Err(unknown(name, sort, blueprint)),
     };
     Ok(SortKey { by, descending })
 }
 
+fn by_column(column: &ColumnRef, fallback: Option<u16>) -> SortBy {
+    match fallback {
+        None => SortBy::Column(column.id),
+        // A part is that of the object that is answered, so it falls back with it.
+        Some(variant) => {
+            let unless_null = projection::column_of(column.field);
+            SortBy::ColumnOr(FallbackColumn { column: column.id, unless_null, variant })
+        }
+    }
+}
+
 fn unknown(name: &str, sort: &str, blueprint: &Blueprint) -> Error {
     let problem = match name {
-        "" => format!("`sort` is {}, which has an empty entry", quote(sort)),
-        _ => format!("there is no sortable field {}", quote(name)),
+        "" => format!("`sort` is {}, which has an empty entry.", quote(sort)),
+        _ => with_nearest(&format!("there is no sortable field {}", quote(name)), name, name::sortable(blueprint)),
     };
     let names = quoted_list(name::sortable(blueprint));
-    let message = format!("{problem}. Sortable fields, with `-` in front for descending order: {names}");
+    let message = format!("{problem} Sortable fields, with `-` in front for descending order: {names}");
     Error::new(Code::InvalidSort, message)
 }

@@ -1,7 +1,8 @@
-//! `variant` and `fallback` (`API.md` 2.5). A blueprint without variants ignores both. Must not know copies.
+//! `variant`, `fallback` and `fallback_mode` (`API.md` 2.5). A blueprint without variants ignores them. Must not know copies.
 
 use super::message::quoted_list;
 use super::raw::RawParams;
+use super::strict::ignored;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
@@ -12,6 +13,38 @@ use crate::model::sent::quote;
 /// `INVALID_VARIANT`; `INVALID_PARAMETER` if it is given twice.
 pub(super) fn requested(params: &RawParams, blueprint: &Blueprint) -> Result<u16, Error> {
     Ok(named(params, "variant", blueprint)?.unwrap_or_else(|| blueprint.default_variant()))
+}
+
+/// Whether filters, search and order also see the values of the fallback.
+///
+/// # Errors
+/// `INVALID_PARAMETER` for another `fallback_mode` than `all`.
+pub(super) fn fallback_counts(params: &RawParams, blueprint: &Blueprint) -> Result<bool, Error> {
+    match params.single("fallback_mode")?.filter(|_| !blueprint.variants.is_empty()) {
+        None => Ok(false),
+        Some("all") => Ok(true),
+        Some(other) => {
+            let message = format!("`fallback_mode` is {}; it must be `all`, or left out", quote(other));
+            Err(Error::new(Code::InvalidParameter, message))
+        }
+    }
+}
+
+/// # Errors
+/// `INVALID_PARAMETER` for a parameter of this module that is given and has no effect.
+pub(super) fn check_effect(params: &RawParams, blueprint: &Blueprint) -> Result<(), Error> {
+    for parameter in ["variant", "fallback", "fallback_mode"] {
+        if params.single(parameter)?.is_none() {
+            continue;
+        }
+        if blueprint.variants.is_empty() {
+            return Err(ignored(parameter, &format!("`{}` has no variants", blueprint.slug)));
+        }
+        if parameter == "fallback_mode" && params.single("fallback")?.is_none() {
+            return Err(ignored(parameter, "there is no `fallback`"));
+        }
+    }
+    Ok(())
 }
 
 /// The number of the variant whose values replace nulls in the response.

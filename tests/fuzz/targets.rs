@@ -86,15 +86,20 @@ const CSS: &[&[u8]] = &[
 fn query(data: &[u8]) {
     let raw = String::from_utf8_lossy(data);
     let blueprint = &*EVERY_TYPE;
-    let _ = ListParams::parse(&raw, blueprint, 0);
+    let _ = ListParams::parse(&raw, blueprint, &|_| None, 0);
     let _ = GetParams::parse(&raw, blueprint);
     let _ = WriteParams::parse(&raw, blueprint);
-    let _ = ExportParams::parse(&raw, None, blueprint, 0);
+    let _ = ExportParams::parse(&raw, None, blueprint, &|_| None, 0);
 }
 
 fn filter(data: &[u8]) {
     let raw = format!("filter[{}", String::from_utf8_lossy(data));
-    let _ = ListParams::parse(&raw, &EVERY_TYPE, 1_700_000_000_000);
+    let _ = ListParams::parse(
+        &raw,
+        &EVERY_TYPE,
+        &|slug| (slug == EVERY_TYPE.slug).then_some(&EVERY_TYPE),
+        1_700_000_000_000,
+    );
 }
 
 /// A value that was accepted is accepted again, unchanged.

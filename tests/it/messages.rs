@@ -147,6 +147,41 @@ fn error_messages_match_the_snapshot() {
     ] {
         transcript.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes?{query}"), None);
     }
+    let too_deep = format!("filter{}[text]=x", "[$not]".repeat(5));
+    for query in [
+        "filter[txet]=x",
+        "filter[text][contain]=x",
+        "filter[text.x]=x",
+        "filter[$or][text]=x",
+        "filter[$or][100][text]=x",
+        "filter[$not][0][text]=x",
+        "filter[$not]=x",
+        "filter[$nor][0][text]=x",
+        &too_deep,
+        "filter[$or][0][number][between]=1",
+        "filter[reference.txet]=x",
+        "filter[refrence.text]=x",
+        "filter[reference.text][like]=x",
+        "filter[reference.reference.reference.text]=x",
+        "filter[reference][$some][reference][$some][reference][$some][text]=x",
+        "filter[text][$some][text]=x",
+        "filter[reference][$same][text]=x",
+        "filter[reference][dangling]=maybe",
+        "sort=txet",
+        "fallback=en&fallback_mode=some",
+        "strict=maybe",
+        "strict=true&pgae=2",
+        "strict=true&limit=2",
+        "strict=true&search=",
+        "strict=true&filter[published]=maybe",
+        "strict=true&fallback_mode=all",
+    ] {
+        let query = query.replace('[', "%5B").replace(']', "%5D");
+        transcript.ask(&server, ADMIN, "GET", &format!("/v2/resources/notes?{query}"), None);
+    }
+    transcript.ask(&server, ADMIN, "GET", "/v2/resources/empty?strict=true&variant=de", None);
+    transcript.ask(&server, ADMIN, "GET", "/v2/resources/empty?strict=true&search=x", None);
+    transcript.ask(&server, ADMIN, "GET", "/v2/members?strict=true&role=editor", None);
     transcript.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=xml", None);
     transcript.ask(&server, ADMIN, "GET", "/v2/resources/notes/export?format=csv&all_variants=true", None);
     transcript.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty?force=maybe", None);
@@ -228,6 +263,9 @@ fn error_messages_match_the_snapshot() {
     transcript.ask(&server, ADMIN, "DELETE", "/v2/blueprints/notes", None);
     server.blueprint("links", json!([{ "name": "To", "type": "reference", "settings": { "blueprint": "empty" } }]));
     transcript.ask(&server, ADMIN, "DELETE", "/v2/blueprints/empty", None);
+    let limited = json!({ "name": "limited", "abilities": ["view"], "blueprints": ["links"] });
+    let limited = server.post("/v2/tokens", &limited).expect(201).data()["secret"].as_str().unwrap().to_owned();
+    transcript.ask(&server, &limited, "GET", "/v2/resources/links?filter%5Bto.name%5D=x", None);
     for body in [
         json!({ "name": "", "abilities": ["look"], "blueprints": "all", "expires_at": "soon", "x": 1 }),
         json!({ "name": "x", "abilities": [] }),

@@ -7,6 +7,7 @@ mod app;
 mod ask;
 mod condition;
 mod corpus;
+mod filter;
 mod forms;
 pub(crate) mod random;
 mod real;
@@ -271,6 +272,9 @@ impl View<'_> {
     fn compare_first_page(&self, pairs: &Pairs) -> Result<(), String> {
         let Ok(expected) = self.answer(pairs) else { return Ok(()) };
         let variant = self.table.variant(pairs).unwrap();
+        if pairs.iter().any(|(name, _)| name == "fallback") {
+            return Ok(());
+        }
         for fallback in self.table.variants() {
             let path = format!("/v2/resources/{SLUG}?{}&fallback={fallback}", encode(pairs));
             let data = self.world.driver.read(&path, self.sees_drafts).expect(200).data();

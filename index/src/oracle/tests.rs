@@ -9,7 +9,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ids::IdSet;
 use crate::index::{Index, ReplacedRun};
+use crate::interrupt::Interrupt;
 use crate::options::Options;
 use crate::query::SortKey;
 use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
@@ -135,7 +137,8 @@ fn texts() -> impl Strategy<Value = String> {
     .chain(["Ab ".repeat(1_000)])
     .collect();
     let one = proptest::sample::select(corpus);
-    prop_oneof![4 => one.clone(), 2 => vec(one, 2..4).prop_map(|texts| texts.concat()), 1 => "\\PC{0,6}"]
+    let ids = (0u128..12).prop_map(|id| String::from_utf8_lossy(&crate::ids::text_of(id)).into_owned());
+    prop_oneof![4 => one.clone(), 2 => vec(one, 2..4).prop_map(|texts| texts.concat()), 1 => "\\PC{0,6}", 2 => ids]
 }
 
 fn numbers() -> impl Strategy<Value = f64> {
@@ -218,7 +221,16 @@ fn predicates() -> impl Strategy<Value = Predicate> {
         1 => ranges((-3i64..4).boxed()).prop_map(Predicate::Instant),
         5 => (anchors(), texts()).prop_map(|(anchor, needle)| Predicate::Substring(anchor, needle)),
         1 => texts().prop_map(Predicate::Has),
+        3 => id_sets().prop_map(Predicate::AnyId),
     ]
+}
+
+/// Ids that values have (see [`texts`]) and others, few and many.
+fn id_sets() -> impl Strategy<Value = IdSet> {
+    (vec(0u128..12, 0..4), any::<bool>(), any::<bool>()).prop_map(|(ids, is_large, is_complement)| {
+        let set = IdSet::of(ids.into_iter().chain((100..140).filter(|_| is_large)));
+        if is_complement { set.complement() } else { set }
+    })
 }
 
 fn date_columns() -> impl Strategy<Value = DateColumn> {
@@ -252,6 +264,9 @@ fn sorts() -> impl Strategy<Value = Vec<SortKey>> {
         1 => Just(SortBy::Id),
         2 => date_columns().prop_map(SortBy::Date),
         6 => columns().prop_map(SortBy::Column),
+        2 => (columns(), columns(), 1u16..4)
+            .prop_map(|(column, unless_null, variant)| FallbackColumn { column, unless_null, variant })
+            .prop_map(SortBy::ColumnOr),
     ];
     vec((by, any::<bool>()).prop_map(|(by, descending)| SortKey { by, descending }), 0..4)
 }
@@ -368,6 +383,11 @@ fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], Page { offset,
         let all = snapshot.search(query, 0, usize::MAX).unwrap();
         assert_eq!(all.total, expected.len() as u64, "{query:?}");
         assert_eq!(ids(all.hits), expected, "{query:?}");
+        let found = snapshot.find(query.variant, &query.filter, &Interrupt::never()).unwrap();
+        assert_eq!(snapshot.ids(&found, &Interrupt::never()).unwrap(), IdSet::of(expected.clone()));
+        let narrowed = Filter::And(vec![query.filter.clone(), Filter::Not(Box::new(Filter::Found(found)))]);
+        let none = snapshot.search(&Query { filter: narrowed, ..query.clone() }, 0, 10).unwrap();
+        assert_eq!(none.total, 0, "{query:?}");
         let page = snapshot.search(query, offset, limit).unwrap();
         assert_eq!(page.total, expected.len() as u64);
         let end = expected.len().min(offset as usize + limit);

@@ -7,6 +7,7 @@ mod dictionary;
 mod disk_run;
 mod evaluate;
 mod grams;
+mod ids;
 mod inverter;
 mod substring;
 mod terms;

@@ -2,6 +2,7 @@
 //! and nothing else. It knows nothing of columns or of what a term means.
 
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -32,6 +33,9 @@ pub(crate) struct Segment {
     directory: RunDirectory,
     readers: OnceLock<[Arc<InvertedIndexReader>; 2]>,
 }
+
+/// So many terms of a range are held until their documents are added.
+const UNITED_AT_ONCE: usize = 1_024;
 
 /// An entry of the term dictionary.
 #[derive(Clone)]
@@ -153,6 +157,43 @@ impl Segment {
             on_term(terms.key(), PostingPlace { start, end, documents: *doc_freq });
         }
         Ok(())
+    }
+
+    /// How many terms of the plain list are in a range.
+    pub(crate) fn count_terms(&self, range: &Range<Vec<u8>>) -> Result<u64, Error> {
+        let terms = self.reader(TermList::Plain)?.terms();
+        // The number of terms before a bound is that of the first one from there on.
+        let before = |bound: &[u8]| {
+            let mut stream = terms.range().ge(bound).into_stream()?;
+            Ok::<u64, io::Error>(if stream.advance() { stream.term_ord() } else { terms.num_terms() as u64 })
+        };
+        let count = || Ok(before(&range.end)?.saturating_sub(before(&range.start)?));
+        count().map_err(Error::io(&self.folder))
+    }
+
+    /// Adds the documents of the plain list's terms in a range that `accept` returns true for. It is asked in ascending order.
+    pub(crate) fn union_range(
+        &self,
+        range: &Range<Vec<u8>>,
+        mut accept: impl FnMut(&[u8]) -> bool,
+        interrupt: &Interrupt<'_>,
+        documents: &mut Bitmap,
+    ) -> Result<(), Error> {
+        let terms = self.reader(TermList::Plain)?.terms();
+        let stream = terms.range().ge(&range.start).lt(&range.end).into_stream();
+        let mut stream = stream.map_err(Error::io(&self.folder))?;
+        let mut accepted = Vec::with_capacity(UNITED_AT_ONCE);
+        while stream.advance() {
+            interrupt.step()?;
+            if accept(stream.key()) {
+                accepted.push(Term { list: TermList::Plain, info: stream.value().clone() });
+            }
+            if accepted.len() == UNITED_AT_ONCE {
+                self.union(&accepted, interrupt, documents)?;
+                accepted.clear();
+            }
+        }
+        self.union(&accepted, interrupt, documents)
     }
 
     /// Adds the documents of the terms' posting lists.

@@ -6,8 +6,9 @@ use super::order::Sorter;
 use super::query_cache::Known;
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
-use crate::query::Query;
+use crate::query::{self, Query};
 use crate::run::Run;
+use crate::schema::VariantNumber;
 use crate::version::Version;
 
 /// Nanoseconds for each slot. Rough: what matters is whether a search takes microseconds, milliseconds or seconds.
@@ -17,12 +18,23 @@ const SORTED: u64 = 60;
 const TEXT_KEY: u64 = 400;
 const OTHER_KEY: u64 = 30;
 
+/// An estimate in nanoseconds of finding what a filter holds for, without an order.
+pub(super) fn estimate_filter(
+    context: &SearchContext,
+    version: &Version,
+    variant: VariantNumber,
+    filter: &query::Filter,
+) -> u64 {
+    let interrupt = Interrupt::never();
+    let evaluator = Evaluator::new(context, version, variant, &interrupt);
+    let costs = Filter { context, version, memory_bytes: memory_bytes(version, variant) };
+    costs.cost(&evaluator.prepare(filter))
+}
+
 /// An estimate in nanoseconds.
 pub(super) fn estimate(context: &SearchContext, version: &Version, query: &Query, offset: u64) -> u64 {
     let interrupt = Interrupt::never();
     let slots = u64::from(version.slot_count);
-    let evaluator = Evaluator::new(context, version, query.variant, &interrupt);
-    let filter = Filter { context, version, memory_bytes: memory_bytes(version, query) };
     let sorter = Sorter::new(&context.cache, version, query.variant, &query.sort, &interrupt);
     let order = match sorter.knows_order() {
         Known::Current => 0,
@@ -34,7 +46,7 @@ pub(super) fn estimate(context: &SearchContext, version: &Version, query: &Query
     };
     // A page is found by a walk from the nearer end.
     let walk = offset.min(slots / 2);
-    filter.cost(&evaluator.prepare(&query.filter)) + order + walk
+    estimate_filter(context, version, query.variant, &query.filter) + order + walk
 }
 
 struct Filter<'a> {
@@ -52,6 +64,7 @@ impl Filter<'_> {
         bitmap
             + match node {
                 Node::All | Node::Nothing => 0,
+                Node::Found(_) => 0,
                 Node::Slots(found) => found.len() as u64,
                 Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(|node| self.cost(node)).sum(),
                 Node::Not(node) => self.cost(node),
@@ -70,6 +83,7 @@ impl Filter<'_> {
             Test::Present(_) => slots,
             Test::Date(..) | Test::Draft => 5 * slots,
             Test::Column(_, PreparedPredicate::Equals { .. } | PreparedPredicate::Has(_)) => slots,
+            Test::Column(_, PreparedPredicate::AnyId(ids)) => 2 * slots + 500 * ids.listed() as u64,
             Test::Column(_, PreparedPredicate::Number(_) | PreparedPredicate::Instant(_)) => 3 * slots,
             Test::Column(_, PreparedPredicate::Null) => 0,
             // The texts in memory are searched as a whole, at some gigabytes a second.
@@ -80,8 +94,8 @@ impl Filter<'_> {
     }
 }
 
-fn memory_bytes(version: &Version, query: &Query) -> u64 {
-    let runs = version.copy_set(query.variant).into_iter().flat_map(|copies| copies.runs.iter());
+fn memory_bytes(version: &Version, variant: VariantNumber) -> u64 {
+    let runs = version.copy_set(variant).into_iter().flat_map(|copies| copies.runs.iter());
     runs.map(|run| match &run.run {
         Run::Memory(run) => run.bytes() as u64,
         Run::Disk(_) => 0,

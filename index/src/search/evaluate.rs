@@ -13,7 +13,7 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
-use crate::query::{DateColumn, Filter, Predicate, Range};
+use crate::query::{DateColumn, Filter, Found, Predicate, Range};
 use crate::run::NumberedRun;
 use crate::schema::{Column, VariantNumber};
 use crate::version::{CopySet, Version};
@@ -36,6 +36,7 @@ pub(super) enum Node {
     Not(Box<Node>),
     /// Ascending.
     Slots(Vec<u32>),
+    Found(Arc<Bitmap>),
     Primitive(Box<Primitive>),
 }
 
@@ -92,6 +93,7 @@ impl<'a> Evaluator<'a> {
             Filter::Or(filters) => Node::Or(filters.iter().map(|filter| self.prepare(filter)).collect()),
             Filter::Not(filter) => Node::Not(Box::new(self.prepare(filter))),
             Filter::Ids(ids) => Node::Slots(self.context.slots.find_all(self.version, ids)),
+            Filter::Found(Found(bits)) => Node::Found(Arc::clone(bits)),
             Filter::Date(column, range) => self.primitive(Test::Date(*column, range.clone()), |key| {
                 key.push(*column as u8);
                 write_range(key, range, |key, date| key.extend_from_slice(&date.to_be_bytes()));
@@ -139,7 +141,7 @@ impl<'a> Evaluator<'a> {
                 primitive.cached = self.cached(&primitive.key, &primitive.test)?;
                 Ok(())
             }
-            Node::All | Node::Nothing | Node::Slots(_) => Ok(()),
+            Node::All | Node::Nothing | Node::Slots(_) | Node::Found(_) => Ok(()),
         }
     }
 
@@ -185,6 +187,7 @@ impl<'a> Evaluator<'a> {
                 Arc::new(bits)
             }
             Node::Slots(slots) => Arc::new(slots.iter().copied().collect()),
+            Node::Found(bits) => Arc::clone(bits),
             Node::Primitive(primitive) => match &primitive.cached {
                 Some(bits) => Arc::clone(bits),
                 None => {
@@ -266,6 +269,7 @@ impl<'a> Evaluator<'a> {
             }
             Node::Not(node) => !self.holds(node, slot)?,
             Node::Slots(slots) => slots.binary_search(&slot).is_ok(),
+            Node::Found(bits) => bits.contains(slot),
             Node::Primitive(primitive) => match &primitive.cached {
                 Some(bits) => bits.contains(slot),
                 None => {
@@ -306,7 +310,7 @@ impl Node {
     /// A rough estimate of what computing its bitmap costs; zero if it is known already.
     fn cost(&self) -> u32 {
         match self {
-            Node::All | Node::Nothing | Node::Slots(_) => 0,
+            Node::All | Node::Nothing | Node::Slots(_) | Node::Found(_) => 0,
             Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(Node::cost).fold(0, u32::saturating_add),
             Node::Not(node) => node.cost(),
             Node::Primitive(primitive) if primitive.cached.is_some() => 0,
@@ -315,6 +319,7 @@ impl Node {
                 Test::Date(..) | Test::Draft => 3,
                 Test::Column(_, PreparedPredicate::Equals { .. } | PreparedPredicate::Has(_)) => 2,
                 Test::Column(_, PreparedPredicate::Number(_) | PreparedPredicate::Instant(_)) => 4,
+                Test::Column(_, PreparedPredicate::AnyId(_)) => 5,
                 Test::Column(_, PreparedPredicate::Text(_)) => 8,
                 Test::Column(..) => 6,
             },

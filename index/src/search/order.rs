@@ -12,9 +12,9 @@ use crate::bitmap::Bitmap;
 use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::query::{DateColumn, SortBy, SortKey};
+use crate::query::{DateColumn, FallbackColumn, SortBy, SortKey};
 use crate::run::NumberedRun;
-use crate::schema::{Column, ColumnId, Kind, VariantNumber};
+use crate::schema::{ColumnId, Kind, VariantNumber};
 use crate::value::{ValueRef, rank_of_integer};
 use crate::version::{CopySet, Version};
 
@@ -38,9 +38,27 @@ struct ResolvedKey<'a> {
 enum KeySource<'a> {
     Date(DateColumn),
     /// A column whose values compare by [`ValueRef::rank`].
-    Rank(&'a CopySet, Column),
+    Rank(SortedColumn<'a>),
     /// A column whose values compare by collation.
-    Text(&'a CopySet, Column),
+    Text(SortedColumn<'a>),
+}
+
+/// A column of the copies of one variant, and perhaps of another.
+#[derive(Clone, Copy)]
+struct SortedColumn<'a> {
+    copies: &'a CopySet,
+    column: ColumnId,
+    fallback: Option<Fallback<'a>>,
+}
+
+/// The copies that are read where a column is null.
+#[derive(Clone, Copy)]
+struct Fallback<'a> {
+    variant: VariantNumber,
+    /// `None` if the schema lacks the variant.
+    copies: Option<&'a CopySet>,
+    /// `None` if it is null everywhere.
+    unless_null: Option<ColumnId>,
 }
 
 /// The values of one key for all items to sort, by index of the item.
@@ -90,15 +108,26 @@ impl<'a> Sorter<'a> {
             let source = match key.by {
                 SortBy::Id => break,
                 SortBy::Date(date) => Some(KeySource::Date(date)),
-                SortBy::Column(id) => source(version, copies, id),
+                SortBy::Column(id) => source(version, copies, id, None),
+                SortBy::ColumnOr(FallbackColumn { column, unless_null, variant }) => {
+                    let unless_null = version.column(unless_null).map(|column| column.id);
+                    let fallback = Fallback { variant, copies: version.copy_set(variant), unless_null };
+                    source(version, copies, column, Some(fallback))
+                }
             };
             let Some(source) = source else { continue };
             let (tag, number) = match &source {
                 KeySource::Date(date) => (*date as u8, 0),
-                KeySource::Rank(_, column) | KeySource::Text(_, column) => (9, column.id),
+                KeySource::Rank(of) | KeySource::Text(of) => (if of.fallback.is_some() { 10 } else { 9 }, of.column),
             };
             cache_key.extend_from_slice(&[tag, u8::from(key.descending)]);
             cache_key.extend_from_slice(&number.to_be_bytes());
+            if let KeySource::Rank(of) | KeySource::Text(of) = &source
+                && let Some(fallback) = of.fallback
+            {
+                cache_key.extend_from_slice(&fallback.variant.to_be_bytes());
+                cache_key.extend_from_slice(&fallback.unless_null.unwrap_or(ColumnId::MAX).to_be_bytes());
+            }
             keys.push(ResolvedKey { descending, source });
         }
         cache_key.push(u8::from(descending));
@@ -200,9 +229,9 @@ impl<'a> Sorter<'a> {
     fn compare(&self, left: u32, right: u32) -> Ordering {
         for key in &self.keys {
             let order = match &key.source {
-                KeySource::Text(copies, column) => {
-                    let text = |slot| copies.value_without_folded(slot, column.id).sort_text();
-                    compare_texts(&copies.collation, key.descending, text(left).as_deref(), text(right).as_deref())
+                KeySource::Text(of) => {
+                    let text = |slot| of.value(slot).sort_text();
+                    compare_texts(&of.copies.collation, key.descending, text(left).as_deref(), text(right).as_deref())
                 }
                 _ => self.rank(key, left).cmp(&self.rank(key, right)),
             };
@@ -221,9 +250,7 @@ impl<'a> Sorter<'a> {
     fn rank(&self, key: &ResolvedKey<'_>, slot: u32) -> u64 {
         let rank = match &key.source {
             KeySource::Date(date) => self.version.rows.get(slot).date(*date).map(rank_of_integer),
-            KeySource::Rank(copies, column) | KeySource::Text(copies, column) => {
-                copies.value_without_folded(slot, column.id).rank()
-            }
+            KeySource::Rank(of) | KeySource::Text(of) => of.value(slot).rank(),
         };
         key.directed_rank(rank)
     }
@@ -253,10 +280,10 @@ impl<'a> Sorter<'a> {
         let (left, right) = (left as usize, right as usize);
         for (key, values) in self.keys.iter().zip(values) {
             let order = match (values, &key.source) {
-                (KeyValues::Texts(texts), KeySource::Text(copies, _)) => {
+                (KeyValues::Texts(texts), KeySource::Text(of)) => {
                     let (left, right) = (&texts[left], &texts[right]);
                     left.prefix.cmp(&right.prefix).then_with(|| {
-                        compare_texts(&copies.collation, key.descending, left.text.as_deref(), right.text.as_deref())
+                        compare_texts(&of.copies.collation, key.descending, left.text.as_deref(), right.text.as_deref())
                     })
                 }
                 (KeyValues::Ranks(ranks), _) => ranks[left].cmp(&ranks[right]),
@@ -272,11 +299,11 @@ impl<'a> Sorter<'a> {
     /// The values of some slots, by their index in the slice.
     fn values_of(&self, slots: &[u32]) -> Result<Vec<KeyValues<'a>>, Error> {
         let values = |key: &ResolvedKey<'a>| {
-            if let KeySource::Text(copies, column) = key.source {
+            if let KeySource::Text(of) = key.source {
                 let mut texts = Vec::with_capacity(slots.len());
                 for &slot in slots {
                     self.interrupt.step()?;
-                    texts.push(key.text(copies, copies.value_without_folded(slot, column.id)));
+                    texts.push(key.text(of.copies, of.value(slot)));
                 }
                 return Ok(KeyValues::Texts(texts));
             }
@@ -293,17 +320,17 @@ impl<'a> Sorter<'a> {
             self.interrupt.check()?;
             Ok(match key.source {
                 KeySource::Date(_) => KeyValues::Ranks((0..slot_count).map(|slot| self.rank(key, slot)).collect()),
-                KeySource::Rank(copies, column) => {
+                KeySource::Rank(of) => {
                     let mut ranks = vec![NULL_RANK; slot_count as usize];
-                    each_current_value(copies, column, self.interrupt, |slot, value| {
+                    of.each_value(self.interrupt, |slot, value| {
                         ranks[slot as usize] = key.directed_rank(value.rank());
                     })?;
                     KeyValues::Ranks(ranks)
                 }
-                KeySource::Text(copies, column) => {
+                KeySource::Text(of) => {
                     let mut texts = vec![NULL_TEXT; slot_count as usize];
-                    each_current_value(copies, column, self.interrupt, |slot, value| {
-                        texts[slot as usize] = key.text(copies, value);
+                    of.each_value(self.interrupt, |slot, value| {
+                        texts[slot as usize] = key.text(of.copies, value);
                     })?;
                     KeyValues::Texts(texts)
                 }
@@ -331,25 +358,65 @@ impl ResolvedKey<'_> {
 }
 
 /// Where a column's values come from; `None` if they are all null.
-fn source<'a>(version: &Version, copies: Option<&'a CopySet>, id: ColumnId) -> Option<KeySource<'a>> {
-    let (copies, column) = (copies?, version.column(id)?);
+fn source<'a>(
+    version: &Version,
+    copies: Option<&'a CopySet>,
+    id: ColumnId,
+    fallback: Option<Fallback<'a>>,
+) -> Option<KeySource<'a>> {
+    let column = version.column(id)?;
+    let of = SortedColumn { copies: copies?, column: column.id, fallback };
     Some(match column.kind {
-        Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(copies, column),
-        Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(copies, column),
+        Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(of),
+        Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
     })
+}
+
+impl<'a> SortedColumn<'a> {
+    /// The value in a slot.
+    fn value(&self, slot: u32) -> ValueRef<'a> {
+        let copies = match self.fallback {
+            Some(fallback) if fallback.is_used(self.copies, slot) => fallback.copies,
+            _ => Some(self.copies),
+        };
+        copies.map_or(ValueRef::Null, |copies| copies.value_without_folded(slot, self.column))
+    }
+
+    /// Emits the value of every slot that has one, and some nulls. Reads run by run.
+    fn each_value(&self, interrupt: &Interrupt<'_>, mut emit: impl FnMut(u32, ValueRef<'a>)) -> Result<(), Error> {
+        let Some(fallback) = self.fallback else {
+            return each_current_value(self.copies, self.column, interrupt, emit);
+        };
+        for copies in [Some(self.copies), fallback.copies].into_iter().flatten() {
+            let is_fallback = !std::ptr::eq(copies, self.copies);
+            each_current_value(copies, self.column, interrupt, |slot, value| {
+                if fallback.is_used(self.copies, slot) == is_fallback {
+                    emit(slot, value);
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Fallback<'_> {
+    /// Whether it is read for a slot whose own copy is in `copies`.
+    fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
+        self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())
+    }
 }
 
 /// Emits the value of every current copy with its slot.
 fn each_current_value<'a>(
     copies: &'a CopySet,
-    column: Column,
+    column: ColumnId,
     interrupt: &Interrupt<'_>,
     mut emit: impl FnMut(u32, ValueRef<'a>),
 ) -> Result<(), Error> {
     for NumberedRun { run, live, .. } in copies.runs.iter() {
         for doc in live.to_bitmap().iter() {
             interrupt.step()?;
-            emit(run.slot(doc), run.value_without_folded(doc, column.id));
+            emit(run.slot(doc), run.value_without_folded(doc, column));
         }
     }
     Ok(())

@@ -39,6 +39,10 @@ pub(super) fn write_predicate(key: &mut Vec<u8>, predicate: &Predicate) {
             key.push(6);
             write_text(key, element);
         }
+        Predicate::AnyId(ids) => {
+            key.push(7);
+            key.extend_from_slice(&ids.identity());
+        }
     }
 }
 
@@ -68,6 +72,7 @@ pub(super) fn write_range<T>(key: &mut Vec<u8>, range: &Range<T>, write: impl Fn
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::IdSet;
 
     fn key(predicate: Predicate) -> Vec<u8> {
         let mut key = Vec::new();
@@ -100,6 +105,10 @@ mod tests {
             Predicate::Number(range(Some(Bound::Included(-1.0)), None)),
             Predicate::Instant(range(Some(Bound::Included(1)), None)),
             Predicate::Instant(range(Some(Bound::Included(2)), None)),
+            Predicate::AnyId(IdSet::of([])),
+            Predicate::AnyId(IdSet::of([1])),
+            Predicate::AnyId(IdSet::of([1]).complement()),
+            Predicate::AnyId(IdSet::of([1, 2])),
         ];
         let keys: std::collections::HashSet<_> = predicates.iter().cloned().map(key).collect();
         assert_eq!(keys.len(), predicates.len());

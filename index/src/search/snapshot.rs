@@ -5,13 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::SearchContext;
-use super::estimate::estimate;
+use super::estimate::{estimate, estimate_filter};
 use super::evaluate::Evaluator;
 use super::order::Sorter;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::ids::IdSet;
 use crate::interrupt::Interrupt;
-use crate::query::{Filter, Hit, Hits, Query};
+use crate::query::{Filter, Found, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
 use crate::version::Version;
@@ -107,6 +108,26 @@ impl Snapshot {
     /// Roughly how long a search takes, in nanoseconds: what is cached costs next to nothing.
     pub fn estimate(&self, query: &Query, offset: u64) -> u64 {
         estimate(&self.context, &self.version, query, offset)
+    }
+
+    /// Roughly how long [`Snapshot::find`] takes, in nanoseconds.
+    pub fn estimate_find(&self, variant: VariantNumber, filter: &Filter) -> u64 {
+        estimate_filter(&self.context, &self.version, variant, filter)
+    }
+
+    /// All resources that the filter holds for, in no order. Fails as [`Snapshot::search_with`] does.
+    pub fn find(&self, variant: VariantNumber, filter: &Filter, interrupt: &Interrupt<'_>) -> Result<Found, Error> {
+        self.sound(self.evaluator(variant, interrupt).select(filter)).map(Found)
+    }
+
+    /// The ids of what was found in this snapshot.
+    pub fn ids(&self, found: &Found, interrupt: &Interrupt<'_>) -> Result<IdSet, Error> {
+        let mut ids = Vec::with_capacity(found.0.count());
+        for slot in found.0.iter() {
+            interrupt.step()?;
+            ids.push(self.version.rows.get(slot).id);
+        }
+        Ok(IdSet::of(ids))
     }
 
     /// The resource with this id.

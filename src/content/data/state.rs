@@ -10,7 +10,7 @@ use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::content::data::releases::Releases;
 use crate::content::data::sight::Sight;
-use crate::content::data::version::ResourceVersion;
+use crate::content::data::version::{ResourceVersion, Seen, SeenVersion};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
@@ -149,6 +149,18 @@ impl Collection {
     /// The error of a search in it that failed.
     pub(crate) fn search_failed(&self, error: bindery_index::Error) -> Error {
         if self.index.is_damaged() { index_is_damaged(&self.blueprint.slug) } else { Error::internal(error) }
+    }
+
+    /// What its resources are at, as a token sees them.
+    pub(crate) fn seen_version(&self, sight: Sight) -> SeenVersion {
+        let seen = match sight {
+            Sight::Nothing => Seen::Nothing,
+            Sight::Published => Seen::Published,
+            // If the index cannot tell, no other version is the same.
+            Sight::PublishedBy(now) => Seen::Released(self.releases.last_before(now, &self.snapshot).unwrap_or(now)),
+            Sight::Drafts => Seen::Drafts,
+        };
+        SeenVersion { blueprint: self.blueprint.number, changed: self.changed.as_seen(sight), seen }
     }
 
     /// The version of a resource of this snapshot.

@@ -45,16 +45,31 @@ pub(crate) struct ResourceVersion {
 /// What the entity tag of a list is made from, beside the address that its links begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ListVersion {
+    own: SeenVersion,
+    /// "Today", as filters see it.
+    day: i64,
+    /// A hash of the versions of the related blueprints that it depends on, if there are any.
+    related: Option<[u8; TAG_BYTES]>,
+}
+
+/// What the resources of a blueprint are at, as a token sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SeenVersion {
     /// The blueprint's number.
     pub(crate) blueprint: u32,
     /// The number of the transaction that last changed what the token may see of the blueprint.
     pub(crate) changed: u64,
-    /// Whether the token sees drafts.
-    pub(crate) drafts: bool,
-    /// For a token that sees publications once they are due: when the last of them became due.
-    pub(crate) released: Option<Millis>,
-    /// "Today", as filters see it.
-    pub(crate) day: i64,
+    pub(crate) seen: Seen,
+}
+
+/// Which resources of a blueprint a token sees, as far as a version says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Seen {
+    Nothing,
+    Published,
+    /// Those whose publication is due; the last one became due at this moment.
+    Released(Millis),
+    Drafts,
 }
 
 impl AnswerVersion {
@@ -120,13 +135,49 @@ impl ResourceVersion {
     }
 }
 
+impl SeenVersion {
+    fn numbers(self) -> [u64; 4] {
+        let (seen, released) = match self.seen {
+            Seen::Published => (0, 0),
+            Seen::Drafts => (1, 0),
+            Seen::Nothing => (2, 0),
+            Seen::Released(last) => (3, last.cast_unsigned()),
+        };
+        [self.blueprint.into(), self.changed, seen, released]
+    }
+}
+
 impl ListVersion {
+    /// The version of lists of a blueprint on a day. They also depend on the `related` blueprints, in this order, of which
+    /// those that the token does not have are `None`.
+    pub(crate) fn new(
+        own: SeenVersion,
+        day: i64,
+        related: impl ExactSizeIterator<Item = Option<SeenVersion>>,
+    ) -> ListVersion {
+        let related = (related.len() > 0).then(|| {
+            let mut hasher = blake3::Hasher::new();
+            for version in related {
+                // No blueprint has the number of one that does not exist.
+                for number in version.map_or([u64::MAX; 4], SeenVersion::numbers) {
+                    hasher.update(&number.to_le_bytes());
+                }
+            }
+            let mut hash = [0; TAG_BYTES];
+            hasher.finalize_xof().fill(&mut hash);
+            hash
+        });
+        ListVersion { own, day, related }
+    }
+
     /// The entity tag in this epoch. The links of the list begin with `base_url`.
     fn tag(self, epoch: u64, base_url: &str) -> EntityTag {
-        let ListVersion { blueprint, changed, drafts, released, day } = self;
-        let mut numbers = vec![blueprint.into(), changed, u64::from(drafts), day.cast_unsigned()];
-        numbers.extend(released.map(Millis::cast_unsigned));
-        EntityTag::of(epoch, "list", &numbers, base_url)
+        let mut numbers = self.own.numbers().to_vec();
+        numbers.push(self.day.cast_unsigned());
+        let Some(related) = self.related else { return EntityTag::of(epoch, "list", &numbers, base_url) };
+        let halves = u128::from_le_bytes(related);
+        numbers.extend([halves as u64, (halves >> 64) as u64]);
+        EntityTag::of(epoch, "related list", &numbers, base_url)
     }
 }
 
@@ -184,13 +235,16 @@ mod tests {
     fn everything_that_a_tag_is_made_from_changes_it() {
         let id = ResourceId::from_u128;
         let resource = |epoch, n, resource, blueprint| ResourceVersion { id: id(n), resource, blueprint }.tag(epoch);
-        let released_list = |epoch, blueprint, changed, drafts, day, base_url, released| {
-            ListVersion { blueprint, changed, drafts, released, day }.tag(epoch, base_url)
+        let list = |epoch, blueprint, changed, seen, day, base_url| {
+            ListVersion::new(SeenVersion { blueprint, changed, seen }, day, [].into_iter()).tag(epoch, base_url)
         };
-        let list = |epoch, blueprint, changed, drafts, day, base_url| {
-            released_list(epoch, blueprint, changed, drafts, day, base_url, None)
+        let related = |related: &[Option<(u32, u64, Seen)>]| {
+            let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
+            let own = seen((1, 1, Seen::Drafts));
+            let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
+            ListVersion::new(own, 1, related.into_iter()).tag(1, "a")
         };
-        let (drafts, published) = (true, false);
+        let (drafts, published) = (Seen::Drafts, Seen::Published);
         let tags = [
             resource(1, 1, 1, 1),
             resource(2, 1, 1, 1),
@@ -204,8 +258,15 @@ mod tests {
             list(1, 1, 1, published, 1, "a"),
             list(1, 1, 1, drafts, 2, "a"),
             list(1, 1, 1, drafts, 1, "b"),
-            released_list(1, 1, 1, published, 1, "a", Some(7)),
-            released_list(1, 1, 1, published, 1, "a", Some(8)),
+            list(1, 1, 1, Seen::Released(7), 1, "a"),
+            list(1, 1, 1, Seen::Released(8), 1, "a"),
+            related(&[None]),
+            related(&[Some((2, 1, drafts))]),
+            related(&[Some((3, 1, drafts))]),
+            related(&[Some((2, 2, drafts))]),
+            related(&[Some((2, 1, published))]),
+            related(&[Some((2, 1, drafts)), Some((3, 1, drafts))]),
+            related(&[None, Some((3, 1, drafts))]),
         ];
         for (position, tag) in tags.iter().enumerate() {
             assert!(!tags[..position].contains(tag), "{position}");

@@ -44,8 +44,7 @@ impl Export {
     /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let params = parameters(&view, raw_query, accept)?;
-        let stream = view.collection.snapshot.stream(&params.query);
-        let stream = stream.map_err(|error| view.collection.search_failed(error))?;
+        let stream = view.search_at_length(&params.query, Snapshot::stream_with)?;
         Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
     }
 
@@ -115,7 +114,7 @@ impl Export {
         if self.params.all_variants {
             self.write_all_variants(out, hit)?;
         } else {
-            let presentation = self.presentation(self.params.query.variant);
+            let presentation = self.presentation(self.params.query.copies.variant);
             let collection = &self.view.collection;
             if self.params.format == Format::Csv {
                 let mut json = String::new();
@@ -141,7 +140,7 @@ impl Export {
         let blueprint = &collection.blueprint;
         let id = ResourceId::from_u128(hit.id);
         let mut json = String::new();
-        write_hit(&mut json, &self.view.store, collection, hit, &self.presentation(self.params.query.variant))?;
+        write_hit(&mut json, &self.view.store, collection, hit, &self.presentation(self.params.query.copies.variant))?;
         let mut object: Map<String, Value> = serde_json::from_str(&json).map_err(Error::internal)?;
         if let Some(key) = import_key_at(&self.view.store, blueprint.number, id, hit.stamps.version)? {
             object.insert("key".to_owned(), Value::String(key));
@@ -191,9 +190,7 @@ impl Export {
 }
 
 fn parameters(view: &View, raw_query: &str, accept: Option<&str>) -> Result<ExportParams> {
-    let mut params = ExportParams::parse(raw_query, accept, &view.collection.blueprint, view.now)?;
-    params.query.filter = view.restrict(params.query.filter);
-    Ok(params)
+    ExportParams::parse(raw_query, accept, &view.collection.blueprint, &|slug| view.related(slug), view.now)
 }
 
 /// Formats a value as a CSV cell: text unchanged, numbers as filters see them, objects and arrays as JSON, and null as

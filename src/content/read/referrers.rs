@@ -1,5 +1,6 @@
 //! Where a resource is used: which resources refer to it, as a token sees them (`API.md` 4.3.1).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_index::{Error as IndexError, Interrupt};
@@ -37,7 +38,7 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN` without `view`, `NOT_FOUND`, `OVERLOADED` if it takes too long or an index is being rebuilt.
-    pub async fn referrers(&self, access: &Access, slug: &str, id: &str) -> Result<Vec<FieldReferrers>> {
+    pub async fn referrers(&self, access: &Arc<Access>, slug: &str, id: &str) -> Result<Vec<FieldReferrers>> {
         let view = self.view(access, slug)?;
         let id = view.locate(id)?.id();
         let (state, now) = (view.state, view.now);

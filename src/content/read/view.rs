@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_index::{Filter, Hit, Hits, Interrupt, Query, Snapshot};
+use bindery_index::{Hit, Hits, Interrupt, Snapshot};
 
 use crate::access::Access;
 use crate::content::data::refusals::no_resource;
@@ -11,19 +11,24 @@ use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
 use crate::content::data::version::{AnswerVersion, ListVersion};
 use crate::content::handle::Content;
+use crate::content::read::resolve::{Resolver, Stopped, stopped};
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
 use crate::model::ability::Ability;
-use crate::model::error::Result;
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
-use crate::query::{GetParams, ListParams, Page};
+use crate::query::{GetParams, ListParams, Page, Query};
 use crate::store::Store;
+
+type IndexQuery = bindery_index::Query;
 
 /// One blueprint at one moment, as one token sees it.
 pub struct View {
     /// Held also so that the versions that the snapshot names stay in the store.
     pub(super) state: Arc<State>,
+    access: Arc<Access>,
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
     sight: Sight,
@@ -51,7 +56,7 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN` without `view`, `NOT_FOUND`.
-    pub fn view(&self, access: &Access, slug: &str) -> Result<View> {
+    pub fn view(&self, access: &Arc<Access>, slug: &str) -> Result<View> {
         self.view_at(access, slug, now_millis())
     }
 
@@ -59,13 +64,13 @@ impl Content {
     ///
     /// # Errors
     /// As [`Content::view`].
-    pub fn view_at(&self, access: &Access, slug: &str, now: Millis) -> Result<View> {
+    pub fn view_at(&self, access: &Arc<Access>, slug: &str, now: Millis) -> Result<View> {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
         let sight = Sight::of(access, &collection.blueprint, now);
         let (store, searches) = (self.shared.store.clone(), Arc::clone(&self.shared.searches));
-        Ok(View { state, collection, store, searches, sight, now })
+        Ok(View { state, access: Arc::clone(access), collection, store, searches, sight, now })
     }
 }
 
@@ -117,23 +122,16 @@ impl View {
         self.sight == Sight::Drafts
     }
 
-    /// The version of the blueprint's lists. It changes with every write that the token may see something of, and with
-    /// every sight or day that could change an answer.
-    pub fn list_version(&self) -> AnswerVersion {
-        let Collection { blueprint, changed, releases, snapshot, .. } = &*self.collection;
-        let released = match self.sight {
-            // If the index cannot tell, no other version is the same.
-            Sight::PublishedBy(now) => Some(releases.last_before(now, snapshot).unwrap_or(now)),
-            Sight::Nothing | Sight::Published | Sight::Drafts => None,
-        };
-        let version = ListVersion {
-            blueprint: blueprint.number,
-            changed: changed.as_seen(self.sight),
-            drafts: self.sees_drafts(),
-            released,
-            day: day_number(self.now),
-        };
-        AnswerVersion::of_list(self.state.epoch, version)
+    /// The version of those lists of the blueprint that also depend on the resources of these other blueprints, by their
+    /// slugs, in order. It changes with every write that the token may see something of, and with every sight or day that
+    /// could change an answer.
+    pub fn list_version(&self, depends_on: &[String]) -> AnswerVersion {
+        let related = depends_on.iter().map(|slug| {
+            let collection = self.state.visible(&self.access, slug).ok()?;
+            Some(collection.seen_version(Sight::of(&self.access, &collection.blueprint, self.now)))
+        });
+        let own = self.collection.seen_version(self.sight);
+        AnswerVersion::of_list(self.state.epoch, ListVersion::new(own, day_number(self.now), related))
     }
 
     /// A page of the list, however long it takes.
@@ -142,9 +140,11 @@ impl View {
     /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let params = self.list_params(raw_query)?;
-        let (query, page) = (&params.query, params.page);
-        let hits = self.collection.snapshot.search(query, page.offset(), per_page(page));
-        self.list_page(&params, &hits.map_err(|error| self.collection.search_failed(error))?)
+        let page = params.page;
+        let hits = self.search_at_length(&params.query, |snapshot, query, interrupt| {
+            snapshot.search_with(query, page.offset(), per_page(page), interrupt)
+        });
+        self.list_page(&params, &hits?)
     }
 
     /// A page of the list, searched for within the time that a request may take.
@@ -164,31 +164,67 @@ impl View {
         &self,
         query: Query,
         offset: u64,
-        search: impl Fn(&Snapshot, &Query, &Interrupt<'_>) -> Result<T, bindery_index::Error> + Send + 'static,
+        search: impl Fn(&Snapshot, &IndexQuery, &Interrupt<'_>) -> Result<T, bindery_index::Error> + Send + 'static,
     ) -> Result<T> {
-        let estimate = Duration::from_nanos(self.collection.snapshot.estimate(&query, offset));
+        let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
         let collection = Arc::clone(&self.collection);
-        let search = move |interrupt: &Interrupt<'_>| match search(&collection.snapshot, &query, interrupt) {
-            Err(bindery_index::Error::Interrupted) => None,
-            result => Some(result.map_err(|error| collection.search_failed(error))),
+        let estimate = self.estimate(&query, offset);
+        let search = move |interrupt: &Interrupt<'_>| {
+            let resolver = Resolver { state: &state, access: &access, now, interrupt };
+            let found = resolver.query(&collection, &query).and_then(|query| {
+                search(&collection.snapshot, &query, interrupt).map_err(|error| stopped(&collection, error))
+            });
+            match found {
+                Ok(found) => Some(Ok(found)),
+                Err(Stopped::Failed(error)) => Some(Err(error)),
+                Err(Stopped::Interrupted) => None,
+            }
         };
         self.searches.run(estimate, search).await
     }
 
-    /// The parameters of a list, restricted to what the token may see.
+    /// Roughly how long a search takes.
+    fn estimate(&self, query: &Query, offset: u64) -> Duration {
+        let interrupt = Interrupt::never();
+        let resolver = Resolver { state: &self.state, access: &self.access, now: self.now, interrupt: &interrupt };
+        Duration::from_nanos(resolver.estimate(&self.collection, query, offset))
+    }
+
+    /// Runs a search, however long it takes.
+    pub(super) fn search_at_length<T>(
+        &self,
+        query: &Query,
+        search: impl Fn(&Snapshot, &IndexQuery, &Interrupt<'_>) -> Result<T, bindery_index::Error>,
+    ) -> Result<T> {
+        let interrupt = Interrupt::never();
+        let resolver = Resolver { state: &self.state, access: &self.access, now: self.now, interrupt: &interrupt };
+        let found = resolver.query(&self.collection, query).and_then(|query| {
+            let found = search(&self.collection.snapshot, &query, &interrupt);
+            found.map_err(|error| stopped(&self.collection, error))
+        });
+        found.map_err(|stopped| match stopped {
+            Stopped::Failed(error) => error,
+            Stopped::Interrupted => Error::internal("a search was interrupted that nothing interrupts"),
+        })
+    }
+
+    /// The parameters of a list.
     ///
     /// # Errors
     /// Those of the parameters.
     pub fn list_params(&self, raw_query: &str) -> Result<ListParams> {
-        let mut params = ListParams::parse(raw_query, &self.collection.blueprint, self.now)?;
-        params.query.filter = self.restrict(params.query.filter);
-        Ok(params)
+        ListParams::parse(raw_query, &self.collection.blueprint, &|slug| self.related(slug), self.now)
+    }
+
+    /// The blueprint that a relation names, if the token has it.
+    pub(super) fn related(&self, slug: &str) -> Option<&Blueprint> {
+        self.state.visible(&self.access, slug).ok().map(|collection| &*collection.blueprint)
     }
 
     fn list_page(&self, params: &ListParams, hits: &Hits) -> Result<ListPage> {
         let ListParams { query, fallback, page, selection } = params;
         let (fallback, page) = (*fallback, *page);
-        let presentation = Presentation { variant: query.variant, fallback, selection: selection.clone() };
+        let presentation = Presentation { variant: query.copies.variant, fallback, selection: selection.clone() };
         let mut resources = String::with_capacity(4096);
         resources.push('[');
         for (position, hit) in hits.hits.iter().enumerate() {
@@ -199,11 +235,6 @@ impl View {
         }
         resources.push(']');
         Ok(ListPage { resources, page, total: hits.total })
-    }
-
-    /// The filter, restricted to what the token may see.
-    pub(super) fn restrict(&self, filter: Filter) -> Filter {
-        self.sight.restrict(filter)
     }
 }
 

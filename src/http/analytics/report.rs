@@ -10,7 +10,7 @@ use crate::analytics::{
 };
 use crate::model::error::Result;
 use crate::model::time::format_millis;
-use crate::query::RawParams;
+use crate::query::{RawParams, strict};
 
 /// A report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,13 +35,25 @@ pub enum Report {
 }
 
 impl Report {
-    /// Answers the report. `raw_query` is the query string; parameters that the report does not take are ignored.
+    /// The parameters that the report takes.
+    fn parameters(&self) -> &'static [&'static str] {
+        match self {
+            Report::Live => &["site"],
+            Report::Pages | Report::Referrers | Report::ReferrersTrends => &["start", "end", "limit", "site"],
+            Report::Series(_) => &["start", "end", "interval", "site"],
+            _ => &["start", "end", "site"],
+        }
+    }
+
+    /// Answers the report. `raw_query` is the query string; parameters that the report does not take are ignored, unless it
+    /// has `strict`.
     /// Blocks for some milliseconds.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`; `INTERNAL` if figures of the period are damaged or the disk fails; `OVERLOADED` while the server shuts down.
     pub fn answer(&self, analytics: &Analytics, raw_query: &str) -> Result<Value> {
         let request = Request { analytics, params: RawParams::parse(raw_query) };
+        strict::check(&request.params, self.parameters())?;
         match self {
             Report::Summary => request.compared(summary),
             Report::Live => request.live(),

@@ -1,13 +1,14 @@
 //! The script that pages include. It sends a pageview when a page is shown, also on client-side navigation and when the
 //! page comes from the browser's history. It stores nothing in the browser.
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 
 use crate::http::app::App;
 use crate::http::error::Answer;
+use crate::http::head::takes_no_parameters;
 use crate::http::respond::is_unmodified;
 use crate::model::error::Error;
 
@@ -17,7 +18,8 @@ const CHECK: &str = "if(n.doNotTrack==1||n.globalPrivacyControl)return;";
 const MAX_AGE: HeaderValue = HeaderValue::from_static("public, max-age=86400");
 
 /// `GET /v2/analytics/script.js`.
-pub(super) async fn serve(State(app): State<App>, headers: HeaderMap) -> Answer {
+pub(super) async fn serve(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
+    takes_no_parameters(query.as_deref().unwrap_or_default())?;
     let text = text(app.config.analytics.do_not_track);
     let tag = format!("\"{}\"", &blake3::hash(text.as_bytes()).to_hex()[..16]);
     let tag = HeaderValue::from_str(&tag).map_err(Error::internal)?;

@@ -12,7 +12,13 @@ fn version(number: u64) -> AnswerVersion {
 
 fn answer(number: u64, body: impl AsRef<[u8]>) -> CachedAnswer {
     let body = Bytes::copy_from_slice(body.as_ref());
-    CachedAnswer { version: version(number), etag: HeaderValue::from_static("\"x\""), vary: "Authorization", body }
+    CachedAnswer {
+        version: version(number),
+        depends_on: Arc::default(),
+        etag: HeaderValue::from_static("\"x\""),
+        vary: "Authorization",
+        body,
+    }
 }
 
 fn body(found: Option<CachedAnswer>) -> Option<Bytes> {
@@ -24,12 +30,12 @@ fn an_answer_is_found_under_its_key_as_long_as_its_version_is_that_of_the_reques
     let cache = AnswerCache::default();
     cache.keep(b"a", &answer(1, b"one"));
     cache.keep(b"b", &answer(1, b"other"));
-    assert_eq!(body(cache.get(b"a", version(1))).unwrap(), "one");
-    assert_eq!(body(cache.get(b"b", version(1))).unwrap(), "other");
-    assert!(cache.get(b"c", version(1)).is_none());
+    assert_eq!(body(cache.get(b"a", |_| version(1))).unwrap(), "one");
+    assert_eq!(body(cache.get(b"b", |_| version(1))).unwrap(), "other");
+    assert!(cache.get(b"c", |_| version(1)).is_none());
     cache.keep(b"a", &answer(2, b"two"));
-    assert_eq!(body(cache.get(b"a", version(2))).unwrap(), "two");
-    assert!(cache.get(b"a", version(1)).is_none(), "a later answer replaces the one before it");
+    assert_eq!(body(cache.get(b"a", |_| version(2))).unwrap(), "two");
+    assert!(cache.get(b"a", |_| version(1)).is_none(), "a later answer replaces the one before it");
 }
 
 #[test]
@@ -39,13 +45,13 @@ fn what_is_kept_is_bounded_and_the_least_recently_used_answers_leave_first() {
     let used = &keys[0];
     for key in &keys {
         cache.keep(key, &answer(1, [0; 1_000]));
-        assert!(cache.get(used, version(1)).is_some(), "an answer that is in use stays");
+        assert!(cache.get(used, |_| version(1)).is_some(), "an answer that is in use stays");
     }
-    let kept = keys.iter().filter(|key| cache.get(key, version(1)).is_some()).count();
+    let kept = keys.iter().filter(|key| cache.get(key, |_| version(1)).is_some()).count();
     assert!((PARTS * 90..=PARTS * 100).contains(&kept), "{kept}");
-    assert!(cache.get(&keys[3_999], version(1)).is_some() && cache.get(&keys[1], version(1)).is_none());
+    assert!(cache.get(&keys[3_999], |_| version(1)).is_some() && cache.get(&keys[1], |_| version(1)).is_none());
     let stored: usize = cache.parts.iter().map(|part| part.lock().bytes).sum();
-    let expected: usize = keys.iter().filter_map(|key| Some(weight(key, &cache.get(key, version(1))?))).sum();
+    let expected: usize = keys.iter().filter_map(|key| Some(weight(key, &cache.get(key, |_| version(1))?))).sum();
     assert_eq!(stored, expected, "what leaves or is replaced is not counted any more");
 }
 
@@ -54,7 +60,7 @@ fn an_answer_that_is_too_large_is_not_kept() {
     let cache = AnswerCache::default();
     cache.keep(b"a", &answer(1, vec![0; MAX_ANSWER_BYTES]));
     cache.keep(b"b", &answer(1, vec![0; MAX_ANSWER_BYTES + 1]));
-    assert!(cache.get(b"a", version(1)).is_some() && cache.get(b"b", version(1)).is_none());
+    assert!(cache.get(b"a", |_| version(1)).is_some() && cache.get(b"b", |_| version(1)).is_none());
 }
 
 /// Asks 20 times at once and returns how often the answer was made. `make` gets the number of the call.

@@ -26,11 +26,12 @@ pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter
         Operator::NotContains => not(substring(Anchor::Anywhere)),
         Operator::StartsWith => substring(Anchor::Start),
         Operator::EndsWith => substring(Anchor::End),
-        Operator::Has => Filter::Column(column.id, Predicate::Has(value.to_owned())),
-        Operator::Null => {
-            let null = Filter::Column(column.id, Predicate::Null);
-            if condition.asks_for_null()? { null } else { not(null) }
-        }
+        Operator::Has => has(column, value.to_owned()),
+        Operator::HasAny => Filter::Or(has_each(condition, column)?),
+        Operator::HasAll => Filter::And(has_each(condition, column)?),
+        Operator::HasNone => not(Filter::Or(has_each(condition, column)?)),
+        Operator::Null => null(condition, column)?,
+        Operator::Dangling => return Err(condition.not_a_boolean()),
     })
 }
 
@@ -42,6 +43,20 @@ fn equals(condition: &Condition, column: &ColumnRef, value: &str) -> Result<Filt
         _ => Predicate::Equals(value.to_owned()),
     };
     Ok(Filter::Column(column.id, predicate))
+}
+
+fn has(column: &ColumnRef, element: String) -> Filter {
+    Filter::Column(column.id, Predicate::Has(element))
+}
+
+/// That a list has a value, for each value that is listed.
+fn has_each(condition: &Condition, column: &ColumnRef) -> Result<Vec<Filter>, Error> {
+    Ok(condition.list()?.into_iter().map(|element| has(column, element)).collect())
+}
+
+fn null(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
+    let null = Filter::Column(column.id, Predicate::Null);
+    Ok(if condition.boolean()? { null } else { not(null) })
 }
 
 /// `in`, which never matches a list.

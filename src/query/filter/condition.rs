@@ -14,14 +14,14 @@ const MAX_LIST_VALUES: usize = 1_000;
 
 /// A condition on a field that exists, with an operator that the field supports.
 pub(super) struct Condition<'a> {
-    /// The field's name as it was sent.
+    /// What stands between `filter[` and the operator: the field's name, behind the groups that it is in.
     pub(super) name: &'a str,
     pub(super) operator: Operator,
     pub(super) value: &'a str,
 }
 
 impl Condition<'_> {
-    /// The values of an `in` or a `not_in`.
+    /// The values of an operator that takes a list, such as `in`.
     ///
     /// # Errors
     /// `INVALID_FILTER` for more than 1,000 values.
@@ -53,15 +53,19 @@ impl Condition<'_> {
         })
     }
 
-    /// Whether a `null` asks for nulls rather than for values.
+    /// The value of an operator that asks for one of two things, such as `null`.
     ///
     /// # Errors
     /// `INVALID_FILTER` for a value that is not a boolean.
-    pub(super) fn asks_for_null(&self) -> Result<bool, Error> {
-        let Condition { name, value, .. } = self;
-        raw::boolean(value).ok_or_else(|| {
-            invalid(format!("`filter[{name}][null]` is {}; it must be `true`, `1`, `false` or `0`", quote(value)))
-        })
+    pub(super) fn boolean(&self) -> Result<bool, Error> {
+        raw::boolean(self.value).ok_or_else(|| self.not_a_boolean())
+    }
+
+    /// The error for a value that is not a boolean.
+    pub(super) fn not_a_boolean(&self) -> Error {
+        let Condition { name, operator, value } = self;
+        let operator = operator.as_str();
+        invalid(format!("`filter[{name}][{operator}]` is {}; it must be `true`, `1`, `false` or `0`", quote(value)))
     }
 
     /// The error for `value`, which is the condition's value or an entry of it.

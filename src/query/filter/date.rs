@@ -10,11 +10,11 @@ use super::value::closed;
 use crate::model::error::Error;
 use crate::model::time::{Millis, day_start, next_day_start};
 
-/// `filter[published]`: published today or earlier. A value that is not a boolean filters nothing.
-pub(super) fn published(condition: &Condition, now: Millis) -> Filter {
-    let Some(wanted) = raw::boolean(condition.value) else { return Filter::All };
+/// `filter[published]`: published today or earlier. `None` for a value that is not a boolean, which is ignored.
+pub(super) fn published(condition: &Condition, now: Millis) -> Option<Filter> {
+    let wanted = raw::boolean(condition.value)?;
     let published = before(DateColumn::Published, next_day_start(now));
-    if wanted == (condition.operator == Operator::Eq) { published } else { not(published) }
+    Some(if wanted == (condition.operator == Operator::Eq) { published } else { not(published) })
 }
 
 /// A filter on a date.
@@ -50,7 +50,7 @@ fn between(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
 /// Only the publication date can be null; then the resource is a draft.
 fn null(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     let null = if date == DateColumn::Published { Filter::Draft } else { Filter::Nothing };
-    Ok(if condition.asks_for_null()? { null } else { not(null) })
+    Ok(if condition.boolean()? { null } else { not(null) })
 }
 
 fn since(date: DateColumn, start: Millis) -> Filter {

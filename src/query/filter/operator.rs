@@ -22,6 +22,10 @@ pub(super) enum Operator {
     Between,
     Null,
     Has,
+    HasAny,
+    HasAll,
+    HasNone,
+    Dangling,
 }
 
 const ID: &[Operator] = &[Operator::Eq, Operator::Ne, Operator::In, Operator::NotIn];
@@ -36,7 +40,8 @@ const DATE: &[Operator] = &[
     Operator::Between,
     Operator::Null,
 ];
-const LIST: &[Operator] = &[
+/// Those that every field supports, then those of lists, then those of relations.
+const ALL: &[Operator] = &[
     Operator::Eq,
     Operator::Ne,
     Operator::Gt,
@@ -52,9 +57,20 @@ const LIST: &[Operator] = &[
     Operator::Between,
     Operator::Null,
     Operator::Has,
+    Operator::HasAny,
+    Operator::HasAll,
+    Operator::HasNone,
+    Operator::Dangling,
 ];
-/// Every operator except `has`, which is the last one of [`LIST`].
-const SINGLE: &[Operator] = LIST.split_at(LIST.len() - 1).0;
+const OF_LISTS: usize = 4;
+const OF_RELATIONS: usize = 1;
+const LIST: &[Operator] = ALL.split_at(ALL.len() - OF_RELATIONS).0;
+const SINGLE: &[Operator] = ALL.split_at(ALL.len() - OF_RELATIONS - OF_LISTS).0;
+const OF_ONE_RELATION: &[Operator] = &{
+    let mut operators = [Operator::Dangling; SINGLE.len() + OF_RELATIONS];
+    operators.split_at_mut(SINGLE.len()).0.copy_from_slice(SINGLE);
+    operators
+};
 
 impl Operator {
     /// The operator of this name or alias.
@@ -62,7 +78,7 @@ impl Operator {
         match name {
             "equals" => Some(Operator::Eq),
             "not_equals" => Some(Operator::Ne),
-            _ => LIST.iter().copied().find(|operator| operator.as_str() == name),
+            _ => ALL.iter().copied().find(|operator| operator.as_str() == name),
         }
     }
 
@@ -84,6 +100,10 @@ impl Operator {
             Operator::Between => "between",
             Operator::Null => "null",
             Operator::Has => "has",
+            Operator::HasAny => "has_any",
+            Operator::HasAll => "has_all",
+            Operator::HasNone => "has_none",
+            Operator::Dangling => "dangling",
         }
     }
 }
@@ -94,7 +114,11 @@ pub(super) fn allowed(target: &Target) -> &'static [Operator] {
         Target::Id => ID,
         Target::Published => PUBLISHED,
         Target::Date(_) => DATE,
-        Target::Column(column) if column.kind == Kind::List => LIST,
-        Target::Column(_) => SINGLE,
+        Target::Column(column) => match (column.field.related_blueprint().is_some(), column.kind) {
+            (true, Kind::List) => ALL,
+            (true, _) => OF_ONE_RELATION,
+            (false, Kind::List) => LIST,
+            (false, _) => SINGLE,
+        },
     }
 }

@@ -32,10 +32,10 @@ fn an_unknown_field_or_operator_is_reported_with_the_known_ones() {
                 "the `%` escapes in the value of `filter[title]` do not decode to valid UTF-8; encode the value as UTF-8",
             ),
             ("filter[]=x", "there is no filterable field ``. {FIELDS}"),
-            ("filter[Title]=x", "there is no filterable field `Title`. {FIELDS}"),
+            ("filter[Title]=x", "there is no filterable field `Title`; did you mean `title`? {FIELDS}"),
             ("filter[type]=x", "there is no filterable field `type`. {FIELDS}"),
             ("filter[price.tax]=x", "there is no filterable field `price.tax`. {FIELDS}"),
-            ("filter[title.x][eq]=x", "there is no filterable field `title.x`. {FIELDS}"),
+            ("filter[title.x][eq]=x", "there is no filterable field `title.x`; did you mean `title`? {FIELDS}"),
             ("filter[%ff]=x", "there is no filterable field `\u{fffd}`. {FIELDS}"),
             (&format!("filter[{long}]=x"), &format!("there is no filterable field `{cut}…`. {{FIELDS}}")),
             ("filter=x", &format!("`filter` {form}")),
@@ -52,7 +52,9 @@ fn an_unknown_field_or_operator_is_reported_with_the_known_ones() {
             ("filter[title][]=x", &format!("`title` does not support the operator ``; it supports {all}. {{FIELDS}}")),
             (
                 "filter[title][EQ]=x",
-                &format!("`title` does not support the operator `EQ`; it supports {all}. {{FIELDS}}"),
+                &format!(
+                    "`title` does not support the operator `EQ`; did you mean `eq`? It supports {all}. {{FIELDS}}"
+                ),
             ),
             (
                 "filter[title][has]=x",
@@ -60,7 +62,9 @@ fn an_unknown_field_or_operator_is_reported_with_the_known_ones() {
             ),
             (
                 "filter[tags][x]=x",
-                &format!("`tags` does not support the operator `x`; it supports {all}, `has`. {{FIELDS}}"),
+                &format!(
+                    "`tags` does not support the operator `x`; it supports {all}, `has`, `has_any`, `has_all`, `has_none`. {{FIELDS}}"
+                ),
             ),
             (
                 "filter[created_at][in]=2026-01-01",
@@ -133,10 +137,13 @@ fn an_unknown_sort_field_is_reported_with_the_known_ones() {
             ("sort=", &format!("`sort` is ``, which has an empty entry. {fields}")),
             ("sort=title,", &format!("`sort` is `title,`, which has an empty entry. {fields}")),
             ("sort=-", &format!("`sort` is `-`, which has an empty entry. {fields}")),
-            ("sort=--title", &format!("there is no sortable field `-title`. {fields}")),
-            ("sort=+title", &format!("there is no sortable field ` title`. {fields}")),
-            ("sort=title, day", &format!("there is no sortable field ` day`. {fields}")),
-            ("sort=published", &format!("there is no sortable field `published`. {fields}")),
+            ("sort=--title", &format!("there is no sortable field `-title`; did you mean `title`? {fields}")),
+            ("sort=+title", &format!("there is no sortable field ` title`; did you mean `title`? {fields}")),
+            ("sort=title, day", &format!("there is no sortable field ` day`; did you mean `day`? {fields}")),
+            (
+                "sort=published",
+                &format!("there is no sortable field `published`; did you mean `published_at`? {fields}"),
+            ),
             ("sort=attributes.title", &format!("there is no sortable field `attributes.title`. {fields}")),
         ],
     );
@@ -268,7 +275,7 @@ fn an_export_in_an_unknown_format_is_rejected() {
         ("all_variants=yes", None, "`all_variants` is `yes`; it must be `true`, `1`, `false` or `0`"),
     ];
     for (raw, accept, expected) in table {
-        let error = ExportParams::parse(raw, accept, &everything(), NOW).expect_err(raw);
+        let error = ExportParams::parse(raw, accept, &everything(), &|slug| related(slug), NOW).expect_err(raw);
         assert_eq!((error.code, error.message.as_str()), (Code::InvalidParameter, expected), "{raw}");
     }
 }

@@ -1,7 +1,5 @@
 //! Valid filters and what they become.
 
-use bindery_index::Filter;
-
 use super::*;
 
 fn check(table: &[(&str, &str)]) {
@@ -255,7 +253,10 @@ fn search_covers_text_and_rich_text() {
         ("search", "all"),
         ("search=x&filter[stock]=1", "(stock = \"1\" & (title ~ *\"x\"* | body ~ *\"x\"*))"),
     ]);
-    assert_eq!(ListParams::parse("search=x", &plain(), NOW).unwrap().query.filter, Filter::All);
+    assert_eq!(
+        ListParams::parse("search=x", &plain(), &|slug| related(slug), NOW).unwrap().query.filter,
+        Filter::Own(bindery_index::Filter::All)
+    );
 }
 
 #[test]

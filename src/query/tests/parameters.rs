@@ -39,6 +39,9 @@ fn sort_lists_keys_by_priority() {
                 SortBy::Id => "id".into(),
                 SortBy::Date(date) => show::date(date).into(),
                 SortBy::Column(column) => show::name(column, &blueprint),
+                SortBy::ColumnOr(fallback) => {
+                    format!("{}/{}", show::name(fallback.column, &blueprint), fallback.variant)
+                }
             };
             if key.descending { format!("-{name}") } else { name }
         });
@@ -93,13 +96,13 @@ fn variants_are_resolved_or_ignored() {
     ];
     for (raw, variant, fallback) in table {
         let list = list_of(raw).unwrap();
-        assert_eq!((list.query.variant, list.fallback), (variant, fallback), "{raw}");
+        assert_eq!((list.query.copies.variant, list.fallback), (variant, fallback), "{raw}");
         let get = GetParams::parse(raw, &everything()).unwrap();
         assert_eq!((get.variant, get.fallback), (variant, fallback), "{raw}");
         assert_eq!(WriteParams::parse(raw, &everything()).unwrap().variant, variant, "{raw}");
     }
-    let list = ListParams::parse("variant=de&fallback=", &plain(), NOW).unwrap();
-    assert_eq!((list.query.variant, list.fallback), (0, None));
+    let list = ListParams::parse("variant=de&fallback=", &plain(), &|slug| related(slug), NOW).unwrap();
+    assert_eq!((list.query.copies.variant, list.fallback), (0, None));
 }
 
 #[test]
@@ -118,7 +121,7 @@ fn the_export_format_comes_from_the_parameter_or_the_accept_header() {
         ("all_variants=1", Some("application/x-ndjson"), Format::Ndjson),
     ];
     for (raw, accept, format) in table {
-        let params = ExportParams::parse(raw, accept, &everything(), NOW).unwrap();
+        let params = ExportParams::parse(raw, accept, &everything(), &|slug| related(slug), NOW).unwrap();
         assert_eq!(params.format, format, "{raw} {accept:?}");
         assert_eq!(params.all_variants, raw.contains("all_variants"), "{raw}");
     }
@@ -128,7 +131,8 @@ fn the_export_format_comes_from_the_parameter_or_the_accept_header() {
 fn exports_accept_the_parameters_of_lists_except_pages() {
     let raw = "filter[title]=x&search=y&sort=title&fields=id&variant=zh-CN&fallback=en";
     let list = list_of(raw).unwrap();
-    let export = ExportParams::parse(&format!("{raw}&page=x"), None, &everything(), NOW).unwrap();
+    let export =
+        ExportParams::parse(&format!("{raw}&page=x"), None, &everything(), &|slug| related(slug), NOW).unwrap();
     assert_eq!(export.query, list.query);
     assert_eq!(export.selection, list.selection);
     assert_eq!(export.fallback, list.fallback);

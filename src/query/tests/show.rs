@@ -1,16 +1,38 @@
-//! Filters in one short line, with the names of the columns, to keep the tables in tests readable.
+//! Filters in one short line, with the names of the columns, to keep the tables in tests readable: `author>1[name = "x"]` asks
+//! for a related resource whose copy of variant 1 meets a condition.
 
 use std::fmt::Display;
 
 use bindery_index::{Anchor, Bound, DateColumn, Filter, Predicate, Range};
 
+use super::related;
 use crate::model::blueprint::Blueprint;
 use crate::projection;
+use crate::query;
 
-/// The filter in one line.
-pub(super) fn filter(filter: &Filter, blueprint: &Blueprint) -> String {
-    let all = |filters: &[Filter], between: &str| {
+/// The filter of a query in one line.
+pub(super) fn filter(filter: &query::Filter, blueprint: &Blueprint) -> String {
+    let all = |filters: &[query::Filter], between: &str| {
         let shown: Vec<String> = filters.iter().map(|filter| self::filter(filter, blueprint)).collect();
+        format!("({})", shown.join(between))
+    };
+    match filter {
+        query::Filter::Own(filter) => own(filter, blueprint),
+        query::Filter::And(filters) => all(filters, " & "),
+        query::Filter::Or(filters) => all(filters, " | "),
+        query::Filter::Not(inner) => format!("!{}", self::filter(inner, blueprint)),
+        query::Filter::Related(relation, copies, inner) => {
+            let inner = self::filter(inner, related(&relation.blueprint).unwrap());
+            let fallback = copies.fallback.map_or_else(String::new, |fallback| format!("/{fallback}"));
+            format!("{}>{}{fallback}[{inner}]", name(relation.column, blueprint), copies.variant)
+        }
+        query::Filter::Dangling(relation) => format!("{} dangles", name(relation.column, blueprint)),
+    }
+}
+
+fn own(filter: &Filter, blueprint: &Blueprint) -> String {
+    let all = |filters: &[Filter], between: &str| {
+        let shown: Vec<String> = filters.iter().map(|filter| own(filter, blueprint)).collect();
         format!("({})", shown.join(between))
     };
     match filter {
@@ -18,7 +40,8 @@ pub(super) fn filter(filter: &Filter, blueprint: &Blueprint) -> String {
         Filter::Nothing => "nothing".into(),
         Filter::And(filters) => all(filters, " & "),
         Filter::Or(filters) => all(filters, " | "),
-        Filter::Not(inner) => format!("!{}", self::filter(inner, blueprint)),
+        Filter::Not(inner) => format!("!{}", own(inner, blueprint)),
+        Filter::Found(_) => unreachable!("nothing was searched for"),
         Filter::Ids(ids) => format!("ids{ids:x?}"),
         Filter::Date(date, range) => format!("{}{}", self::date(*date), self::range(range, "ms")),
         Filter::Draft => "draft".into(),
@@ -61,6 +84,7 @@ fn predicate(predicate: &Predicate) -> String {
         Predicate::Substring(Anchor::Start, needle) => format!(" ~ {needle:?}*"),
         Predicate::Substring(Anchor::End, needle) => format!(" ~ *{needle:?}"),
         Predicate::Has(element) => format!(" has {element:?}"),
+        Predicate::AnyId(ids) => format!(" in {ids:?}"),
     }
 }
 

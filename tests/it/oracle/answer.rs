@@ -9,8 +9,8 @@ use icu_collator::options::{AlternateHandling, CollatorOptions, Strength};
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use serde_json::Value;
 
-use super::condition::{cell_condition, date_condition, parse_bool};
-use super::forms::{Cell, Column, cell, columns, fold, list, micros};
+use super::filter::{Ask, Reading, Test};
+use super::forms::{Cell, Column, cell, columns, fold, micros};
 
 /// The milliseconds of a day.
 pub(crate) const DAY: i64 = 86_400_000;
@@ -20,9 +20,15 @@ pub(crate) struct Table {
     pub(crate) blueprint: Value,
     pub(crate) columns: Vec<(String, Column)>,
     pub(crate) rows: Vec<Row>,
+    /// The resources that relations lead to, by the slug of their blueprint.
+    pub(crate) related: HashMap<String, Rc<Table>>,
+    /// The index of each row.
+    pub(crate) by_id: HashMap<String, usize>,
+    /// For each column, that of the whole attribute: another one for a part.
+    pub(crate) whole: Vec<usize>,
     collators: HashMap<String, CollatorBorrowed<'static>>,
-    /// The ranks by variant and column, once they are computed.
-    ranks: RefCell<HashMap<(usize, String), Ranks>>,
+    /// The ranks by copies and column, once they are computed.
+    ranks: RefCell<HashMap<(Reading, String), Ranks>>,
 }
 
 /// A resource.
@@ -30,8 +36,8 @@ pub(crate) struct Row {
     pub(crate) id: String,
     /// Milliseconds since 1970.
     pub(crate) published: Option<i64>,
-    created: i64,
-    updated: i64,
+    pub(crate) created: i64,
+    pub(crate) updated: i64,
     /// Attributes by variant. The key is `""` if the blueprint has no variants.
     pub(crate) copies: HashMap<String, Value>,
     /// By variant, then by column.
@@ -44,9 +50,6 @@ pub(crate) type Answer = Result<Vec<usize>, &'static str>;
 /// The rank of each row in a sort order. Equal ranks are ties; a null has no rank.
 type Ranks = Rc<Vec<Option<i64>>>;
 
-/// Whether a row matches, given the index of the variant.
-pub(crate) type Test = Box<dyn Fn(&Row, usize) -> bool>;
-
 impl Table {
     /// A table of the lines of an NDJSON export with `all_variants=true`.
     pub(crate) fn new(blueprint: Value, lines: &[Value]) -> Table {
@@ -57,9 +60,14 @@ impl Table {
             .map(|field| (field["slug"].as_str().unwrap().to_owned(), Value::Null))
             .collect::<serde_json::Map<_, _>>()
             .into();
-        let rows = lines.iter().map(|line| Row::new(line, &columns, &variants, &empty)).collect();
+        let rows: Vec<Row> = lines.iter().map(|line| Row::new(line, &columns, &variants, &empty)).collect();
         let collators = variants.iter().map(|variant| (variant.clone(), collator(variant))).collect();
-        Table { blueprint, columns, rows, collators, ranks: RefCell::default() }
+        let by_id = rows.iter().enumerate().map(|(index, row)| (row.id.clone(), index)).collect();
+        let is_whole = |slug: &str, other: &Column| other.slug == slug && other.part.is_none();
+        let whole =
+            columns.iter().map(|(_, of)| columns.iter().position(|(_, other)| is_whole(&of.slug, other)).unwrap());
+        let whole = whole.collect();
+        Table { whole, blueprint, columns, rows, collators, by_id, related: HashMap::new(), ranks: RefCell::default() }
     }
 
     /// The slugs of the variants; a single `""` if the blueprint has none.
@@ -90,32 +98,37 @@ impl Table {
 
     /// The rows that match the parameters, in order, for all pages together. `today` is the number of days since 1970.
     pub(crate) fn answer(&self, pairs: &[(String, String)], sees_drafts: bool, today: i64) -> Answer {
-        let variant = self.variant(pairs)?;
-        let mut tests: Vec<Test> = Vec::new();
-        if !sees_drafts {
-            tests.push(Box::new(|row, _| row.published.is_some()));
-        }
+        let ask =
+            Ask { sees_drafts, today, variant: Some(self.variant(pairs)?), fallback: self.counting_fallback(pairs) };
+        let mut tests: Vec<Test> = vec![Box::new(move |row, _| row.is_seen(sees_drafts))];
+        let mut filters = Vec::new();
         for (name, value) in pairs {
             if let Some(inside) = name.strip_prefix("filter[") {
                 let inside = inside.strip_suffix(']').ok_or("INVALID_FILTER")?;
-                let (field, operator) = inside.split_once("][").unwrap_or((inside, "eq"));
-                tests.push(self.condition(field, operator, value, today)?);
+                filters.push((inside.split("][").collect(), value.as_str()));
             } else if name == "search" && !value.is_empty() {
                 tests.extend(self.search(value));
             }
         }
+        tests.extend(self.conditions(&filters, &ask, 0, 0)?);
         let keys = self.sort_keys(pairs)?;
-        let variant = self.variants().iter().position(|other| *other == variant).unwrap();
+        let reading = self.reading(&ask);
         let mut found: Vec<usize> = (0..self.rows.len()).collect();
-        found.retain(|index| tests.iter().all(|test| test(&self.rows[*index], variant)));
+        found.retain(|index| tests.iter().all(|test| test(&self.rows[*index], reading)));
         let keys: Vec<(Ranks, bool)> =
-            keys.into_iter().map(|(name, descending)| (self.ranks(variant, &name), descending)).collect();
-        let ids = self.ranks(variant, "id");
+            keys.into_iter().map(|(name, descending)| (self.ranks(reading, &name), descending)).collect();
+        let ids = self.ranks(reading, "id");
         found.sort_by(|left, right| compare(*left, *right, &keys, &ids));
         Ok(found)
     }
 
-    fn column_index(&self, name: &str) -> Option<usize> {
+    /// The fallback, if filters and order see its values.
+    fn counting_fallback(&self, pairs: &[(String, String)]) -> Option<String> {
+        let value = |wanted: &str| pairs.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+        value("fallback_mode").and_then(|_| value("fallback")).filter(|_| self.default_variant() != "")
+    }
+
+    pub(crate) fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|(other, _)| other == name)
     }
 
@@ -126,46 +139,11 @@ impl Table {
             (0..self.columns.len()).filter(|index| is_searched(&self.columns[*index].1)).collect();
         let needle = fold(text);
         let is_none = columns.is_empty();
-        let holds = move |row: &Row, variant| {
-            columns.iter().any(|column| row.cell(variant, *column).is_some_and(|cell| cell.folded.contains(&needle)))
+        let holds = move |row: &Row, reading| {
+            let cells = columns.iter().filter_map(|column| row.seen(reading, *column, *column));
+            cells.into_iter().any(|cell| cell.folded.contains(&needle))
         };
         (!is_none).then(|| Box::new(holds) as Test)
-    }
-
-    fn condition(&self, field: &str, operator: &str, value: &str, today: i64) -> Result<Test, &'static str> {
-        let operator = match operator {
-            "equals" => "eq",
-            "not_equals" => "ne",
-            operator => operator,
-        };
-        let value = value.to_owned();
-        match field {
-            "id" => {
-                let listed = match operator {
-                    "eq" | "ne" => vec![value],
-                    "in" | "not_in" => list(&value),
-                    _ => return Err("INVALID_FILTER"),
-                };
-                let wanted = !operator.starts_with('n');
-                Ok(Box::new(move |row, _| listed.contains(&row.id) == wanted))
-            }
-            "published" => {
-                if !["eq", "ne"].contains(&operator) {
-                    return Err("INVALID_FILTER");
-                }
-                let Some(value) = parse_bool(&value) else { return Ok(Box::new(|_, _| true)) };
-                let wanted = value == (operator == "eq");
-                Ok(Box::new(move |row, _| row.published.is_some_and(|at| at.div_euclid(DAY) <= today) == wanted))
-            }
-            "published_at" => date_condition(|row| row.published, operator, &value),
-            "created_at" => date_condition(|row| Some(row.created), operator, &value),
-            "updated_at" => date_condition(|row| Some(row.updated), operator, &value),
-            _ => {
-                let column = self.column_index(field).ok_or("INVALID_FILTER")?;
-                let test = cell_condition(&self.columns[column].1.kind, operator, &value)?;
-                Ok(Box::new(move |row, variant| test(row.cell(variant, column))))
-            }
-        }
     }
 
     fn sort_keys(&self, pairs: &[(String, String)]) -> Result<Vec<(String, bool)>, &'static str> {
@@ -185,16 +163,16 @@ impl Table {
         Ok(keys)
     }
 
-    fn ranks(&self, variant: usize, name: &str) -> Ranks {
-        let known = self.ranks.borrow().get(&(variant, name.to_owned())).cloned();
+    fn ranks(&self, reading: Reading, name: &str) -> Ranks {
+        let known = self.ranks.borrow().get(&(reading, name.to_owned())).cloned();
         known.unwrap_or_else(|| {
-            let ranks = Rc::new(self.ranked(variant, name));
-            self.ranks.borrow_mut().insert((variant, name.to_owned()), Rc::clone(&ranks));
+            let ranks = Rc::new(self.ranked(reading, name));
+            self.ranks.borrow_mut().insert((reading, name.to_owned()), Rc::clone(&ranks));
             ranks
         })
     }
 
-    fn ranked(&self, variant: usize, name: &str) -> Vec<Option<i64>> {
+    fn ranked(&self, reading: Reading, name: &str) -> Vec<Option<i64>> {
         let rows = self.rows.iter();
         match name {
             "created_at" => return rows.map(|row| Some(row.created)).collect(),
@@ -202,16 +180,16 @@ impl Table {
             "published_at" => return rows.map(|row| row.published).collect(),
             _ => {}
         }
-        let collator = &self.collators[&self.variants()[variant]];
+        let collator = &self.collators[&self.variants()[reading.variant]];
+        let seen = |row: usize, column: usize| self.rows[row].seen(reading, column, self.whole[column]);
         let compare: Box<dyn Fn(usize, usize) -> Ordering> = match self.column_index(name) {
             None => Box::new(|left, right| self.rows[left].id.cmp(&self.rows[right].id)),
             Some(column) => Box::new(move |left, right| {
-                let cell = |row: usize| self.rows[row].cell(variant, column).unwrap();
+                let cell = |row: usize| seen(row, column).unwrap();
                 compare_cells(&self.columns[column].1.kind, cell(left), cell(right), collator)
             }),
         };
-        let is_null =
-            |row: usize| self.column_index(name).is_some_and(|column| self.rows[row].cell(variant, column).is_none());
+        let is_null = |row: usize| self.column_index(name).is_some_and(|column| seen(row, column).is_none());
         let mut order: Vec<usize> = (0..self.rows.len()).filter(|row| !is_null(*row)).collect();
         order.sort_by(|left, right| compare(*left, *right));
         let mut ranks = vec![None; self.rows.len()];
@@ -250,6 +228,18 @@ impl Row {
 
     pub(crate) fn cell(&self, variant: usize, column: usize) -> Option<&Cell> {
         self.cells[variant][column].as_ref()
+    }
+
+    /// The cell that counts: that of the fallback if the whole attribute is null in the variant.
+    pub(crate) fn seen(&self, reading: Reading, column: usize, whole: usize) -> Option<&Cell> {
+        match reading.fallback {
+            Some(fallback) if self.cell(reading.variant, whole).is_none() => self.cell(fallback, column),
+            _ => self.cell(reading.variant, column),
+        }
+    }
+
+    pub(crate) fn is_seen(&self, sees_drafts: bool) -> bool {
+        sees_drafts || self.published.is_some()
     }
 }
 

@@ -77,8 +77,15 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
     }
     let requested = table.variant(&pairs).unwrap();
     let requested = variants.iter().position(|slug| *slug == requested).unwrap();
-    for _ in 0..*random.pick(&[0, 1, 1, 1, 1, 2, 2, 3]) {
-        pairs.push(filter(random, table, requested));
+    let groups = random.chance(30);
+    for _ in 0..*random.pick(&[0, 1, 1, 1, 1, 2, 2, 3]) + if groups { random.below(3) } else { 0 } {
+        let (name, value) = filter(random, table, requested);
+        let group = if groups { group(random) } else { String::new() };
+        pairs.push((format!("filter{group}{}", name.strip_prefix("filter").unwrap()), value));
+    }
+    if !variants[0].is_empty() && random.chance(15) {
+        pairs.push(("fallback".to_owned(), random.pick(&variants).clone()));
+        pairs.push(("fallback_mode".to_owned(), "all".to_owned()));
     }
     if random.chance(20) {
         let cell = some_cell(random, table, requested, None);
@@ -97,7 +104,40 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
     pairs
 }
 
+/// The keys of a group, which may be none or several. Few different ones, so that filters meet in a group.
+fn group(random: &mut Random) -> String {
+    let levels = *random.pick(&[0, 1, 1, 1, 2, 2, 3, 4]);
+    let key =
+        |random: &mut Random| random.text(&["[$or][0]", "[$or][1]", "[$or][7]", "[$and][0]", "[$and][1]", "[$not]"]);
+    (0..levels).map(|_| key(random)).collect()
+}
+
+/// A filter on what a relation names, if the table has one.
+fn relation(random: &mut Random, table: &Table) -> Option<(String, String)> {
+    let relations = table.columns.iter().filter(|(_, column)| column.kind.starts_with("reference"));
+    let relations: Vec<&str> = relations.map(|(name, _)| name.as_str()).collect();
+    if relations.is_empty() {
+        return None;
+    }
+    let relation = *random.pick(&relations);
+    let related = table.related.get(table.related_blueprint(relation)?)?;
+    if random.chance(15) {
+        return Some((format!("filter[{relation}][dangling]"), random.text(&["true", "1", "false", "0"])));
+    }
+    let variant = random.below(related.variants().len());
+    let (name, value) = filter(random, related, variant);
+    let inside = name.strip_prefix("filter[").unwrap();
+    let is_plain = !inside.contains("$some");
+    let form = if is_plain && random.chance(60) { format!("{relation}.") } else { format!("{relation}][$some][") };
+    Some((format!("filter[{form}{inside}"), value))
+}
+
 fn filter(random: &mut Random, table: &Table, variant: usize) -> (String, String) {
+    if random.chance(25)
+        && let Some(filter) = relation(random, table)
+    {
+        return filter;
+    }
     let named = |field: &str, operator: &str| {
         if operator == "eq" { format!("filter[{field}]") } else { format!("filter[{field}][{operator}]") }
     };
@@ -129,7 +169,10 @@ fn filter(random: &mut Random, table: &Table, variant: usize) -> (String, String
             let index = random.below(table.columns.len());
             let (name, column) = &table.columns[index];
             let is_array = column.kind == "multi-enum" || column.kind == "references";
-            let operator = if is_array && random.chance(20) { "has".to_owned() } else { random.text(OPERATORS) };
+            let operator = match is_array && random.chance(40) {
+                true => random.text(&["has", "has_any", "has_all", "has_none"]),
+                false => random.text(OPERATORS),
+            };
             let value = value(random, table, variant, index, &operator);
             (named(name, &operator), value)
         }
@@ -148,7 +191,7 @@ fn value(random: &mut Random, table: &Table, variant: usize, column: usize, oper
             _ if random.chance(8) => number_like(random),
             _ => match (cell, operator) {
                 (None, _) => text(random),
-                (Some(cell), "has") => match &cell.elements {
+                (Some(cell), "has" | "has_any" | "has_all" | "has_none") => match &cell.elements {
                     Some(elements) if !elements.is_empty() => random.pick(elements).0.clone(),
                     _ => random.text(ATOMS),
                 },
@@ -167,7 +210,7 @@ fn value(random: &mut Random, table: &Table, variant: usize, column: usize, oper
     let escape = |text: String| text.replace('\\', "\\\\").replace(',', "\\,");
     match operator {
         "null" => random.text(&["true", "1", "false", "0"]),
-        "in" | "not_in" => {
+        "in" | "not_in" | "has_any" | "has_all" | "has_none" => {
             let entries: Vec<String> = (0..random.within(1, 4)).map(|_| escape(one(random))).collect();
             entries.join(",")
         }
@@ -261,7 +304,12 @@ fn sort(random: &mut Random, table: &Table) -> String {
 /// A parameter that is rejected.
 fn invalid(random: &mut Random, table: &Table) -> (String, String) {
     let (name, column) = random.pick(&table.columns);
-    match random.below(8) {
+    match random.below(13) {
+        8 => (format!("filter[$or][{name}]"), "x".to_owned()),
+        9 => (format!("filter[$not][$not][$not][$not][$not][{name}]"), "x".to_owned()),
+        10 => (format!("filter[{name}.nothing]"), "x".to_owned()),
+        11 => (format!("filter[{name}][$some][nothing]"), "x".to_owned()),
+        12 if !column.kind.starts_with("reference") => (format!("filter[{name}][dangling]"), "true".to_owned()),
         0 => ("filter[nothing]".to_owned(), "x".to_owned()),
         1 => (format!("filter[{name}][like]"), "x".to_owned()),
         2 => (format!("filter[{name}][null]"), "yes".to_owned()),

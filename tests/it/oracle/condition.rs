@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::answer::{DAY, Row, Test};
+use super::answer::{DAY, Row};
+use super::filter::Test;
 use super::forms::{Cell, decimal, fold, list, micros};
 
 /// The meaning of `true`, `1`, `false` and `0`.
@@ -77,6 +78,7 @@ pub(crate) fn cell_condition(kind: &str, operator: &str, value: &str) -> Result<
         "ne" => Some("eq"),
         "not_in" => Some("in"),
         "not_contains" => Some("contains"),
+        "has_none" => Some("has_any"),
         _ => None,
     };
     if let Some(operator) = complement {
@@ -159,6 +161,13 @@ fn value_condition(kind: &str, operator: &str, value: &str) -> Result<ValueTest,
         "has" if is_array => {
             let wanted = value.to_owned();
             Ok(Box::new(move |cell| cell.elements.as_ref().unwrap().iter().any(|(one, _)| *one == wanted)))
+        }
+        "has_any" | "has_all" if is_array => {
+            let (wanted, is_any) = (list(value), operator == "has_any");
+            Ok(Box::new(move |cell| {
+                let has = |wanted: &String| cell.elements.as_ref().unwrap().iter().any(|(one, _)| one == wanted);
+                if is_any { wanted.iter().any(has) } else { wanted.iter().all(has) }
+            }))
         }
         _ => Err("INVALID_FILTER"),
     }

@@ -10,7 +10,56 @@ use crate::support::TYPES;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Related {
     pub(crate) targets: Vec<String>,
+    /// What targets relate to.
+    pub(crate) owners: Vec<String>,
     pub(crate) members: Vec<u64>,
+}
+
+impl Related {
+    /// The ids of the resources of a blueprint.
+    pub(crate) fn of(&mut self, slug: &str) -> &mut Vec<String> {
+        if slug == "owners" { &mut self.owners } else { &mut self.targets }
+    }
+}
+
+/// The blueprints that relations lead to: targets, in two languages, and their owners.
+pub(crate) fn related_blueprints() -> [Value; 2] {
+    let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
+    let owner = json!({ "name": "owner", "slug": "owner", "type": "reference", "settings": { "blueprint": "owners" } });
+    let variants = [("en", true), ("de", false), ("zh-CN", false)];
+    let variants = variants.map(|(slug, default)| json!({ "name": slug, "slug": slug, "default": default }));
+    let targets = [
+        field("title", "text"),
+        field("count", "number"),
+        field("tags", "multi-enum"),
+        field("place", "address"),
+        owner,
+    ];
+    [
+        json!({ "name": "owners", "slug": "owners", "fields": [field("name", "text"), field("since", "datetime")] }),
+        json!({ "name": "targets", "slug": "targets", "fields": targets, "variants": variants }),
+    ]
+}
+
+/// Attributes for a resource of one of them.
+pub(crate) fn related_attributes(random: &mut Random, slug: &str, related: &Related) -> Map<String, Value> {
+    let blueprints = related_blueprints();
+    let blueprint = blueprints.iter().find(|blueprint| blueprint["slug"] == slug).unwrap();
+    let mut attributes = Map::new();
+    for field in blueprint["fields"].as_array().unwrap() {
+        let name = field["slug"].as_str().unwrap();
+        // Few different values, so that several resources have each.
+        let value = match name {
+            _ if random.chance(25) => Value::Null,
+            "owner" => related.owners.get(random.below(related.owners.len().max(1))).cloned().into(),
+            "title" | "name" => random.text(&["a", "b", "ab", "A", "É"]).into(),
+            "count" => random.below(3).into(),
+            "tags" => distinct((0..random.below(3)).map(|_| random.text(&["a", "b", "c"])).collect()).into(),
+            _ => value(random, field["type"].as_str().unwrap(), related),
+        };
+        attributes.insert(name.to_owned(), value);
+    }
+    attributes
 }
 
 /// A blueprint with this slug: every type once, or random types, some of them several times; with or without variants.

@@ -1,6 +1,7 @@
 //! A server with a random blueprint, and random writes to it.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
@@ -25,6 +26,8 @@ pub(crate) struct World {
     pub(crate) driver: Driver,
     blueprint: Value,
     related: Related,
+    /// The slugs of the blueprints that relations lead to, those first that others lead to.
+    related_slugs: &'static [&'static str],
     /// The ids of all resources.
     known: BTreeSet<String>,
     next_field: usize,
@@ -64,25 +67,73 @@ impl Driver {
 
 impl World {
     pub(crate) fn new(random: &mut Random, driver: Driver) -> World {
-        let targets = json!({ "name": "targets", "slug": "targets", "fields": [{ "name": "Title", "slug": "title", "type": "text" }] });
-        driver.send("POST", "/v2/blueprints", Some(&targets)).expect(201);
+        for blueprint in values::related_blueprints() {
+            driver.send("POST", "/v2/blueprints", Some(&blueprint)).expect(201);
+        }
         let mut related = Related::default();
         for number in 0..6 {
-            let body = json!({ "attributes": { "title": format!("target {number}") } });
-            let target = driver.send("POST", "/v2/resources/targets", Some(&body)).expect(201).data();
-            related.targets.push(target["id"].as_str().unwrap().to_owned());
             let body = json!({ "name": "m", "email": format!("m{number}@example.com"), "role": null });
             let member = driver.send("POST", "/v2/members", Some(&body)).expect(201).data();
             related.members.push(member["id"].as_u64().unwrap());
         }
-        World::of(driver, values::blueprint(random, SLUG), related)
+        let mut world = World::of(driver, values::blueprint(random, SLUG), related);
+        world.related_slugs = &["owners", "targets"];
+        for _ in 0..3 {
+            world.create_related(random, "owners");
+        }
+        for _ in 0..6 {
+            world.create_related(random, "targets");
+        }
+        world
+    }
+
+    fn create_related(&mut self, random: &mut Random, slug: &str) {
+        let body = json!({ "attributes": values::related_attributes(random, slug, &self.related), "published_at": moment(random) });
+        let variant = if slug == "targets" { random.text(&["", "?variant=de", "?variant=en"]) } else { String::new() };
+        let reply = self.driver.send("POST", &format!("/v2/resources/{slug}{variant}"), Some(&body)).expect(201);
+        self.related.of(slug).push(reply.data()["id"].as_str().unwrap().to_owned());
+    }
+
+    /// Changes, publishes or deletes a resource that others relate to.
+    fn change_related(&mut self, random: &mut Random) {
+        let slug = *random.pick(self.related_slugs);
+        let ids = self.related.of(slug);
+        if ids.len() < 3 {
+            return self.create_related(random, slug);
+        }
+        let nth = random.below(ids.len());
+        let path = format!("/v2/resources/{slug}/{}", ids[nth]);
+        let variant =
+            if slug == "targets" { random.text(&["", "?variant=de", "?variant=zh-CN"]) } else { String::new() };
+        match random.below(5) {
+            0 => {
+                self.related.of(slug).remove(nth);
+                drop(self.driver.send("DELETE", &path, None).expect(204));
+            }
+            1 | 2 => {
+                drop(self.driver.send("PATCH", &path, Some(&json!({ "published_at": moment(random) }))).expect(200))
+            }
+            _ => {
+                let body = json!({ "attributes": values::related_attributes(random, slug, &self.related) });
+                drop(self.driver.send("PATCH", &format!("{path}{variant}"), Some(&body)).expect(200));
+            }
+        }
     }
 
     /// A world with this blueprint and no resources.
     pub(crate) fn of(driver: Driver, blueprint: Value, related: Related) -> World {
         let next_field = blueprint["fields"].as_array().unwrap().len();
         let blueprint = driver.send("POST", "/v2/blueprints", Some(&blueprint)).expect(201).data();
-        World { driver, blueprint, related, known: BTreeSet::new(), next_field, rejected: 0, attempted: 0 }
+        World {
+            driver,
+            blueprint,
+            related,
+            related_slugs: &[],
+            known: BTreeSet::new(),
+            next_field,
+            rejected: 0,
+            attempted: 0,
+        }
     }
 
     /// Imports the given lines.
@@ -104,6 +155,9 @@ impl World {
             self.import(random, count);
         }
         for _ in 0..random.within(2, 14) {
+            if !self.related_slugs.is_empty() && random.chance(30) {
+                self.change_related(random);
+            }
             match random.below(16) {
                 0..=2 => self.create(random),
                 3..=6 => self.change(random, "PATCH"),
@@ -126,7 +180,14 @@ impl World {
         let lines: Vec<Value> = reply.expect(200).lines();
         let ids: BTreeSet<String> = lines.iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
         assert_eq!(ids, self.known, "the export has exactly the acknowledged resources");
-        let table = Table::new(self.blueprint.clone(), &lines);
+        let mut table = Table::new(self.blueprint.clone(), &lines);
+        for slug in self.related_slugs {
+            let blueprint = self.driver.read(&format!("/v2/blueprints/{slug}"), true).expect(200).data();
+            let export = format!("/v2/resources/{slug}/export?format=ndjson&all_variants=true");
+            let mut related = Table::new(blueprint, &self.driver.read(&export, true).expect(200).lines());
+            related.related = table.related.clone();
+            table.related.insert((*slug).to_owned(), Rc::new(related));
+        }
         for _ in 0..6.min(lines.len()) {
             let index = random.below(lines.len());
             for variant in table.variants() {

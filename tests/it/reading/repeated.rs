@@ -11,7 +11,7 @@ use crate::support::{ADMIN, Client, Failures, Server};
 const STEPS: usize = 250;
 const LIST: &str = "/v2/resources/notes";
 
-const QUERIES: [&str; 9] = [
+const QUERIES: [&str; 13] = [
     "",
     "?per_page=2&page=2",
     "?sort=title,-count",
@@ -21,11 +21,17 @@ const QUERIES: [&str; 9] = [
     "?fields=id,attributes.title",
     "?variant=de&fallback=en",
     "?filter[title][null]=true&variant=de",
+    "?filter[topic.name]=a",
+    "?filter[$not][topic.name][in]=a,b",
+    "?filter[topic][dangling]=true",
+    "?filter[count]=3&fallback=en&fallback_mode=all&variant=de&sort=title",
 ];
+const TOPICS: &str = "/v2/resources/topics";
 
 fn blueprint(extra: &[Value]) -> Value {
     let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
-    let mut fields = vec![field("title", "text"), field("count", "number")];
+    let topic = json!({ "name": "topic", "slug": "topic", "type": "reference", "settings": { "blueprint": "topics" } });
+    let mut fields = vec![field("title", "text"), field("count", "number"), topic];
     fields.extend_from_slice(extra);
     let variant = |slug: &str, is_default| json!({ "name": slug, "slug": slug, "default": is_default });
     json!({ "name": "Notes", "slug": "notes", "fields": fields, "variants": [variant("en", true), variant("de", false)] })
@@ -53,9 +59,30 @@ fn compare(failures: &mut Failures, server: &Server, tokens: &[&str], paths: &[S
     }
 }
 
+/// One random change of what notes relate to.
+fn change_topic(server: &Server, random: &mut Random, topics: &mut Vec<String>) {
+    let (name, published) = (["a", "b", "c"][random.below(3)], [None, Some("2026-01-01")][random.below(2)]);
+    let body = json!({ "attributes": { "name": name }, "published_at": published });
+    let nth = random.below(topics.len().max(1));
+    match (random.below(6), topics.get(nth)) {
+        (0, Some(id)) => {
+            server.delete(&format!("{TOPICS}/{id}")).expect(204);
+            topics.remove(nth);
+        }
+        (1..=3, Some(id)) => drop(server.patch(&format!("{TOPICS}/{id}"), &body).expect(200)),
+        _ => topics.push(server.post(TOPICS, &body).expect(201).data()["id"].as_str().unwrap().to_owned()),
+    }
+}
+
 /// One random change of what the reads show.
-fn change(server: &Server, random: &mut Random, ids: &mut Vec<String>, step: usize) {
-    let attributes = json!({ "title": format!("note {}", random.below(4)), "count": random.below(6) });
+fn change(server: &Server, random: &mut Random, ids: &mut Vec<String>, topics: &mut Vec<String>, step: usize) {
+    let mut attributes = json!({ "title": format!("note {}", random.below(4)), "count": random.below(6) });
+    if random.chance(30) {
+        return change_topic(server, random, topics);
+    }
+    if let Some(topic) = topics.get(random.below(5)) {
+        attributes["topic"] = json!(topic);
+    }
     let published = [json!(null), json!("2026-01-01"), json!("2999-01-01")][random.below(3)].clone();
     let nth = random.below(ids.len().max(1));
     let (id, path) = match ids.get(nth) {
@@ -100,15 +127,20 @@ fn change(server: &Server, random: &mut Random, ids: &mut Vec<String>, step: usi
 #[test]
 fn a_repeated_read_shows_what_a_first_one_would_show() {
     let server = Server::start();
+    server.blueprint("topics", json!([{ "name": "Name", "slug": "name", "type": "text" }]));
     server.post("/v2/blueprints", &blueprint(&[])).expect(201);
     let (view, preview) = (server.token(&["view"]), server.token(&["preview"]));
     server.blueprint("other", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
-    let limited = json!({ "name": "other", "abilities": ["preview"], "blueprints": ["other"] });
-    let limited = server.post("/v2/tokens", &limited).expect(201).data()["secret"].as_str().unwrap().to_owned();
-    let tokens = [view.as_str(), preview.as_str(), limited.as_str(), "unknown"];
-    let (mut failures, mut random, mut ids, mut nth) = (Failures::default(), Random::new(11), Vec::new(), 0);
+    let limited = |blueprint: &str| {
+        let body = json!({ "name": blueprint, "abilities": ["preview"], "blueprints": [blueprint] });
+        server.post("/v2/tokens", &body).expect(201).data()["secret"].as_str().unwrap().to_owned()
+    };
+    let (other, notes) = (limited("other"), limited("notes"));
+    let tokens = [view.as_str(), preview.as_str(), other.as_str(), notes.as_str(), "unknown"];
+    let (mut failures, mut random, mut nth) = (Failures::default(), Random::new(11), 0);
+    let (mut ids, mut topics) = (Vec::new(), Vec::new());
     for step in 0..STEPS {
-        change(&server, &mut random, &mut ids, step);
+        change(&server, &mut random, &mut ids, &mut topics, step);
         let mut paths: Vec<String> =
             (0..3).map(|_| format!("{LIST}{}", QUERIES[random.below(QUERIES.len())])).collect();
         if let Some(id) = ids.get(random.below(ids.len().max(1))) {

@@ -37,6 +37,7 @@ impl DiskRun {
                 Encoding::List => queried.term(&terms::element(column.id, &element.text), documents),
                 _ => Ok(()),
             },
+            PreparedPredicate::AnyId(ids) => queried.any_id(ids, documents),
             PreparedPredicate::Substring(needle) => queried.substring(needle, predicate, documents),
             PreparedPredicate::Number(range) => queried.number_range(range, predicate, documents),
             PreparedPredicate::Instant(range) => match stored.micros() {

@@ -42,16 +42,50 @@ const MAX_EXACT_BYTES: usize = 64;
 
 /// The term of texts whose exact form is `text`, and of lists whose joined elements are.
 pub(super) fn exact(column: ColumnId, text: &str) -> Vec<u8> {
-    let mut term = column.to_be_bytes().to_vec();
-    push_exact(&mut term, ExactTags::VALUE, text);
-    term
+    WholeTerms::of_texts(column).term(text.as_bytes())
 }
 
 /// The term of lists that have this element.
 pub(super) fn element(column: ColumnId, element: &str) -> Vec<u8> {
-    let mut term = column.to_be_bytes().to_vec();
-    push_exact(&mut term, ExactTags::ELEMENT, element);
-    term
+    WholeTerms::of_elements(column).term(element.as_bytes())
+}
+
+/// The terms of texts, or of lists by their elements.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WholeTerms {
+    column: ColumnId,
+    tags: ExactTags,
+}
+
+impl WholeTerms {
+    /// Of texts whose exact form is something.
+    pub(super) fn of_texts(column: ColumnId) -> WholeTerms {
+        WholeTerms { column, tags: ExactTags::VALUE }
+    }
+
+    /// Of lists that have some element.
+    pub(super) fn of_elements(column: ColumnId) -> WholeTerms {
+        WholeTerms { column, tags: ExactTags::ELEMENT }
+    }
+
+    /// The term of this text.
+    pub(super) fn term(self, text: &[u8]) -> Vec<u8> {
+        let mut term = self.column.to_be_bytes().to_vec();
+        push_exact(&mut term, self.tags, text);
+        term
+    }
+
+    /// All of them: the first is the beginning of the range or greater, and the last is less than its end.
+    pub(super) fn range(self) -> Range<Vec<u8>> {
+        let bound = |tag| [&self.column.to_be_bytes()[..], &[tag]].concat();
+        bound(self.tags.short as u8)..bound(self.tags.hashed as u8 + 1)
+    }
+
+    /// The text of one of the terms; `None` if the term has only its hash.
+    pub(super) fn text(self, term: &[u8]) -> Option<&[u8]> {
+        let (tag, text) = term.get(4..)?.split_first()?;
+        (*tag == self.tags.short as u8).then_some(text)
+    }
 }
 
 /// The term of markup whose exact form has this hash.
@@ -101,7 +135,7 @@ impl ColumnTerms {
             match value {
                 ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
                 ValueRef::Text(text) => {
-                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, &text.whole()));
+                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, text.whole().as_bytes()));
                     add_text(document, text.folded);
                 }
                 ValueRef::Markup { exact, text } => {
@@ -109,9 +143,9 @@ impl ColumnTerms {
                     add_text(document, text.folded);
                 }
                 ValueRef::List(list) => {
-                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, &list.joined()));
+                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, list.joined().as_bytes()));
                     for element in list.elements() {
-                        exacts.add(document, |key| push_exact(key, ExactTags::ELEMENT, element));
+                        exacts.add(document, |key| push_exact(key, ExactTags::ELEMENT, element.as_bytes()));
                     }
                     unframed(list.folded).for_each(|element| add_text(document, element));
                 }
@@ -167,7 +201,7 @@ fn push(key: &mut Vec<u8>, tag: Tag, payload: &[u8]) {
 }
 
 /// The tags of one kind of exact value.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct ExactTags {
     short: Tag,
     hashed: Tag,
@@ -178,10 +212,10 @@ impl ExactTags {
     const ELEMENT: ExactTags = ExactTags { short: Tag::Element, hashed: Tag::ElementHash };
 }
 
-fn push_exact(key: &mut Vec<u8>, tags: ExactTags, text: &str) {
+fn push_exact(key: &mut Vec<u8>, tags: ExactTags, text: &[u8]) {
     match text.len() <= MAX_EXACT_BYTES {
-        true => push(key, tags.short, text.as_bytes()),
-        false => push(key, tags.hashed, blake3::hash(text.as_bytes()).as_bytes()),
+        true => push(key, tags.short, text),
+        false => push(key, tags.hashed, blake3::hash(text).as_bytes()),
     }
 }
 

@@ -10,6 +10,7 @@ use super::*;
 use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::error::Error;
+use crate::ids::{IdSet, text_of};
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::query::{Anchor, Bound, Predicate, Range};
@@ -33,6 +34,7 @@ fn text() -> BoxedStrategy<String> {
         1 => "[ab ]{0,2}a{63,66}[b ]{0,3}",
         2 => "-?[0-3]{1,2}(\\.5)?",
         1 => "[aB\u{e4}]{250,262}",
+        3 => (0u128..6).prop_map(|id| String::from_utf8_lossy(&text_of(id)).into_owned()),
         1 => "[ab]{0,3}".prop_map(|end| "a Long one, ".repeat(120) + &end),
     ]
     .boxed()
@@ -102,6 +104,12 @@ fn predicate() -> impl Strategy<Value = Predicate> {
         range((-3i64..3).boxed()).prop_map(Predicate::Instant),
         (anchor, needle).prop_map(|(anchor, needle)| Predicate::Substring(anchor, needle)),
         text().prop_map(Predicate::Has),
+        (prop::collection::vec(0u128..6, 0..5), any::<bool>(), any::<bool>()).prop_map(
+            |(ids, is_large, is_complement)| {
+                let set = IdSet::of(ids.into_iter().chain((100..200).filter(|_| is_large)));
+                Predicate::AnyId(if is_complement { set.complement() } else { set })
+            }
+        ),
     ]
 }
 

@@ -5,7 +5,7 @@
 //! deletion begins a group (see [`asks_the_index`]); only items of its own command come before it, and what those wrote
 //! is in the overlay.
 
-use bindery_index::{Filter, Found};
+use bindery_index::{Filter, Selected};
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, WrittenCopy};
@@ -98,7 +98,7 @@ impl<'a> Decider<'a, '_> {
 
     /// Those of the found resources that no longer refer to `id` once the items before this one are applied, and `id` itself,
     /// which goes.
-    fn no_longer(&self, referring: &Referring<'_>, found: &Found, id: ResourceId) -> Result<Vec<ResourceId>> {
+    fn no_longer(&self, referring: &Referring<'_>, found: &Selected, id: ResourceId) -> Result<Vec<ResourceId>> {
         let blueprint = &referring.collection.blueprint;
         let mut gone = Vec::new();
         for written in self.overlay.resources_of(blueprint.number) {

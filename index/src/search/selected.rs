@@ -11,7 +11,7 @@ use crate::schema::VariantNumber;
 
 /// The resources of a snapshot that a search found, in no order.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct Selected {
     snapshot: Snapshot,
     slots: Arc<Bitmap>,
 }
@@ -21,7 +21,11 @@ impl Snapshot {
     ///
     /// Fails if the index's files cannot be read or are damaged, and with [`Error::Interrupted`] soon after the interrupt
     /// says so.
-    pub fn select_any(&self, filters: &[(VariantNumber, Filter)], interrupt: &Interrupt<'_>) -> Result<Found, Error> {
+    pub fn select_any(
+        &self,
+        filters: &[(VariantNumber, Filter)],
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Selected, Error> {
         let select = || {
             let mut slots = Arc::new(Bitmap::default());
             for (variant, filter) in filters {
@@ -31,13 +35,13 @@ impl Snapshot {
                     _ => Arc::make_mut(&mut slots).union(&found),
                 }
             }
-            Ok(Found { snapshot: self.clone(), slots })
+            Ok(Selected { snapshot: self.clone(), slots })
         };
         self.sound(select())
     }
 }
 
-impl Found {
+impl Selected {
     /// How many there are.
     pub fn total(&self) -> u64 {
         self.slots.count() as u64

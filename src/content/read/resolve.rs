@@ -1,0 +1,190 @@
+//! Makes queries that the index of one blueprint can answer of queries that also ask about related resources, and about
+//! values of a fallback (`API.md` 2.5.6, 4.6.14).
+//!
+//! A condition on related resources is a search in the index of their blueprint, in the same state. The ids of what it finds,
+//! of all that the token sees, become a condition on the column of the relation.
+
+use bindery_index::{self as index, Found, IdSet, Interrupt, Predicate};
+
+use crate::access::Access;
+use crate::content::data::sight::Sight;
+use crate::content::data::state::{Collection, State};
+use crate::model::error::Error;
+use crate::model::time::Millis;
+use crate::projection::whole_column;
+use crate::query::{Copies, Filter, Query, Relation};
+
+/// A condition with more ids is evaluated at once, and only what it finds is kept: ids take 16 bytes each, and a request may
+/// have a hundred conditions. Of fewer ids, the index evaluates it when that is cheapest.
+const MAX_KEPT_IDS: usize = 10_000;
+
+/// Why there is no result.
+pub(super) enum Stopped {
+    Interrupted,
+    Failed(Error),
+}
+
+type Result<T> = std::result::Result<T, Stopped>;
+
+/// Resolves queries in one state, as one token sees it.
+pub(super) struct Resolver<'a> {
+    pub(super) state: &'a State,
+    pub(super) access: &'a Access,
+    pub(super) now: Millis,
+    pub(super) interrupt: &'a Interrupt<'a>,
+}
+
+/// The resources of a blueprint that a filter is about.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    collection: &'a Collection,
+    copies: Copies,
+}
+
+impl<'a> Resolver<'a> {
+    /// The query for the index of `collection`, restricted to what the token may see.
+    ///
+    /// # Errors
+    /// If a search of related resources fails, or is interrupted.
+    pub(super) fn query(&self, collection: &Collection, query: &Query) -> Result<index::Query> {
+        let Query { copies, filter, sort } = query;
+        let filter = self.visible(Place { collection, copies: *copies }, filter)?;
+        Ok(index::Query { variant: copies.variant, filter, sort: sort.clone() })
+    }
+
+    /// Roughly how long resolving the query and searching take, in nanoseconds. `offset` is where the page begins.
+    pub(super) fn estimate(&self, collection: &Collection, query: &Query, offset: u64) -> u64 {
+        let Query { copies, filter, sort } = query;
+        let (own, rest) = match filter {
+            Filter::Own(filter) if copies.fallback.is_none() => (filter.clone(), 0),
+            filter => (index::Filter::All, self.estimate_filter(Place { collection, copies: *copies }, filter)),
+        };
+        let query = index::Query { variant: copies.variant, filter: own, sort: sort.clone() };
+        collection.snapshot.estimate(&query, offset) + rest
+    }
+
+    fn estimate_filter(&self, place: Place<'_>, filter: &Filter) -> u64 {
+        let Place { collection: Collection { snapshot, .. }, copies } = place;
+        match filter {
+            Filter::Own(filter) => {
+                let variants = [Some(copies.variant), copies.fallback];
+                variants.into_iter().flatten().map(|variant| snapshot.estimate_find(variant, filter)).sum()
+            }
+            Filter::And(filters) | Filter::Or(filters) => {
+                filters.iter().map(|filter| self.estimate_filter(place, filter)).sum()
+            }
+            Filter::Not(filter) => self.estimate_filter(place, filter),
+            // Reading the ids, and joining posting lists.
+            Filter::Related(relation, copies, filter) => self.related(relation, *copies).map_or(0, |(related, _)| {
+                self.estimate_filter(related, filter) + related.collection.snapshot.total() * 20 + snapshot.total() * 5
+            }),
+            Filter::Dangling(relation) => {
+                let related = self.state.visible(self.access, &relation.blueprint);
+                related.map_or(0, |related| related.snapshot.total() * 50) + snapshot.total() * 20
+            }
+        }
+    }
+
+    /// The filter, restricted to what the token may see of the place.
+    fn visible(&self, place: Place<'_>, filter: &Filter) -> Result<index::Filter> {
+        let sight = Sight::of(self.access, &place.collection.blueprint, self.now);
+        Ok(sight.restrict(self.filter(place, filter)?))
+    }
+
+    fn filter(&self, place: Place<'_>, filter: &Filter) -> Result<index::Filter> {
+        Ok(match filter {
+            Filter::Own(filter) => self.own(place, filter)?,
+            Filter::And(filters) => {
+                let mut all = Vec::with_capacity(filters.len());
+                for filter in filters {
+                    // Not nested, so that the index evaluates the cheapest one first.
+                    match self.filter(place, filter)? {
+                        index::Filter::And(filters) => all.extend(filters),
+                        filter => all.push(filter),
+                    }
+                }
+                index::Filter::And(all)
+            }
+            Filter::Or(filters) => {
+                index::Filter::Or(filters.iter().map(|filter| self.filter(place, filter)).collect::<Result<_>>()?)
+            }
+            Filter::Not(filter) => index::Filter::Not(Box::new(self.filter(place, filter)?)),
+            Filter::Related(relation, copies, filter) => match self.related(relation, *copies) {
+                None => index::Filter::Nothing,
+                Some((related, _)) => {
+                    let ids = self.ids(related, &self.visible(related, filter)?)?;
+                    self.any_id(place, relation, ids)?
+                }
+            },
+            Filter::Dangling(relation) => {
+                // Every resource has the same id in all variants.
+                let visible = match self.related(relation, Copies { variant: 0, fallback: None }) {
+                    None => IdSet::of([]),
+                    Some((related, sight)) => self.ids(related, &sight.filter())?,
+                };
+                self.any_id(place, relation, visible.complement())?
+            }
+        })
+    }
+
+    /// The resources that a relation leads to; `None` if the token does not have their blueprint.
+    fn related(&self, relation: &Relation, copies: Copies) -> Option<(Place<'a>, Sight)> {
+        let collection = self.state.visible(self.access, &relation.blueprint).ok()?;
+        Some((Place { collection, copies }, Sight::of(self.access, &collection.blueprint, self.now)))
+    }
+
+    /// That a relation has at least one of these ids.
+    fn any_id(&self, place: Place<'_>, relation: &Relation, ids: IdSet) -> Result<index::Filter> {
+        self.own(place, &index::Filter::Column(relation.column, Predicate::AnyId(ids)))
+    }
+
+    /// A filter on the values that count: those of the variant or, where an attribute is null, of the fallback.
+    fn own(&self, place: Place<'_>, filter: &index::Filter) -> Result<index::Filter> {
+        let each = |filters: &[index::Filter]| -> Result<Vec<index::Filter>> {
+            filters.iter().map(|filter| self.own(place, filter)).collect()
+        };
+        let Copies { variant, fallback } = place.copies;
+        Ok(match (filter, fallback) {
+            (index::Filter::And(filters), _) => index::Filter::And(each(filters)?),
+            (index::Filter::Or(filters), _) => index::Filter::Or(each(filters)?),
+            (index::Filter::Not(filter), _) => index::Filter::Not(Box::new(self.own(place, filter)?)),
+            (index::Filter::Column(_, Predicate::AnyId(ids)), None) if ids.listed() > MAX_KEPT_IDS => {
+                index::Filter::Found(self.find(place, variant, filter)?)
+            }
+            (index::Filter::Column(column, _), Some(fallback)) => {
+                let is_null = index::Filter::Column(whole_column(*column), Predicate::Null);
+                let here = index::Filter::Found(self.find(place, variant, filter)?);
+                let there = index::Filter::Found(self.find(place, fallback, filter)?);
+                index::Filter::Or(vec![
+                    index::Filter::And(vec![index::Filter::Not(Box::new(is_null.clone())), here]),
+                    index::Filter::And(vec![is_null, there]),
+                ])
+            }
+            (filter, _) => filter.clone(),
+        })
+    }
+
+    fn find(&self, place: Place<'_>, variant: u16, filter: &index::Filter) -> Result<Found> {
+        place
+            .collection
+            .snapshot
+            .find(variant, filter, self.interrupt)
+            .map_err(|error| stopped(place.collection, error))
+    }
+
+    fn ids(&self, place: Place<'_>, filter: &index::Filter) -> Result<IdSet> {
+        let found = self.find(place, place.copies.variant, filter)?;
+        place.collection.snapshot.ids(&found, self.interrupt).map_err(|error| stopped(place.collection, error))
+    }
+}
+
+/// Why a search in a blueprint's index has no result.
+pub(super) fn stopped(collection: &Collection, error: index::Error) -> Stopped {
+    match error {
+        index::Error::Interrupted => Stopped::Interrupted,
+        error => Stopped::Failed(collection.search_failed(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

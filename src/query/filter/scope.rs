@@ -1,0 +1,206 @@
+//! Filters on the resources of one blueprint: what a name in them refers to, in this blueprint or in a related one
+//! (`API.md` 4.6.14). Must not know how parameters are written.
+
+use bindery_index as index;
+
+use super::super::message::quoted_list;
+use super::super::name::{self, Target};
+use super::super::nearest::{nearest, with_nearest};
+use super::condition::{Condition, invalid, not};
+use super::group::{Group, MAX_RELATIONS, Sent};
+use super::operator::{self, Operator};
+use super::tree::{Filter, Related, Relation, copies_of};
+use super::{column, date};
+use crate::model::blueprint::{Blueprint, Field};
+use crate::model::error::Error;
+use crate::model::id::ResourceId;
+use crate::model::sent::quote;
+use crate::model::time::Millis;
+use crate::projection;
+
+/// The blueprint that filters are about, and what they mean in it.
+#[derive(Clone)]
+pub(in crate::query) struct Scope<'a> {
+    pub(in crate::query) blueprint: &'a Blueprint,
+    /// The blueprints that relations lead to.
+    pub(in crate::query) related: &'a Related<'a>,
+    /// The slug of the requested variant.
+    pub(in crate::query) variant: Option<&'a str>,
+    /// The slug of the variant that filters read where that one is null.
+    pub(in crate::query) fallback: Option<&'a str>,
+    /// "Today" for `filter[published]`.
+    pub(in crate::query) now: Millis,
+    /// Whether values that would be ignored are errors.
+    pub(in crate::query) is_strict: bool,
+    /// The relations that lead from the resources of the request to these, each with a dot after it.
+    pub(in crate::query) path: String,
+}
+
+impl<'a> Scope<'a> {
+    /// The conditions of a group, of which all must hold. Empty if all its filters are ignored.
+    ///
+    /// # Errors
+    /// `INVALID_FILTER`.
+    pub(super) fn conditions(&self, group: &Group<'_>) -> Result<Vec<Filter>, Error> {
+        let mut all = Vec::new();
+        for sent in &group.filters {
+            all.extend(self.filter(sent, sent.field)?);
+        }
+        for (relation, group) in &group.some {
+            all.extend(self.some(relation, group)?);
+        }
+        for group in group.all.values() {
+            all.extend(self.group(group)?);
+        }
+        let mut any = Vec::new();
+        for group in group.any.values() {
+            any.extend(self.group(group)?);
+        }
+        if !any.is_empty() {
+            all.push(Filter::any(any));
+        }
+        if let Some(group) = &group.not {
+            all.extend(self.group(group)?.map(Filter::not));
+        }
+        Ok(all)
+    }
+
+    /// The same as one condition.
+    fn group(&self, group: &Group<'_>) -> Result<Option<Filter>, Error> {
+        let conditions = self.conditions(group)?;
+        Ok((!conditions.is_empty()).then(|| Filter::all(conditions)))
+    }
+
+    /// One filter; `None` if it is ignored. `name` is what is left of its field.
+    fn filter(&self, sent: &Sent<'_>, name: &str) -> Result<Option<Filter>, Error> {
+        if let Some(target) = name::resolve(self.blueprint, name) {
+            return self.condition(sent, name, &target);
+        }
+        match self.relation(name) {
+            Some((field, Some(rest))) => {
+                let related = self.follow(field)?;
+                Ok(related.filter(sent, rest)?.map(|filter| self.related(field, &related, filter)))
+            }
+            _ => Err(self.unknown(name)),
+        }
+    }
+
+    /// Conditions that one related resource must meet. `name` is the relation, or two with a dot between them.
+    fn some(&self, name: &str, group: &Group<'_>) -> Result<Option<Filter>, Error> {
+        let Some((field, rest)) = self.relation(name) else {
+            return Err(match self.blueprint.field(name) {
+                None => self.unknown(name),
+                Some(_) => invalid(format!("`{}{name}` is no relation, so `$some` cannot follow it", self.path)),
+            });
+        };
+        let related = self.follow(field)?;
+        let filter = match rest {
+            None => related.group(group)?,
+            Some(rest) => related.some(rest, group)?,
+        };
+        Ok(filter.map(|filter| self.related(field, &related, filter)))
+    }
+
+    /// The relation that a name begins with, and what follows its dot.
+    fn relation<'n>(&self, name: &'n str) -> Option<(&'a Field, Option<&'n str>)> {
+        let (slug, rest) = name.split_once('.').map_or((name, None), |(slug, rest)| (slug, Some(rest)));
+        let field = self.blueprint.field(slug)?;
+        field.related_blueprint().map(|_| (field, rest))
+    }
+
+    /// The scope of the resources that a relation names.
+    ///
+    /// # Errors
+    /// `INVALID_FILTER` if there are too many relations, or if the token does not have the blueprint. The message must not
+    /// depend on whether that exists, nor on what follows.
+    fn follow(&self, field: &'a Field) -> Result<Scope<'a>, Error> {
+        let path = format!("{}{}", self.path, field.slug);
+        if self.path.matches('.').count() == MAX_RELATIONS {
+            return Err(invalid(format!("`{path}` goes through more than {MAX_RELATIONS} relations")));
+        }
+        let blueprint = field.related_blueprint().and_then(|slug| (self.related)(slug)).ok_or_else(|| {
+            invalid(format!(
+                "`{path}` relates to a blueprint that this token does not have, so nothing of it can be filtered by; \
+                 what can be is `{path}` itself, by ids"
+            ))
+        })?;
+        Ok(Scope { blueprint, path: format!("{path}."), ..self.clone() })
+    }
+
+    fn related(&self, field: &Field, related: &Scope<'_>, filter: Filter) -> Filter {
+        let copies = copies_of(related.blueprint, self.variant, self.fallback);
+        Filter::Related(relation_of(field), copies, Box::new(filter))
+    }
+
+    fn condition(&self, sent: &Sent<'_>, name: &str, target: &Target<'_>) -> Result<Option<Filter>, Error> {
+        let allowed = operator::allowed(target);
+        let Some(operator) = Operator::parse(sent.operator).filter(|operator| allowed.contains(operator)) else {
+            let names = || allowed.iter().map(|operator| operator.as_str());
+            let supports = match nearest(sent.operator, names()) {
+                Some(meant) => format!("did you mean `{meant}`? It supports"),
+                None => "it supports".to_owned(),
+            };
+            let (path, sent, names) = (&self.path, quote(sent.operator), quoted_list(names()));
+            let problem = format!("`{path}{name}` does not support the operator {sent}; {supports} {names}.");
+            return Err(self.with_fields(&problem));
+        };
+        let condition = Condition { name: sent.place, operator, value: sent.value };
+        let own = match target {
+            Target::Id => id(&condition)?,
+            Target::Published => match date::published(&condition, self.now) {
+                None if self.is_strict => return Err(condition.not_a_boolean()),
+                None => return Ok(None),
+                Some(filter) => filter,
+            },
+            Target::Date(date) => date::date(&condition, *date)?,
+            Target::Column(column) if operator == Operator::Dangling => {
+                let dangling = Filter::Dangling(relation_of(column.field));
+                return Ok(Some(if condition.boolean()? { dangling } else { dangling.not() }));
+            }
+            Target::Column(column) => column::column(&condition, column)?,
+        };
+        Ok(Some(Filter::Own(own)))
+    }
+
+    /// The error for a name that refers to nothing. Lists the fields.
+    fn unknown(&self, name: &str) -> Error {
+        let mut known = name::filterable(self.blueprint);
+        if let Some((slug, rest)) = name.split_once('.') {
+            // Somebody may have meant a part, or a field through a relation.
+            let relations = self.blueprint.fields.iter().filter(|field| field.related_blueprint().is_some());
+            known.extend(relations.map(|field| format!("{}.{rest}", field.slug)).filter(|_| !slug.is_empty()));
+        }
+        let place = match self.path.strip_suffix('.') {
+            None => String::new(),
+            Some(path) => format!(" in `{}`, which `{path}` relates to", self.blueprint.slug),
+        };
+        let problem = format!("there is no filterable field {}{place}", quote(name));
+        self.with_fields(&with_nearest(&problem, name, known))
+    }
+
+    /// An `INVALID_FILTER` that lists the fields.
+    fn with_fields(&self, problem: &str) -> Error {
+        invalid(format!("{problem} Filterable fields: {}", quoted_list(name::filterable(self.blueprint))))
+    }
+}
+
+fn relation_of(field: &Field) -> Relation {
+    let blueprint = field.related_blueprint().unwrap_or_default().to_owned();
+    Relation { column: projection::column_of(field), blueprint }
+}
+
+/// A filter on `id`. A value that is not an id matches nothing.
+fn id(condition: &Condition) -> Result<index::Filter, Error> {
+    let ids = |values: &[String]| {
+        let ids: Vec<u128> = values.iter().filter_map(|id| ResourceId::parse(id)).map(ResourceId::as_u128).collect();
+        if ids.is_empty() { index::Filter::Nothing } else { index::Filter::Ids(ids) }
+    };
+    let one = || ids(&[condition.value.to_owned()]);
+    let listed = || Ok::<_, Error>(ids(&condition.list()?));
+    Ok(match condition.operator {
+        Operator::Ne => not(one()),
+        Operator::In => listed()?,
+        Operator::NotIn => not(listed()?),
+        _ => one(),
+    })
+}

@@ -1,0 +1,131 @@
+//! Filters as queries hold them: a tree over conditions that a resource decides itself and conditions on related resources.
+//! Must not know how they are written.
+
+use bindery_index::{self as index, ColumnId};
+
+use super::condition::not;
+use crate::model::blueprint::Blueprint;
+
+/// Looks up a blueprint that a relation names, by its slug. `None` if the token does not have it.
+pub type Related<'a> = dyn Fn(&str) -> Option<&'a Blueprint> + 'a;
+
+/// A condition on a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Filter {
+    /// Decided by the resource itself.
+    Own(index::Filter),
+    /// All of them hold.
+    And(Vec<Filter>),
+    /// At least one of them holds.
+    Or(Vec<Filter>),
+    /// It does not hold.
+    Not(Box<Filter>),
+    /// At least one resource that the relation names, and that the token sees, meets the condition.
+    Related(Relation, Copies, Box<Filter>),
+    /// The relation has at least one id that names nothing that the token sees.
+    Dangling(Relation),
+}
+
+/// A relation, followed from the resources that have the field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relation {
+    /// The column of the field.
+    pub column: ColumnId,
+    /// The slug of the related blueprint. It may not exist, or not for the token.
+    pub blueprint: String,
+}
+
+/// Which copies of a blueprint's resources a condition is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copies {
+    /// The variant whose values are compared.
+    pub variant: u16,
+    /// The variant whose values are compared where those are null.
+    pub fallback: Option<u16>,
+}
+
+impl Filter {
+    /// All of them hold. What resources decide themselves is put together.
+    pub(super) fn all(filters: Vec<Filter>) -> Filter {
+        let (own, mut others) = separate(filters);
+        let own: Vec<index::Filter> = own.into_iter().filter(|filter| *filter != index::Filter::All).collect();
+        let own = match own.len() {
+            0 => None,
+            1 => own.into_iter().next(),
+            _ => Some(index::Filter::And(own)),
+        };
+        match (own, others.len()) {
+            (None, 0) => Filter::Own(index::Filter::All),
+            (None, 1) => others.remove(0),
+            (Some(own), 0) => Filter::Own(own),
+            (own, _) => {
+                others.extend(own.map(Filter::Own));
+                Filter::And(others)
+            }
+        }
+    }
+
+    /// At least one of them holds. There is at least one.
+    pub(super) fn any(mut filters: Vec<Filter>) -> Filter {
+        if filters.len() == 1 {
+            return filters.remove(0);
+        }
+        let (own, mut others) = separate(filters);
+        if others.is_empty() {
+            return Filter::Own(index::Filter::Or(own));
+        }
+        if !own.is_empty() {
+            others.push(Filter::Own(index::Filter::Or(own)));
+        }
+        Filter::Or(others)
+    }
+
+    pub(super) fn not(self) -> Filter {
+        match self {
+            Filter::Own(own) => Filter::Own(not(own)),
+            Filter::Not(filter) => *filter,
+            filter => Filter::Not(Box::new(filter)),
+        }
+    }
+
+    /// The slugs of the blueprints on whose resources it depends, each once, in order.
+    pub fn depends_on(&self) -> Vec<String> {
+        let mut slugs = Vec::new();
+        self.add_related(&mut slugs);
+        slugs.sort_unstable();
+        slugs.dedup();
+        slugs
+    }
+
+    fn add_related(&self, slugs: &mut Vec<String>) {
+        match self {
+            Filter::Own(_) => {}
+            Filter::And(filters) | Filter::Or(filters) => filters.iter().for_each(|filter| filter.add_related(slugs)),
+            Filter::Not(filter) => filter.add_related(slugs),
+            Filter::Related(relation, _, filter) => {
+                slugs.push(relation.blueprint.clone());
+                filter.add_related(slugs);
+            }
+            Filter::Dangling(relation) => slugs.push(relation.blueprint.clone()),
+        }
+    }
+}
+
+/// The conditions that resources decide themselves, and the others.
+fn separate(filters: Vec<Filter>) -> (Vec<index::Filter>, Vec<Filter>) {
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for filter in filters {
+        match filter {
+            Filter::Own(filter) => own.push(filter),
+            filter => others.push(filter),
+        }
+    }
+    (own, others)
+}
+
+/// The copies of a blueprint for these variants: those of the same slug if it has them, else the default's.
+pub(in crate::query) fn copies_of(blueprint: &Blueprint, variant: Option<&str>, fallback: Option<&str>) -> Copies {
+    let number = |slug: &str| blueprint.variant(slug).map_or_else(|| blueprint.default_variant(), |found| found.number);
+    let own = variant.map_or_else(|| blueprint.default_variant(), number);
+    Copies { variant: own, fallback: fallback.map(number).filter(|fallback| *fallback != own) }
+}

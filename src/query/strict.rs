@@ -1,0 +1,36 @@
+//! `strict=true`: parameters that would be ignored are errors (`API.md` 4.2.4). Must not know what a parameter means.
+
+use super::message::quoted_list;
+use super::nearest::with_nearest;
+use super::raw::RawParams;
+use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
+
+/// The name under which endpoints list all parameters `filter[…]`.
+pub(super) const FILTERS: &str = "filter[…]";
+
+/// Whether the request is strict. Then it may have these parameters only.
+///
+/// # Errors
+/// `INVALID_PARAMETER` for another parameter, naming the nearest of these, and for a `strict` that is not a boolean.
+pub fn check(params: &RawParams, known: &[&str]) -> Result<bool, Error> {
+    if !params.flag("strict")? {
+        return Ok(false);
+    }
+    for name in params.names() {
+        let is_filter = known.contains(&FILTERS) && (name == "filter" || name.starts_with("filter["));
+        if name == "strict" || is_filter || known.contains(&name) {
+            continue;
+        }
+        let problem = format!("{} is not a parameter of this endpoint", quote(name));
+        let problem = with_nearest(&problem, name, known.iter().copied().chain(["strict"]));
+        let known = quoted_list(known.iter().copied().chain(["strict"]));
+        return Err(Error::new(Code::InvalidParameter, format!("{problem} Its parameters: {known}")));
+    }
+    Ok(true)
+}
+
+/// The error for a parameter that has no effect.
+pub(super) fn ignored(parameter: &str, why: &str) -> Error {
+    Error::new(Code::InvalidParameter, format!("{} has no effect: {why}", quote(parameter)))
+}
