@@ -87,7 +87,7 @@ mod files;
 mod index;
 mod indexes;
 mod interrupt;
-mod live_docs;
+mod live_set;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
@@ -99,6 +99,7 @@ mod schema;
 mod search;
 mod slot_table;
 mod slots;
+mod sort;
 mod text;
 mod value;
 mod version;

@@ -327,7 +327,8 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     let on_disk = |number, run| Some(NumberedRun::new(number, Run::Disk(Arc::new(run))));
     for frozen in index.freeze().runs {
         let number = index.take_run_number();
-        let run = DiskRun::build(&dir.join(number.to_string()), &frozen.live_documents(), index.damage()).unwrap();
+        let (path, documents) = (dir.join(number.to_string()), frozen.live_documents());
+        let run = DiskRun::build(&path, &documents, &collation(index, frozen.variant), index.damage()).unwrap();
         let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
         assert!(index.replace(frozen.variant, &[replaced], on_disk(number, run)));
     }
@@ -345,8 +346,14 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
         return;
     }
     let number = index.take_run_number();
-    let run = DiskRun::merge(&dir.join(number.to_string()), &inputs, index.damage()).unwrap();
+    let path = dir.join(number.to_string());
+    let run = DiskRun::merge(&path, &inputs, &collation(index, variant), index.damage()).unwrap();
+    run.verify().unwrap();
     assert!(index.replace(variant, &replaced, on_disk(number, run)));
+}
+
+fn collation(index: &Index, variant: VariantNumber) -> Collation {
+    index.version().copy_set(variant).unwrap().collation.clone()
 }
 
 fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], Page { offset, limit }: Page) {

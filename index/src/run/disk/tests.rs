@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bitmap::Bitmap;
+use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -106,7 +107,7 @@ fn predicate() -> impl Strategy<Value = Predicate> {
 }
 
 fn build(folder: &Path, documents: &[Arc<Document>]) -> DiskRun {
-    DiskRun::build(folder, documents, &Arc::default()).unwrap()
+    DiskRun::build(folder, documents, &Collation::of(None), &Arc::default()).unwrap()
 }
 
 /// Opens the files of a run again: nothing of them is checked yet.
@@ -194,7 +195,7 @@ proptest! {
             MergeInput { run: Arc::new(a), live_docs: marked(in_a) },
             MergeInput { run: Arc::new(b), live_docs: marked(in_b) },
         ];
-        let merged = DiskRun::merge(&folder.path().join("c"), &inputs, &Arc::default()).unwrap();
+        let merged = DiskRun::merge(&folder.path().join("c"), &inputs, &Collation::of(None), &Arc::default()).unwrap();
         let left = first.iter().zip(in_a).chain(second.iter().zip(in_b)).filter(|(_, kept)| **kept);
         let left = Vec::from_iter(left.map(|(document, _)| document.clone()));
         check(&merged, &left, &predicates);
