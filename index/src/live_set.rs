@@ -15,6 +15,12 @@ impl LiveSet {
         LiveSet { words: SlotTable::of(members.words()) }
     }
 
+    /// Its words, for tests of what a write copies.
+    #[cfg(test)]
+    pub(crate) fn words(&self) -> &SlotTable<u64> {
+        &self.words
+    }
+
     pub(crate) fn contains(&self, member: u32) -> bool {
         self.words.get(member / 64) >> (member % 64) & 1 == 1
     }

@@ -28,10 +28,12 @@ const COLUMNS: usize = 10;
 #[derive(Debug, Clone)]
 enum Step {
     Apply(Vec<IndexOp>),
-    /// Keeps the first columns (a removed column never comes back), and keeps or removes the second variant.
+    /// Keeps the first columns (a removed column never comes back), and keeps the second variant, with its locale or
+    /// without, or removes it.
     Schema {
         columns: usize,
         second: bool,
+        keeps_locale: bool,
     },
     /// Freezes the growing runs, then merges all runs of a variant into one.
     Merge(VariantNumber),
@@ -189,7 +191,8 @@ fn steps(kinds: Vec<Kind>) -> impl Strategy<Value = Step> {
     prop_oneof![
         10 => vec(ops(kinds.clone()), 0..4).prop_map(Step::Apply),
         2 => vec(ops(kinds), 5..20).prop_map(Step::Apply),
-        1 => (3..=COLUMNS, proptest::bool::weighted(0.8)).prop_map(|(columns, second)| Step::Schema { columns, second }),
+        1 => (3..=COLUMNS, proptest::bool::weighted(0.8), any::<bool>())
+            .prop_map(|(columns, second, keeps_locale)| Step::Schema { columns, second, keeps_locale }),
         2 => proptest::sample::select(&VARIANTS[..]).prop_map(Step::Merge),
         1 => Just(Step::Hold),
     ]
@@ -405,8 +408,9 @@ fn run(Case { kinds, locale, history, queries, page }: Case, dir: Option<&Path>)
                 oracle.apply(&ops);
                 index.apply(ops);
             }
-            Step::Schema { columns: wanted, second } => {
+            Step::Schema { columns: wanted, second, keeps_locale } => {
                 columns = columns.min(wanted);
+                let locale = locale.clone().filter(|_| keeps_locale);
                 let next = schema(&kinds, columns, &locale, second);
                 oracle.set_schema(next.clone());
                 index.set_schema(next);

@@ -167,7 +167,8 @@ impl<'a> Sorter<'a> {
     }
 
     fn is_cached_ascending(&self) -> bool {
-        self.keys.len() < 2
+        // The id after it may have another direction.
+        self.keys.len() < 2 && self.keys.iter().all(|key| key.descending == self.descending)
     }
 
     fn view(&self, stored: &Sorter<'_>, order: Arc<SlotOrder>) -> OrderView {
@@ -341,6 +342,7 @@ fn cache_key(mut name: Vec<u8>, keys: &[ResolvedKey<'_>], descending: bool) -> K
         KeySource::Date(_) => None,
         KeySource::Rank(copies, _) | KeySource::Text(copies, _) => Some(copies.variant.number),
     });
+    name.push(b'a');
     name.extend_from_slice(&variant.unwrap_or(VariantNumber::MAX).to_be_bytes());
     for ResolvedKey { descending, source } in keys {
         let (tag, number) = match source {

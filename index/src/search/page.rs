@@ -27,11 +27,8 @@ pub(super) enum OrderedSlots {
 const MAX_STEPS_PER_MATCH: usize = 256;
 /// The same for steps along the orders of runs, each of which takes longer.
 const MAX_WALKED_PER_MATCH: usize = 32;
-/// A walk for a page may take this share of the steps that an order of all slots takes. Higher in tests, where there are few.
-const WALKED_SHARE: usize = if cfg!(test) { 2 } else { 16 };
-/// A walk is given up after so many times the steps that it should take if the matches were spread evenly, and then some.
+/// A walk is given up after so many times the steps that it should take if the matches were spread evenly.
 const MAX_UNEVENNESS: usize = 4;
-const ALWAYS_WALKED: usize = if cfg!(test) { 3 } else { 2_000 };
 
 /// Orders the matches for reading the page: sorts only them, filters an order of all slots, or walks along the orders of runs
 /// until the page is found, whichever is cheapest.
@@ -49,14 +46,22 @@ pub(super) fn ordered(
         return sort_matches(&matches);
     }
     let is_sortable = total <= options.sort_limit;
-    let cached = sorter.cached_order()?;
-    if let Some(order) = cached
+    let max_steps = if is_sortable { total * MAX_WALKED_PER_MATCH } else { usize::MAX };
+    let walked = |range| walked(sorter, range, &matches, total, page, max_steps);
+    let range = range_of_first_key(sorter, filter);
+    if range.is_some()
+        && let Some(found) = walked(range)?
+    {
+        return Ok(OrderedSlots::Listed(found));
+    }
+    if let Some(order) = sorter.cached_order()?
         && (!is_sortable || expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH)
     {
         return Ok(OrderedSlots::Filtered { order, matches });
     }
-    let max_steps = if is_sortable { total * MAX_WALKED_PER_MATCH } else { usize::MAX };
-    if let Some(found) = walked(sorter, filter, &matches, total, page, max_steps)? {
+    if range.is_none()
+        && let Some(found) = walked(None)?
+    {
         return Ok(OrderedSlots::Listed(found));
     }
     match is_sortable {
@@ -65,23 +70,30 @@ pub(super) fn ordered(
     }
 }
 
-/// The matches up to the end of the page. `None` if a walk along the orders of runs is not possible, or takes too long.
+/// The matches up to the end of the page. `None` if a walk along the orders of runs is not possible, or takes too long. All
+/// matches have their value of the first key in the `range`.
 fn walked(
     sorter: &Sorter<'_>,
-    filter: &Filter,
+    range: Option<RankRange>,
     matches: &Matches,
     total: usize,
     page: &Range<usize>,
     max_steps: usize,
 ) -> Result<Option<Vec<u32>>, Error> {
     let all = sorter.version.total;
-    let Some(walk) = sorter.walk(range_of_first_key(sorter, filter))? else { return Ok(None) };
-    let steps = (walk.len() as u64 * page.end as u64).div_ceil(total as u64) as usize;
-    if steps > max_steps || steps > ALWAYS_WALKED.max(all / WALKED_SHARE) {
+    let options = &sorter.context.options;
+    let max_steps = max_steps.min(options.always_walk_limit.max(all / options.walk_share));
+    let steps = |walked: usize| (walked as u64 * page.end as u64).div_ceil(total as u64) as usize;
+    // Runs in memory make their orders when they are asked for.
+    if range.is_none() && steps(all) > max_steps {
         return Ok(None);
     }
-    let limit = (steps * MAX_UNEVENNESS).min(max_steps).max(ALWAYS_WALKED);
-    sorter.first(&walk, matches, page.end, limit)
+    let Some(walk) = sorter.walk(range)? else { return Ok(None) };
+    let steps = steps(walk.len());
+    if steps > max_steps {
+        return Ok(None);
+    }
+    sorter.first(&walk, matches, page.end, (steps * MAX_UNEVENNESS).max(options.always_walk_limit))
 }
 
 /// A range in which every match has its value of the first key: the filter says so.

@@ -24,12 +24,18 @@ use crate::run::RunOrder;
 pub(crate) struct Caches {
     /// The slots for which a primitive of a filter holds.
     bitmaps: LruCache<Bitmap>,
-    /// All live slots, in an order.
-    orders: LruCache<SlotOrder>,
-    /// Orders that runs lack.
-    run_orders: LruCache<RunOrder>,
+    orders: LruCache<CachedOrder>,
     /// Numbers the indexes.
     next_owner: AtomicU64,
+}
+
+/// An order of either kind: they share one budget.
+#[derive(Debug)]
+enum CachedOrder {
+    /// Of all live slots.
+    Slots(Arc<SlotOrder>),
+    /// One that a run lacks.
+    Run(Arc<RunOrder>),
 }
 
 /// What queries of one index computed.
@@ -60,7 +66,6 @@ impl Caches {
         Caches {
             bitmaps: LruCache::new(options.bitmap_cache_bytes),
             orders: LruCache::new(options.order_cache_bytes),
-            run_orders: LruCache::new(options.order_cache_bytes),
             next_owner: AtomicU64::new(0),
         }
     }
@@ -119,12 +124,19 @@ impl QueryCache {
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
     pub(super) fn order(&self, key: &Key, version: u64) -> Option<Cached<SlotOrder>> {
-        self.looked_up(self.caches.orders.get(key)?, version)
+        let Versioned { version: computed_for, result } = self.caches.orders.get(key)?;
+        match &*result {
+            CachedOrder::Slots(order) => {
+                self.looked_up(Versioned { version: computed_for, result: Arc::clone(order) }, version)
+            }
+            CachedOrder::Run(_) => None,
+        }
     }
 
     pub(super) fn put_order(&self, key: &Key, version: u64, order: &Arc<SlotOrder>) {
         if !self.damage.is_found() {
-            self.caches.orders.put(key, version, order, SlotOrder::bytes_of(order.len()));
+            let bytes = SlotOrder::bytes_of(order.len());
+            self.caches.orders.put(key, version, &Arc::new(CachedOrder::Slots(Arc::clone(order))), bytes);
         }
     }
 
@@ -140,12 +152,15 @@ impl QueryCache {
 
     /// The order that a run lacks. Runs do not change, so it has no version.
     pub(super) fn run_order(&self, key: &Key) -> Option<Arc<RunOrder>> {
-        self.caches.run_orders.get(key).map(|cached| cached.result)
+        match &*self.caches.orders.get(key)?.result {
+            CachedOrder::Run(order) => Some(Arc::clone(order)),
+            CachedOrder::Slots(_) => None,
+        }
     }
 
     pub(super) fn put_run_order(&self, key: &Key, order: &Arc<RunOrder>) {
         if !self.damage.is_found() {
-            self.caches.run_orders.put(key, 0, order, order.bytes());
+            self.caches.orders.put(key, 0, &Arc::new(CachedOrder::Run(Arc::clone(order))), order.bytes());
         }
     }
 
@@ -184,7 +199,6 @@ impl Drop for QueryCache {
     fn drop(&mut self) {
         self.caches.bitmaps.remove_all(&self.owner);
         self.caches.orders.remove_all(&self.owner);
-        self.caches.run_orders.remove_all(&self.owner);
     }
 }
 

@@ -190,10 +190,9 @@ impl OrderView {
         let second = positions.start.max(valued)..positions.end.max(valued);
         let mut parts = match self.is_reversed {
             false => [first, second],
-            true => [
-                valued - first.end..valued - first.start,
-                len - (second.end - valued)..len - (second.start - valued),
-            ],
+            true => {
+                [valued - first.end..valued - first.start, len - (second.end - valued)..len - (second.start - valued)]
+            }
         };
         if backwards {
             parts.reverse();

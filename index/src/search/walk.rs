@@ -121,6 +121,8 @@ impl<'a> Sorter<'a> {
         }
         let cache = &self.context.cache;
         let mut key = cache.new_key();
+        // Unlike the keys of the orders of all slots.
+        key.push(b'r');
         key.extend_from_slice(&number.to_be_bytes());
         key.extend_from_slice(&column.id.to_be_bytes());
         key.push(*kind as u8);

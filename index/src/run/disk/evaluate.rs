@@ -113,7 +113,8 @@ impl QueriedColumn<'_> {
                 }
             }
             Encoding::Bool => {
-                if let Some(bits) = self.stored.bools().filter(|_| text == bool_text(true) || text == bool_text(false)) {
+                if let Some(bits) = self.stored.bools().filter(|_| text == bool_text(true) || text == bool_text(false))
+                {
                     let (mut equal, bits) = (self.stored.presence.to_bitmap(), bits.to_bitmap());
                     match text == bool_text(true) {
                         true => equal.intersect(&bits),

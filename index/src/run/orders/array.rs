@@ -68,9 +68,7 @@ impl<T: Element> Array<T> {
     pub(super) fn get(&self, index: usize) -> T {
         match self {
             Array::Kept(elements) => elements.get(index).copied().unwrap_or_default(),
-            Array::Stored(bytes) => {
-                bytes.get(index * T::BYTES..(index + 1) * T::BYTES).map_or(T::default(), T::read)
-            }
+            Array::Stored(bytes) => bytes.get(index * T::BYTES..(index + 1) * T::BYTES).map_or(T::default(), T::read),
         }
     }
 

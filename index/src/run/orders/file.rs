@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::array::{Array, Element};
 use super::merge::compare_texts;
-use super::{KeyKind, Keys, RunOrder};
+use super::order::{KeyKind, Keys, RunOrder};
 use crate::bitmap::Bitmap;
 use crate::collate::{Collation, is_whole};
 use crate::error::Error;
@@ -21,7 +21,7 @@ use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
 /// The name of the file in the folder of its run.
-pub(in crate::run) const FILE: &str = "orders";
+pub(crate) const FILE: &str = "orders";
 const MAGIC: [u8; 8] = *b"bndord01";
 
 /// What a section holds. Part of the file format.
@@ -39,22 +39,22 @@ enum SectionKind {
 const NO_COLUMN: ColumnId = u32::MAX;
 
 /// The orders of a run.
-pub(in crate::run) struct OrderFile {
+pub(crate) struct OrderFile {
     collation: String,
     columns: Vec<(ColumnId, Arc<RunOrder>)>,
 }
 
 /// A column that a run can have an order of.
 #[derive(Clone, Copy)]
-pub(in crate::run) struct OrderedColumn {
-    pub(in crate::run) id: ColumnId,
-    pub(in crate::run) kind: KeyKind,
+pub(crate) struct OrderedColumn {
+    pub(crate) id: ColumnId,
+    pub(crate) kind: KeyKind,
 }
 
 impl OrderedColumn {
     /// Those of the columns that have one encoding. A column has several if its kind changed between writes; then what it is
     /// sorted by depends on the query.
-    pub(in crate::run) fn all(columns: &[(ColumnId, Encoding)]) -> impl Iterator<Item = OrderedColumn> {
+    pub(crate) fn all(columns: &[(ColumnId, Encoding)]) -> impl Iterator<Item = OrderedColumn> {
         columns.chunk_by(|a, b| a.0 == b.0).filter_map(|of_one_column| match of_one_column {
             &[(id, encoding)] => Some(OrderedColumn { id, kind: KeyKind::of(encoding) }),
             _ => None,
@@ -73,7 +73,7 @@ impl KeyKind {
 
 /// Writes the orders that `order` makes into `folder`. The file is synced on return; the folder is not. Returns the file's
 /// checksums.
-pub(in crate::run) fn write(
+pub(crate) fn write(
     folder: &Path,
     documents: u32,
     columns: impl Iterator<Item = OrderedColumn>,
@@ -112,7 +112,7 @@ fn write_order(file: &mut SectionWriter, column: ColumnId, order: &RunOrder) -> 
 
 impl OrderFile {
     /// Reads the table of an open file. Errors say what is wrong with the file.
-    pub(in crate::run) fn open(file: &Arc<CheckedFile>) -> Result<OrderFile, String> {
+    pub(crate) fn open(file: &Arc<CheckedFile>) -> Result<OrderFile, String> {
         let sections = SectionFile::open(file, MAGIC)?;
         let name = SectionName { column: NO_COLUMN, part: 0, kind: SectionKind::Collation as u8 };
         let name = sections.section(name)?.ok_or("the name of the collation is missing")?;
@@ -125,24 +125,19 @@ impl OrderFile {
     }
 
     /// The order of a column, if the file has it by this collation.
-    pub(in crate::run) fn get(
-        &self,
-        column: ColumnId,
-        kind: KeyKind,
-        collation: &Collation,
-    ) -> Option<&Arc<RunOrder>> {
+    pub(crate) fn get(&self, column: ColumnId, kind: KeyKind, collation: &Collation) -> Option<&Arc<RunOrder>> {
         let (_, order) = self.columns.iter().find(|(id, order)| *id == column && order.kind == kind)?;
         (kind == KeyKind::Rank || self.collation == collation.name()).then_some(order)
     }
 
     /// The order of a column by ranks.
-    pub(in crate::run) fn ranks(&self, column: ColumnId) -> Option<&RunOrder> {
+    pub(crate) fn ranks(&self, column: ColumnId) -> Option<&RunOrder> {
         let (_, order) = self.columns.iter().find(|(id, order)| *id == column && order.kind == KeyKind::Rank)?;
         Some(order)
     }
 
     /// Whether these are the orders of what the columns hold.
-    pub(in crate::run) fn is_of(&self, file: &ColumnFile) -> bool {
+    pub(crate) fn is_of(&self, file: &ColumnFile) -> bool {
         let collation = Collation::of(Some(&self.collation));
         let encodings: Vec<_> = file.columns().iter().map(|column| (column.id, column.encoding)).collect();
         let expected: Vec<OrderedColumn> = OrderedColumn::all(&encodings).collect();
@@ -198,7 +193,10 @@ impl RunOrder {
             let is_group = members.all(|member| {
                 let is_new = !found.contains(member);
                 found.insert(member);
-                is_new && member < documents && key(member) == Some(of_group) && compare(of_group, first, member).is_eq()
+                is_new
+                    && member < documents
+                    && key(member) == Some(of_group)
+                    && compare(of_group, first, member).is_eq()
             });
             if !ascends || !is_group {
                 return false;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::merge::OrderInput;
-use super::{KeyKind, RunOrder};
+use super::order::{KeyKind, RunOrder};
 use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -48,8 +48,7 @@ impl MemoryOrders {
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<Arc<RunOrder>>, Error> {
         let mut columns = self.columns.lock();
-        let is_same =
-            |of: &ColumnOrders| of.column == column && of.kind == kind && of.collation == collation.name();
+        let is_same = |of: &ColumnOrders| of.column == column && of.kind == kind && of.collation == collation.name();
         let index = columns.iter().position(is_same).unwrap_or_else(|| {
             // Those of another collation are not asked for any more.
             columns.retain(|of| of.column != column);

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{KeyKind, OrderBuilder, RunOrder};
+use super::order::{KeyKind, OrderBuilder, RunOrder};
 use crate::collate::{Collation, is_whole};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -109,24 +109,22 @@ impl<'a> Head<'a> {
     }
 
     /// Moves to the next group that has documents. Returns false at the end.
-    fn advance(
-        &mut self,
-        descending: bool,
-        steps_left: &mut usize,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<bool, Error> {
+    fn advance(&mut self, descending: bool, steps_left: &mut usize, interrupt: &Interrupt<'_>) -> Result<bool, Error> {
         self.numbers.clear();
         let OrderInput { order, groups, number, .. } = &mut self.input;
         while *steps_left > 0 {
             let Some(group) = (if descending { groups.next_back() } else { groups.next() }) else { return Ok(false) };
             for index in order.group(group) {
                 interrupt.step()?;
+                if *steps_left == 0 {
+                    return Ok(false);
+                }
                 let document = order.document(index);
                 if let Some(number) = number(document) {
                     self.numbers.push(number);
                     self.document = document;
                 }
-                *steps_left = steps_left.saturating_sub(1);
+                *steps_left -= 1;
             }
             if !self.numbers.is_empty() {
                 self.key = order.key(group);

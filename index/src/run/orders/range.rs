@@ -2,7 +2,7 @@
 
 use std::ops::Range as Indexes;
 
-use super::RunOrder;
+use super::order::RunOrder;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -22,9 +22,7 @@ pub(crate) struct RankRange {
 impl RankRange {
     /// The ranks of the numbers in a range.
     pub(crate) fn of_numbers(range: &Range<f64>) -> RankRange {
-        let is_nan = |bound: &Option<Bound<f64>>| {
-            matches!(bound, Some(Bound::Included(number) | Bound::Excluded(number)) if number.is_nan())
-        };
+        let is_nan = |bound: &Option<Bound<f64>>| matches!(bound, Some(Bound::Included(number) | Bound::Excluded(number)) if number.is_nan());
         match is_nan(&range.from) || is_nan(&range.to) {
             // Nothing compares with it.
             true => RankRange { from: 0, to: 0 },

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::merge::compare_texts;
-use super::{KeyKind, OrderBuilder, RunOrder};
+use super::order::{KeyKind, OrderBuilder, RunOrder};
 use crate::collate::{Collation, is_whole};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
