@@ -13,8 +13,10 @@ impl Bitmap {
     }
 
     /// The set whose bits are in these words, the smallest number in the lowest bit of the first.
-    pub(crate) fn of_words(words: impl Iterator<Item = u64>) -> Bitmap {
-        Bitmap { words: words.collect() }
+    pub(crate) fn of_words<'a>(slices: impl Iterator<Item = &'a [u64]>) -> Bitmap {
+        let mut words = Vec::new();
+        slices.for_each(|slice| words.extend_from_slice(slice));
+        Bitmap { words }
     }
 
     /// Its words; see [`Bitmap::of_words`].
@@ -54,9 +56,14 @@ impl Bitmap {
     }
 
     /// Removes the members that these words lack; see [`Bitmap::of_words`].
-    pub(crate) fn intersect_words(&mut self, words: impl Iterator<Item = u64>) {
-        let mut others = words.chain(std::iter::repeat(0));
-        self.words.iter_mut().for_each(|word| *word &= others.next().unwrap_or(0));
+    pub(crate) fn intersect_words<'a>(&mut self, slices: impl Iterator<Item = &'a [u64]>) {
+        let mut rest = &mut self.words[..];
+        for slice in slices {
+            let (words, after) = rest.split_at_mut(slice.len().min(rest.len()));
+            words.iter_mut().zip(slice).for_each(|(word, other)| *word &= other);
+            rest = after;
+        }
+        rest.fill(0);
     }
 
     /// Removes the members of the other set.
@@ -106,6 +113,13 @@ impl Bitmap {
     /// The size in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * 8
+    }
+}
+
+impl From<Vec<u64>> for Bitmap {
+    /// The set whose bits are in these words; see [`Bitmap::of_words`].
+    fn from(words: Vec<u64>) -> Bitmap {
+        Bitmap { words }
     }
 }
 

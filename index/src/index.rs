@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::error::Error;
-use crate::live_docs::LiveDocs;
+use crate::live_set::LiveSet;
 use crate::options::Options;
 use crate::pins::Pins;
 use crate::run::{DiskRun, FrozenRun, NumberedRun, Run, RunNumber};
@@ -116,7 +116,7 @@ impl Index {
         let live_slots: Bitmap = (0..rows.len() as u32).filter(|&slot| rows.get(slot).is_live()).collect();
         version.total = live_slots.count();
         version.slot_count = live_slots.iter().last().map_or(0, |slot| slot + 1);
-        version.live_slots = Arc::new(live_slots);
+        version.live_slots = LiveSet::of(&live_slots);
         version.rows = rows;
         for LoadedCopies { variant, locations, runs } in copy_sets {
             let Some(copies) = version.copy_set_mut(variant) else { continue };
@@ -125,7 +125,7 @@ impl Index {
                 live.entry(location.run).or_default().insert(location.doc);
             }
             let numbered = |LoadedRun { number, run }| {
-                let live = live.get(&number).map(LiveDocs::of).unwrap_or_default();
+                let live = live.get(&number).map(LiveSet::of).unwrap_or_default();
                 NumberedRun { number, run: Run::Disk(run), live }
             };
             let mut runs: Vec<NumberedRun> = runs.into_iter().map(numbered).collect();

@@ -34,12 +34,13 @@
 //!
 //! The copies of a variant are *documents* in *runs*. A run is what Lucene calls a segment: one grows in memory, older
 //! ones are frozen, and most are on disk. A run on disk has a *column file*, which holds all values and is the source
-//! of truth; an inverted index: a Tantivy segment that maps *terms* to *posting lists* of documents; and a *word file*
-//! with the terms that are searched for parts of them.
+//! of truth; an inverted index: a Tantivy segment that maps *terms* to *posting lists* of documents; a *word file* with the
+//! terms that are searched for parts of them; and the *orders* of its columns.
 //!
 //! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* names, for each slot,
 //! the run and the document with the current copy, and a bitmap for each run names its documents that are current. A
-//! *version* is the set of these tables, bitmaps and runs. Publishing a version copies only the chunks that were written to.
+//! *version* is the set of these tables, bitmaps and runs. Publishing a version copies only the chunks that were written to:
+//! a few KiB for each resource.
 //!
 //! Runs of similar size are merged in the background, which drops outdated documents.
 //!
@@ -52,9 +53,11 @@
 //!    a column.
 //! 2. A primitive is evaluated on each run. On disk, equality and list elements are looked up in the term dictionary. A
 //!    substring is looked up by the words, joints and grams that contain it or that it contains; if these do not decide,
-//!    the text of each candidate is searched. Ranges scan a column. Memory runs are small, so every document is tested.
-//! 3. Documents become slots, and outdated documents are dropped. The bitmaps are combined as the tree says. In an And,
-//!    cheap primitives come first; once few candidates are left, the others are tested on each candidate.
+//!    the text of each candidate is searched. A range of numbers or instants is a slice of the order of its column; a range
+//!    of texts scans the column. Memory runs are small, so every document is tested.
+//! 3. Documents become slots, and outdated documents are dropped. The bitmaps are combined as the tree says. In an And, the
+//!    primitives with the shortest posting lists and slices come first; once few candidates are left, the others are tested
+//!    on each candidate.
 //! 4. The bitmap of each primitive is cached with its version. For another version, only the slots that changed between
 //!    the two are tested again.
 //!
@@ -64,10 +67,10 @@
 //!
 //! # From an order to a page
 //!
-//! The total is the number of bits in the bitmap. Small results are sorted. Larger ones use the order of all slots,
-//! which is computed once and cached: for another version, only the changed slots are moved. A page is read by walking
-//! that order from the nearer end and skipping slots that are not in the bitmap. Ties are broken by id, so an order
-//! never depends on where copies are stored.
+//! The total is the number of bits in the bitmap. Small results are sorted. For a page near the beginning, the orders of the
+//! runs are merged until it is found, skipping documents that do not match. Other pages use the order of all slots, which is
+//! that merge to its end, and is cached: for another version, only the changed slots are moved. A page is read by walking it
+//! from the nearer end. Ties are broken by id, so an order never depends on where copies are stored.
 //!
 //! # Rules
 //!
@@ -88,7 +91,7 @@ mod ids;
 mod index;
 mod indexes;
 mod interrupt;
-mod live_docs;
+mod live_set;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
@@ -100,6 +103,7 @@ mod schema;
 mod search;
 mod slot_table;
 mod slots;
+mod sort;
 mod text;
 mod value;
 mod version;

@@ -17,6 +17,10 @@ pub struct Options {
     pub sort_limit: usize,
     /// Results of at most this size are always sorted.
     pub always_sort_limit: usize,
+    /// A walk along the orders of runs may always take this many steps to find a page.
+    pub always_walk_limit: usize,
+    /// It may also take one step for this many resources. Beyond both, an order of all resources is made and cached.
+    pub walk_share: usize,
     /// Memory for cached bitmaps, of all indexes of a data folder.
     pub bitmap_cache_bytes: usize,
     /// Memory for cached orders, of all indexes of a data folder.
@@ -32,6 +36,8 @@ impl Options {
             candidate_limit: 4,
             sort_limit: 8,
             always_sort_limit: 2,
+            always_walk_limit: 3,
+            walk_share: 2,
             bitmap_cache_bytes: 4_000,
             order_cache_bytes: 4_000,
             ..Options::default()
@@ -49,6 +55,8 @@ impl Default for Options {
             candidate_limit: 2_000,
             sort_limit: 5_000,
             always_sort_limit: 64,
+            always_walk_limit: 2_000,
+            walk_share: 16,
             bitmap_cache_bytes: 64 << 20,
             order_cache_bytes: 64 << 20,
         }

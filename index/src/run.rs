@@ -6,19 +6,22 @@
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
+use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::live_docs::LiveDocs;
+use crate::live_set::LiveSet;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
 pub(crate) use memory::{Document, MemoryRun};
+pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
 
 mod checked;
 mod columns;
 mod disk;
 mod memory;
+mod orders;
 mod pieces;
 mod sections;
 mod segment;
@@ -39,13 +42,13 @@ pub(crate) enum Run {
 pub(crate) struct NumberedRun {
     pub(crate) number: RunNumber,
     pub(crate) run: Run,
-    pub(crate) live: LiveDocs,
+    pub(crate) live: LiveSet,
 }
 
 impl NumberedRun {
     /// A run of which no document is current yet.
     pub(crate) fn new(number: RunNumber, run: Run) -> NumberedRun {
-        NumberedRun { number, run, live: LiveDocs::default() }
+        NumberedRun { number, run, live: LiveSet::default() }
     }
 }
 
@@ -109,17 +112,16 @@ impl Run {
         documents: &mut Bitmap,
     ) -> Result<(), Error> {
         match self {
-            Run::Memory(run) => {
-                for doc in 0..run.len() {
-                    interrupt.step()?;
-                    let value = run.document(doc).value(column.id);
-                    if !value.is_null() && predicate.matches(column.kind, value) {
-                        documents.insert(doc);
-                    }
-                }
-                Ok(())
-            }
+            Run::Memory(run) => run.evaluate(column, predicate, interrupt, documents),
             Run::Disk(run) => run.evaluate(column, predicate, interrupt, documents),
+        }
+    }
+
+    /// Roughly what [`Run::evaluate`] costs, in nanoseconds.
+    pub(crate) fn cost(&self, column: Column, predicate: &PreparedPredicate) -> u64 {
+        match self {
+            Run::Memory(run) => run.cost(predicate),
+            Run::Disk(run) => run.cost(column, predicate),
         }
     }
 
@@ -140,6 +142,33 @@ impl Run {
             }
             Run::Disk(run) => run.present(column, interrupt, documents),
         }
+    }
+
+    /// Orders of a column that together hold every document with a value of this kind. `None` if the run has no order by this
+    /// collation: then [`Run::sorted`] makes one.
+    pub(crate) fn orders(
+        &self,
+        column: ColumnId,
+        kind: KeyKind,
+        collation: &Collation,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Option<Vec<Arc<RunOrder>>>, Error> {
+        match self {
+            Run::Memory(run) => run.orders(column, kind, collation, interrupt).map(Some),
+            Run::Disk(run) => Ok(run.order(column, kind, collation)),
+        }
+    }
+
+    /// The order of a column, by sorting.
+    pub(crate) fn sorted(
+        &self,
+        column: ColumnId,
+        kind: KeyKind,
+        collation: &Collation,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<RunOrder, Error> {
+        let value = |document| self.value_without_folded(document, column);
+        RunOrder::sorted(kind, 0..self.len(), value, collation, interrupt)
     }
 
     /// Adds the slots of documents.

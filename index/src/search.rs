@@ -8,12 +8,16 @@ pub use snapshot::{Snapshot, Stream};
 
 mod changed_slots;
 mod context;
+mod cost;
 mod estimate;
 mod evaluate;
 mod lru;
+mod matches;
 mod order;
+mod page;
 mod predicate_key;
 mod query_cache;
 mod selected;
+mod slot_order;
 mod snapshot;
-mod sort;
+mod walk;

@@ -1,15 +1,25 @@
-//! A copy-on-write table with an entry for each slot: a new version copies only the chunks that were written to.
+//! A copy-on-write table with an entry for each slot: a write copies a few KiB, however many slots there are.
 
 use std::sync::Arc;
 
 /// Entries in a chunk.
-pub(crate) const CHUNK: usize = 1_024;
+const CHUNK: usize = 128;
+/// Chunks in a node.
+const CHUNKS: usize = 128;
+/// Entries in a node.
+const NODE: usize = CHUNK * CHUNKS;
 
 /// Entries by slot. Cloning is cheap, and a clone does not see later changes. Entries never set have the default value.
+///
+/// A tree of three levels: a spine of nodes of chunks. A write copies one chunk, the pointers of one node, and those of the
+/// spine, of which a million entries have 62.
 #[derive(Debug, Clone)]
 pub(crate) struct SlotTable<T> {
-    chunks: Arc<Vec<Arc<[T]>>>,
+    nodes: Arc<Vec<Arc<Node<T>>>>,
 }
+
+/// Up to [`CHUNKS`] chunks of [`CHUNK`] entries. Only the last node may have fewer.
+type Node<T> = Vec<Arc<[T]>>;
 
 impl<T: Copy + Default> Default for SlotTable<T> {
     fn default() -> SlotTable<T> {
@@ -19,7 +29,7 @@ impl<T: Copy + Default> Default for SlotTable<T> {
 
 impl<T: Copy + Default> SlotTable<T> {
     pub(crate) fn new() -> SlotTable<T> {
-        SlotTable { chunks: Arc::new(Vec::new()) }
+        SlotTable { nodes: Arc::default() }
     }
 
     /// A table of these entries, by slot.
@@ -29,38 +39,68 @@ impl<T: Copy + Default> SlotTable<T> {
             chunk.resize(CHUNK, T::default());
             chunk.into()
         };
-        SlotTable { chunks: Arc::new(entries.chunks(CHUNK).map(chunk).collect()) }
+        let node = |entries: &[T]| Arc::new(entries.chunks(CHUNK).map(chunk).collect());
+        SlotTable { nodes: Arc::new(entries.chunks(NODE).map(node).collect()) }
     }
 
     /// The number of entries, including those never set: a multiple of [`CHUNK`].
     pub(crate) fn len(&self) -> usize {
-        self.chunks.len() * CHUNK
+        self.nodes.last().map_or(0, |last| (self.nodes.len() - 1) * NODE + last.len() * CHUNK)
     }
 
+    #[inline]
     pub(crate) fn get(&self, slot: u32) -> T {
-        match self.chunks.get(slot as usize / CHUNK) {
-            Some(chunk) => chunk[slot as usize % CHUNK],
+        let slot = slot as usize;
+        match self.nodes.get(slot / NODE).and_then(|node| node.get(slot % NODE / CHUNK)) {
+            Some(chunk) => chunk[slot % CHUNK],
             None => T::default(),
         }
     }
 
     pub(crate) fn set(&mut self, slot: u32, entry: T) {
-        let index = slot as usize / CHUNK;
-        let chunks = Arc::make_mut(&mut self.chunks);
-        while chunks.len() <= index {
-            chunks.push(vec![T::default(); CHUNK].into());
+        let slot = slot as usize;
+        let nodes = Arc::make_mut(&mut self.nodes);
+        while nodes.len() <= slot / NODE {
+            // Nodes before the last one are full.
+            if let Some(last) = nodes.last_mut() {
+                grow(Arc::make_mut(last), CHUNKS);
+            }
+            nodes.push(Arc::default());
         }
-        Arc::make_mut(&mut chunks[index])[slot as usize % CHUNK] = entry;
+        let node = Arc::make_mut(&mut nodes[slot / NODE]);
+        let index = slot % NODE / CHUNK;
+        grow(node, index + 1);
+        Arc::make_mut(&mut node[index])[slot % CHUNK] = entry;
     }
 
     /// All entries, including those never set.
     pub(crate) fn entries(&self) -> impl Iterator<Item = T> + '_ {
-        self.chunks.iter().flat_map(|chunk| chunk.iter().copied())
+        self.slices().flat_map(|chunk| chunk.iter().copied())
     }
 
-    /// The chunks, to compare by pointer with those of another version.
-    pub(crate) fn chunks(&self) -> &[Arc<[T]>] {
-        &self.chunks
+    /// All entries, including those never set, a chunk at a time.
+    pub(crate) fn slices(&self) -> impl Iterator<Item = &[T]> {
+        self.nodes.iter().flat_map(|node| node.iter().map(|chunk| &**chunk))
+    }
+
+    /// Whether both tables share the memory of these slots, so that they have the same entries there. A change of any of
+    /// the slots ends that. `slots` must begin and end where a node does, or end with the table.
+    pub(crate) fn shares(&self, other: &SlotTable<T>, slots: std::ops::Range<usize>) -> bool {
+        (slots.start / NODE..slots.end.div_ceil(NODE)).all(|node| match (self.nodes.get(node), other.nodes.get(node)) {
+            (Some(one), Some(other)) => {
+                let same_chunks = || one.iter().zip(other.iter()).all(|(one, other)| Arc::ptr_eq(one, other));
+                Arc::ptr_eq(one, other) || (one.len() == other.len() && same_chunks())
+            }
+            (None, None) => true,
+            _ => false,
+        })
+    }
+}
+
+/// Adds chunks of default entries.
+fn grow<T: Copy + Default>(node: &mut Node<T>, chunks: usize) {
+    while node.len() < chunks {
+        node.push(vec![T::default(); CHUNK].into());
     }
 }
 
@@ -69,15 +109,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clone_keeps_its_entries_and_shares_unchanged_chunks() {
-        let mut table = SlotTable::of(&[1u32; CHUNK + 1]);
+    fn a_clone_keeps_its_entries_and_shares_unchanged_nodes() {
+        let mut table = SlotTable::of(&vec![1u32; 2 * NODE]);
         let before = table.clone();
         table.set(0, 5);
-        table.set(3 * CHUNK as u32, 7);
         assert_eq!((before.get(0), table.get(0)), (1, 5));
-        assert_eq!((before.get(3 * CHUNK as u32), table.get(3 * CHUNK as u32)), (0, 7));
-        assert!(!Arc::ptr_eq(&before.chunks()[0], &table.chunks()[0]));
-        assert!(Arc::ptr_eq(&before.chunks()[1], &table.chunks()[1]));
-        assert_eq!(table.len(), 4 * CHUNK);
+        assert!(!before.shares(&table, 0..NODE) && before.shares(&table, NODE..2 * NODE));
+        table.set(3 * NODE as u32 + 300, 7);
+        assert_eq!((before.get(3 * NODE as u32 + 300), table.get(3 * NODE as u32 + 300)), (0, 7));
+        assert_eq!((table.get(2 * NODE as u32), table.get(u32::MAX)), (0, 0));
+        assert!(!before.shares(&table, 2 * NODE..3 * NODE));
+        assert_eq!((before.len(), table.len()), (2 * NODE, 3 * NODE + 3 * CHUNK));
+        assert_eq!(table.entries().count(), table.len());
+    }
+
+    #[test]
+    fn a_node_written_to_shares_its_unchanged_chunks() {
+        let mut table = SlotTable::of(&vec![1u32; NODE + 1]);
+        let before = table.clone();
+        table.set(NODE as u32, 1);
+        let same = before.slices().zip(table.slices()).filter(|(before, now)| before.as_ptr() == now.as_ptr());
+        assert_eq!(same.count(), CHUNKS);
+        assert!(before.shares(&table, 0..NODE) && !before.shares(&table, 0..NODE + 1));
     }
 }

@@ -1,7 +1,9 @@
 //! Which slot belongs to which id, and which slots are free. It knows neither queries nor copies.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::BuildHasher;
 
+use hashbrown::{DefaultHashBuilder, HashTable};
 use parking_lot::RwLock;
 
 use crate::pins::Pins;
@@ -11,9 +13,13 @@ use crate::version::Version;
 ///
 /// An id keeps its slot after its resource is deleted, until another resource reuses the slot. So an older version
 /// still finds the resource, and every lookup must check the slot's row in its own version.
+///
+/// Only slots are kept, 4 bytes each: their ids are in the rows.
 #[derive(Debug)]
 pub(crate) struct SlotMap {
-    slots: RwLock<HashMap<u128, u32>>,
+    /// By the hash of the id in the row of the latest version.
+    slots: RwLock<HashTable<u32>>,
+    hasher: DefaultHashBuilder,
 }
 
 /// The slots without a resource. The writer's; readers never see it.
@@ -34,43 +40,50 @@ struct VacatedSlot {
 
 impl SlotMap {
     pub(crate) fn of(version: &Version) -> SlotMap {
-        let mut slots = HashMap::with_capacity(version.total);
-        slots.extend(version.live_slots.iter().map(|slot| (version.rows.get(slot).id, slot)));
-        SlotMap { slots: RwLock::new(slots) }
+        let hasher = DefaultHashBuilder::default();
+        let hash = |&slot: &u32| hasher.hash_one(version.rows.get(slot).id);
+        let mut slots = HashTable::with_capacity(version.total);
+        for slot in version.live_slots.to_bitmap().iter() {
+            slots.insert_unique(hash(&slot), slot, hash);
+        }
+        SlotMap { slots: RwLock::new(slots), hasher }
     }
 
     /// The slot of a resource of this version.
     pub(crate) fn find(&self, version: &Version, id: u128) -> Option<u32> {
-        let slot = *self.slots.read().get(&id)?;
-        version.is_in_slot(id, slot).then_some(slot)
+        self.find_in(&self.slots.read(), version, id)
     }
 
     /// The slots of those ids that are resources of this version, ascending.
     pub(crate) fn find_all(&self, version: &Version, ids: &[u128]) -> Vec<u32> {
         let slots = self.slots.read();
-        let slot = |id: &u128| slots.get(id).copied().filter(|&slot| version.is_in_slot(*id, slot));
-        let mut found: Vec<u32> = ids.iter().filter_map(slot).collect();
+        let mut found: Vec<u32> = ids.iter().filter_map(|&id| self.find_in(&slots, version, id)).collect();
         found.sort_unstable();
         found
     }
 
+    fn find_in(&self, slots: &HashTable<u32>, version: &Version, id: u128) -> Option<u32> {
+        slots.find(self.hasher.hash_one(id), |&slot| version.is_in_slot(id, slot)).copied()
+    }
+
     /// Assigns a slot to an id that is not a resource of `version`, the version being written. The caller marks it as
-    /// live.
+    /// live, and writes its row before the next call.
     ///
     /// Chooses the slot that the id had before if no other resource has reused it, so that snapshots from before its
     /// deletion still find it. Otherwise a vacant slot that no version in use shows another resource in, otherwise a
     /// new slot.
     pub(crate) fn assign(&self, id: u128, version: &mut Version, vacant: &mut VacantSlots, pins: &Pins) -> u32 {
+        let hash = |id: u128| self.hasher.hash_one(id);
         let mut slots = self.slots.write();
-        if let Some(&slot) = slots.get(&id) {
+        if let Some(&slot) = slots.find(hash(id), |&slot| version.rows.get(slot).id == id) {
             vacant.remove(slot);
             return slot;
         }
         let slot = match vacant.take(pins.oldest()) {
             Some(slot) => {
-                let previous_id = version.rows.get(slot).id;
-                if slots.get(&previous_id) == Some(&slot) {
-                    slots.remove(&previous_id);
+                // A slot that was vacant at the start is in no table.
+                if let Ok(previous) = slots.find_entry(hash(version.rows.get(slot).id), |&other| other == slot) {
+                    previous.remove();
                 }
                 slot
             }
@@ -79,7 +92,7 @@ impl SlotMap {
                 version.slot_count - 1
             }
         };
-        slots.insert(id, slot);
+        slots.insert_unique(hash(id), slot, |&slot| hash(version.rows.get(slot).id));
         slot
     }
 }
@@ -87,7 +100,8 @@ impl SlotMap {
 impl VacantSlots {
     pub(crate) fn of(version: &Version) -> VacantSlots {
         let mut vacant = VacantSlots::default();
-        for slot in (0..version.slot_count).filter(|&slot| !version.live_slots.contains(slot)) {
+        let live = version.live_slots.to_bitmap();
+        for slot in (0..version.slot_count).filter(|&slot| !live.contains(slot)) {
             vacant.add(slot, version.number);
         }
         vacant

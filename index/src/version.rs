@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::bitmap::Bitmap;
 use crate::collate::Collation;
-use crate::live_docs::LiveDocs;
+use crate::live_set::LiveSet;
 use crate::pins::{Pin, Pins};
 use crate::query::{DateColumn, Hit};
 use crate::run::{NumberedRun, Run, RunNumber};
@@ -25,7 +24,7 @@ pub(crate) struct Version {
     pub(crate) schema: Arc<Schema>,
     pub(crate) rows: SlotTable<Row>,
     /// The slots that have a resource.
-    pub(crate) live_slots: Arc<Bitmap>,
+    pub(crate) live_slots: LiveSet,
     /// How many slots are live.
     pub(crate) total: usize,
     /// Every live slot is below this.
@@ -76,7 +75,7 @@ impl Version {
             copy_sets: schema.variants.iter().cloned().map(CopySet::empty).collect(),
             schema: Arc::new(schema),
             rows: SlotTable::new(),
-            live_slots: Arc::new(Bitmap::default()),
+            live_slots: LiveSet::default(),
             total: 0,
             slot_count: 0,
             pin: Pins::pin(pins, 0),
@@ -189,7 +188,7 @@ impl CopySet {
         self.locations.set(slot, location);
     }
 
-    fn edit_live(&mut self, number: RunNumber, edit: impl FnOnce(&mut LiveDocs)) {
+    fn edit_live(&mut self, number: RunNumber, edit: impl FnOnce(&mut LiveSet)) {
         if let Ok(index) = self.runs.binary_search_by_key(&number, |run| run.number) {
             edit(&mut Arc::make_mut(&mut self.runs)[index].live);
         }

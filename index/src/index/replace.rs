@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
-use crate::live_docs::LiveDocs;
+use crate::live_set::LiveSet;
 use crate::run::{NumberedRun, RunNumber};
 use crate::version::{CopySet, Location};
 
@@ -34,7 +34,7 @@ pub(super) fn replace_runs(copies: &mut CopySet, replaced: &[ReplacedRun], new: 
 
 /// Points locations of documents in replaced runs to the same documents in the new run. Returns which documents of that are
 /// current.
-fn relocate(copies: &mut CopySet, replaced: &[ReplacedRun], new: RunNumber) -> LiveDocs {
+fn relocate(copies: &mut CopySet, replaced: &[ReplacedRun], new: RunNumber) -> LiveSet {
     let runs = Arc::clone(&copies.runs);
     let mut live = Bitmap::default();
     let mut new_doc = 0;
@@ -51,5 +51,5 @@ fn relocate(copies: &mut CopySet, replaced: &[ReplacedRun], new: RunNumber) -> L
             new_doc += 1;
         }
     }
-    LiveDocs::of(&live)
+    LiveSet::of(&live)
 }

@@ -60,6 +60,22 @@ fn a_slot_is_not_reused_while_a_snapshot_shows_its_resource() {
 }
 
 #[test]
+fn a_write_copies_a_leaf_of_each_table() {
+    let index = Index::in_memory(schema(), Options::default());
+    index.apply((0..20_000).map(|id| put(id, "a")).collect());
+    let before = index.version();
+    index.apply(vec![put(10_000, "b")]);
+    let after = index.version();
+    fn copied<T: ::core::marker::Copy + Default>(one: &SlotTable<T>, other: &SlotTable<T>) -> usize {
+        one.slices().zip(other.slices()).filter(|(one, other)| one.as_ptr() != other.as_ptr()).count()
+    }
+    assert_eq!(copied(&before.rows, &after.rows), 1);
+    assert_eq!(copied(&before.copy_sets[0].locations, &after.copy_sets[0].locations), 1);
+    index.apply(vec![delete(10_000)]);
+    assert_eq!(copied(after.live_slots.words(), index.version().live_slots.words()), 1);
+}
+
+#[test]
 fn reusing_the_old_slot_of_an_id_does_not_lose_its_new_slot() {
     let vacant = |id| Row { id, ..Row::default() };
     let rows = SlotTable::of(&[vacant(5), vacant(6), Row::new(7, STAMPS)]);

@@ -130,7 +130,7 @@ impl IndexWriter {
                 copies.relocate(slot, Location::default());
             }
         }
-        Arc::make_mut(&mut self.version.live_slots).remove(slot);
+        self.version.live_slots.remove(slot);
         self.version.total -= 1;
         self.vacant.add(slot, self.version.number);
         Some(slot)
@@ -139,7 +139,7 @@ impl IndexWriter {
     /// Assigns a slot to a new resource.
     fn create(&mut self, id: u128) -> u32 {
         let slot = self.slots.assign(id, &mut self.version, &mut self.vacant, &self.pins);
-        Arc::make_mut(&mut self.version.live_slots).insert(slot);
+        self.version.live_slots.insert(slot);
         self.version.total += 1;
         slot
     }

@@ -19,7 +19,6 @@ use crate::failure;
 use crate::files::sync_folder;
 use crate::index::FrozenVersion;
 use crate::run::{FrozenRun, Run, RunNumber};
-use crate::slot_table::{CHUNK, SlotTable};
 use crate::version::{CopySet, Location};
 
 /// What all indexes held at a log number. Nothing is durable before [`Checkpoint::write`] returns.
@@ -188,17 +187,9 @@ fn is_unchanged(last: &WrittenSlots, new: &WrittenSlots, number: usize) -> bool 
     let end = |slots: &WrittenSlots| ((number + 1) * SLOTS).min(slots.slot_count as usize);
     let variants = |slots: &WrittenSlots| slots.locations.iter().map(|of| of.variant).collect::<Vec<_>>();
     let mut locations = last.locations.iter().zip(&new.locations);
+    let range = number * SLOTS..(number + 1) * SLOTS;
     end(last) == end(new)
         && variants(last) == variants(new)
-        && same_chunks(&last.rows, &new.rows, number)
-        && locations.all(|(last, new)| same_chunks(&last.locations, &new.locations, number))
-}
-
-fn same_chunks<T: Copy + Default>(last: &SlotTable<T>, new: &SlotTable<T>, number: usize) -> bool {
-    let chunks = SLOTS / CHUNK;
-    (number * chunks..(number + 1) * chunks).all(|chunk| match (last.chunks().get(chunk), new.chunks().get(chunk)) {
-        (Some(last), Some(new)) => Arc::ptr_eq(last, new),
-        (None, None) => true,
-        _ => false,
-    })
+        && last.rows.shares(&new.rows, range.clone())
+        && locations.all(|(last, new)| last.locations.shares(&new.locations, range.clone()))
 }

@@ -9,11 +9,12 @@ use parking_lot::Mutex;
 
 use super::manifest::{IndexManifest, NamedRun, NamedSlotFile};
 use super::slot_file::{SLOTS, SlotFile};
+use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::failure;
 use crate::index::{FrozenVersion, Index, LoadedCopies, LoadedRun, ReplacedRun, Shared, Wake};
-use crate::live_docs::LiveDocs;
+use crate::live_set::LiveSet;
 use crate::options::Options;
 use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunNumber};
 use crate::schema::VariantNumber;
@@ -65,7 +66,7 @@ struct MergePlan {
 struct PlannedRun {
     number: RunNumber,
     run: Arc<DiskRun>,
-    live: LiveDocs,
+    live: LiveSet,
 }
 
 /// What an attempt to merge did.
@@ -153,7 +154,8 @@ impl IndexFolder {
                 continue;
             }
             failure::point("index::run").map_err(Error::io(&self.path))?;
-            let run = DiskRun::build(&run_path(&self.path, number), &frozen.live_documents(), self.index.damage())?;
+            let (path, collation) = (run_path(&self.path, number), self.collation(frozen.variant));
+            let run = DiskRun::build(&path, &frozen.live_documents(), &collation, self.index.damage())?;
             written.insert(number, run.sums_crc());
             let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
             // Replaces nothing if the variant was removed. Then only an earlier checkpoint needs the disk run.
@@ -196,7 +198,7 @@ impl IndexFolder {
         };
         let merge = || {
             failure::point("index::merge").map_err(Error::io(&self.path))?;
-            DiskRun::merge(&run_path(&self.path, number), &inputs, self.index.damage())
+            DiskRun::merge(&run_path(&self.path, number), &inputs, &self.collation(variant), self.index.damage())
         };
         let is_replaced = merge().map(replace);
         self.merging.lock().remove(&number);
@@ -223,6 +225,12 @@ impl IndexFolder {
     /// Records that a run's folder was removed.
     pub(super) fn forget_run(&self, run: RunNumber) {
         self.written.lock().remove(&run);
+    }
+
+    /// The collation by which new runs of a variant are ordered.
+    fn collation(&self, variant: VariantNumber) -> Collation {
+        // Nobody reads what is written for a variant that was removed.
+        self.index.version().copy_set(variant).map_or_else(|| Collation::of(None), |copies| copies.collation.clone())
     }
 
     fn plan_merge(&self) -> Option<MergePlan> {

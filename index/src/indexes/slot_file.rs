@@ -13,7 +13,7 @@ use crate::files::take;
 use crate::schema::VariantNumber;
 use crate::version::{Location, Row};
 
-/// Slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s chunk.
+/// Slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s node.
 pub(super) const SLOTS: usize = 65_536;
 
 const MAGIC: [u8; 8] = *b"bndslt03";

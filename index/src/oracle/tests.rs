@@ -30,10 +30,12 @@ const COLUMNS: usize = 10;
 #[derive(Debug, Clone)]
 enum Step {
     Apply(Vec<IndexOp>),
-    /// Keeps the first columns (a removed column never comes back), and keeps or removes the second variant.
+    /// Keeps the first columns (a removed column never comes back), and keeps the second variant, with its locale or
+    /// without, or removes it.
     Schema {
         columns: usize,
         second: bool,
+        keeps_locale: bool,
     },
     /// Freezes the growing runs, then merges all runs of a variant into one.
     Merge(VariantNumber),
@@ -192,7 +194,8 @@ fn steps(kinds: Vec<Kind>) -> impl Strategy<Value = Step> {
     prop_oneof![
         10 => vec(ops(kinds.clone()), 0..4).prop_map(Step::Apply),
         2 => vec(ops(kinds), 5..20).prop_map(Step::Apply),
-        1 => (3..=COLUMNS, proptest::bool::weighted(0.8)).prop_map(|(columns, second)| Step::Schema { columns, second }),
+        1 => (3..=COLUMNS, proptest::bool::weighted(0.8), any::<bool>())
+            .prop_map(|(columns, second, keeps_locale)| Step::Schema { columns, second, keeps_locale }),
         2 => proptest::sample::select(&VARIANTS[..]).prop_map(Step::Merge),
         1 => Just(Step::Hold),
     ]
@@ -342,7 +345,8 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     let on_disk = |number, run| Some(NumberedRun::new(number, Run::Disk(Arc::new(run))));
     for frozen in index.freeze().runs {
         let number = index.take_run_number();
-        let run = DiskRun::build(&dir.join(number.to_string()), &frozen.live_documents(), index.damage()).unwrap();
+        let (path, documents) = (dir.join(number.to_string()), frozen.live_documents());
+        let run = DiskRun::build(&path, &documents, &collation(index, frozen.variant), index.damage()).unwrap();
         let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
         assert!(index.replace(frozen.variant, &[replaced], on_disk(number, run)));
     }
@@ -360,8 +364,14 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
         return;
     }
     let number = index.take_run_number();
-    let run = DiskRun::merge(&dir.join(number.to_string()), &inputs, index.damage()).unwrap();
+    let path = dir.join(number.to_string());
+    let run = DiskRun::merge(&path, &inputs, &collation(index, variant), index.damage()).unwrap();
+    run.verify().unwrap();
     assert!(index.replace(variant, &replaced, on_disk(number, run)));
+}
+
+fn collation(index: &Index, variant: VariantNumber) -> Collation {
+    index.version().copy_set(variant).unwrap().collation.clone()
 }
 
 fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], Page { offset, limit }: Page) {
@@ -418,8 +428,9 @@ fn run(Case { kinds, locale, history, queries, page }: Case, dir: Option<&Path>)
                 oracle.apply(&ops);
                 index.apply(ops);
             }
-            Step::Schema { columns: wanted, second } => {
+            Step::Schema { columns: wanted, second, keeps_locale } => {
                 columns = columns.min(wanted);
+                let locale = locale.clone().filter(|_| keeps_locale);
                 let next = schema(&kinds, columns, &locale, second);
                 oracle.set_schema(next.clone());
                 index.set_schema(next);

@@ -33,7 +33,7 @@ pub(crate) struct CheckedFile {
 }
 
 /// A part of a file.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct CheckedBytes {
     file: Arc<CheckedFile>,
     range: Range<usize>,

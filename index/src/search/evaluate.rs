@@ -7,25 +7,34 @@ use std::sync::Arc;
 
 use super::context::SearchContext;
 use super::lru::Key;
+use super::matches::Matches;
+use super::order::Sorter;
 use super::predicate_key::{write_predicate, write_range};
 use super::query_cache::Cached;
+use super::slot_order::OrderView;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
-use crate::query::{DateColumn, Filter, Found, Predicate, Range};
+use crate::query::{Bound, DateColumn, Filter, Found, Predicate, Range};
 use crate::run::NumberedRun;
 use crate::schema::{Column, VariantNumber};
 use crate::version::{CopySet, Version};
 
 /// Evaluates filters on one version and one variant.
 pub(super) struct Evaluator<'a> {
-    context: &'a SearchContext,
-    version: &'a Version,
+    pub(super) context: &'a SearchContext,
+    pub(super) version: &'a Version,
     /// `None` if the schema lacks the variant.
-    copies: Option<&'a CopySet>,
+    pub(super) copies: Option<&'a CopySet>,
     interrupt: &'a Interrupt<'a>,
 }
+
+/// After this many tests of all resources by a date, the next one makes an order by that date.
+const DATE_SCANS: u32 = 2;
+
+/// Testing a candidate takes about this many nanoseconds. None in tests, which cover testing few candidates.
+const TEST: u64 = if cfg!(test) { 0 } else { 50 };
 
 /// A filter with prepared primitives.
 pub(super) enum Node {
@@ -45,7 +54,7 @@ pub(super) struct Primitive {
     pub(super) key: Key,
     pub(super) test: Test,
     /// Its bitmap for this version, if it was cached when the filter was prepared.
-    cached: Option<Arc<Bitmap>>,
+    pub(super) cached: Option<Arc<Bitmap>>,
 }
 
 /// A test of one column. Holds for no null.
@@ -68,19 +77,21 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The slots of the resources that the filter holds for.
-    pub(super) fn select(&self, filter: &Filter) -> Result<Arc<Bitmap>, Error> {
+    pub(super) fn select(&self, filter: &Filter) -> Result<Matches, Error> {
         let mut node = self.prepare(filter);
         self.look_up(&mut node)?;
-        self.bits(&node)
+        self.matches(&node)
     }
 
     /// Like [`Evaluator::select`], but does not cache the bitmap of a single primitive: for filters used only once.
-    pub(super) fn select_once(&self, filter: &Filter) -> Result<Arc<Bitmap>, Error> {
+    pub(super) fn select_once(&self, filter: &Filter) -> Result<Matches, Error> {
         let mut node = self.prepare(filter);
         self.look_up(&mut node)?;
         match node {
-            Node::Primitive(primitive) if primitive.cached.is_none() => self.scan(&primitive.test).map(Arc::new),
-            node => self.bits(&node),
+            Node::Primitive(primitive) if primitive.cached.is_none() => {
+                self.scan(&primitive.test).map(|bits| Matches::Some(Arc::new(bits)))
+            }
+            node => self.matches(&node),
         }
     }
 
@@ -168,87 +179,148 @@ impl<'a> Evaluator<'a> {
         Ok(Some(bits))
     }
 
-    fn bits(&self, node: &Node) -> Result<Arc<Bitmap>, Error> {
+    fn matches(&self, node: &Node) -> Result<Matches, Error> {
         self.interrupt.check()?;
         Ok(match node {
-            Node::All => Arc::clone(&self.version.live_slots),
-            Node::Nothing => Arc::new(Bitmap::default()),
+            Node::All => Matches::All,
+            Node::Nothing => Matches::none(),
             Node::And(nodes) => self.all_of(nodes)?,
             Node::Or(nodes) => {
                 let mut any = Bitmap::default();
                 for node in nodes {
-                    any.union(&*self.bits(node)?);
+                    match self.matches(node)? {
+                        Matches::All => return Ok(Matches::All),
+                        Matches::Some(slots) => any.union(&slots),
+                    }
                 }
-                Arc::new(any)
+                Matches::Some(Arc::new(any))
             }
-            Node::Not(node) => {
-                let mut bits = Bitmap::clone(&self.version.live_slots);
-                bits.subtract(&*self.bits(node)?);
-                Arc::new(bits)
-            }
-            Node::Slots(slots) => Arc::new(slots.iter().copied().collect()),
-            Node::Found(bits) => Arc::clone(bits),
-            Node::Primitive(primitive) => match &primitive.cached {
+            Node::Not(node) => Matches::All.and_not(&self.matches(node)?, self.version),
+            Node::Slots(slots) => Matches::Some(Arc::new(slots.iter().copied().collect())),
+            Node::Found(bits) => Matches::Some(Arc::clone(bits)),
+            Node::Primitive(primitive) => Matches::Some(match &primitive.cached {
                 Some(bits) => Arc::clone(bits),
                 None => {
                     let bits = Arc::new(self.scan(&primitive.test)?);
                     self.context.cache.put_bitmap(&primitive.key, self.version.number, &bits);
                     bits
                 }
-            },
+            }),
         })
     }
 
     /// Evaluates cheap nodes first. Once few candidates are left, tests the remaining nodes on each of those.
-    fn all_of(&self, nodes: &[Node]) -> Result<Arc<Bitmap>, Error> {
-        let mut nodes: Vec<&Node> = nodes.iter().collect();
-        nodes.sort_by_key(|node| node.cost());
-        let mut left = Arc::clone(&self.version.live_slots);
-        for (index, node) in nodes.iter().enumerate() {
-            if node.cost() > 0 && left.count() <= self.context.options.candidate_limit {
-                return self.test_each(&left, &nodes[index..]).map(Arc::new);
+    fn all_of(&self, nodes: &[Node]) -> Result<Matches, Error> {
+        let mut nodes: Vec<(u64, &Node)> = nodes.iter().map(|node| (self.cost(node), node)).collect();
+        nodes.sort_by_key(|(cost, _)| *cost);
+        let mut left = Matches::All;
+        for (index, (cost, node)) in nodes.iter().enumerate() {
+            if *cost > 0
+                && let count = left.count(self.version)
+                && count <= self.context.options.candidate_limit
+                && count as u64 * TEST < *cost
+            {
+                let rest: Vec<&Node> = nodes[index..].iter().map(|(_, node)| *node).collect();
+                return self.test_each(&left.to_bitmap(self.version), &rest);
             }
-            match node {
-                Node::Not(node) => Arc::make_mut(&mut left).subtract(&*self.bits(node)?),
-                node => Arc::make_mut(&mut left).intersect(&*self.bits(node)?),
-            }
+            left = match node {
+                Node::Not(node) => left.and_not(&self.matches(node)?, self.version),
+                node => left.and(&self.matches(node)?),
+            };
         }
         Ok(left)
     }
 
     /// The candidates for which all nodes hold.
-    fn test_each(&self, candidates: &Bitmap, nodes: &[&Node]) -> Result<Bitmap, Error> {
+    fn test_each(&self, candidates: &Bitmap, nodes: &[&Node]) -> Result<Matches, Error> {
         let mut left = Bitmap::default();
         for slot in candidates.iter() {
             if self.all_hold(nodes, slot)? {
                 left.insert(slot);
             }
         }
-        Ok(left)
+        Ok(Matches::Some(Arc::new(left)))
     }
 
-    /// Computes the bitmap of a test: from every run of the variant, or from every row.
+    /// Computes the bitmap of a test: from every run of the variant, or from the resources.
     fn scan(&self, test: &Test) -> Result<Bitmap, Error> {
         let mut bits = Bitmap::with_room(self.version.slot_count as usize);
-        let (Some(copies), Test::Present(column) | Test::Column(column, _)) = (self.copies, test) else {
-            for slot in self.version.live_slots.iter() {
-                self.interrupt.step()?;
-                if self.test(test, slot) {
-                    bits.insert(slot);
-                }
-            }
-            return Ok(bits);
+        let (column, predicate) = match (test, self.copies) {
+            (Test::Date(date, range), _) => return self.dated(*date, Some(range)),
+            (Test::Draft, _) => return self.dated(DateColumn::Published, None),
+            (Test::Present(_) | Test::Column(..), None) => return Ok(bits),
+            (Test::Present(column), Some(_)) => (column, None),
+            (Test::Column(column, predicate), Some(_)) => (column, Some(predicate)),
         };
-        for NumberedRun { run, live, .. } in copies.runs.iter() {
+        for NumberedRun { run, live, .. } in self.copies.into_iter().flat_map(|copies| copies.runs.iter()) {
             let mut documents = Bitmap::with_room(run.len() as usize);
-            match test {
-                Test::Column(column, predicate) => {
-                    run.evaluate(*column, predicate, self.interrupt, &mut documents)?;
-                }
-                _ => run.present(column.id, self.interrupt, &mut documents)?,
+            match predicate {
+                Some(predicate) => run.evaluate(*column, predicate, self.interrupt, &mut documents)?,
+                None => run.present(column.id, self.interrupt, &mut documents)?,
             }
             live.retain_in(&mut documents);
             run.add_slots(&documents, &mut bits);
+        }
+        Ok(bits)
+    }
+
+    /// The resources with a date in the range, or those without that date. A slice of an order by the date, if there is one or
+    /// it seems to be worth it, since a write keeps it up to date at little cost. Otherwise, tests all resources.
+    fn dated(&self, date: DateColumn, range: Option<&Range<i64>>) -> Result<Bitmap, Error> {
+        let cache = &self.context.cache;
+        let sorter = Sorter::by_date(self.context, self.version, date, self.interrupt);
+        let mut order = sorter.cached_order()?;
+        if order.is_none() && cache.keeps_order_of(self.version.total) && cache.count_date_scan(date) >= DATE_SCANS {
+            order = Some(sorter.order()?);
+        }
+        if let Some(order) = order {
+            return self.slice_by_date(&order, date, range);
+        }
+        let mut bits = Bitmap::with_room(self.version.slot_count as usize);
+        for slot in self.version.live_slots.to_bitmap().iter() {
+            self.interrupt.step()?;
+            let date = self.version.rows.get(slot).date(date);
+            if range.map_or(date.is_none(), |range| date.is_some_and(|date| range.holds(&date))) {
+                bits.insert(slot);
+            }
+        }
+        Ok(bits)
+    }
+
+    fn slice_by_date(
+        &self,
+        OrderView { order, valued, .. }: &OrderView,
+        date: DateColumn,
+        range: Option<&Range<i64>>,
+    ) -> Result<Bitmap, Error> {
+        let date = |slot| self.version.rows.get(slot).date(date);
+        let before = |limit: i64| order.partition_point(|slot| date(slot).is_some_and(|date| date < limit));
+        let through = |limit: i64| order.partition_point(|slot| date(slot).is_some_and(|date| date <= limit));
+        let slice = range.map_or(*valued..order.len(), |Range { from, to }| {
+            let start = match from {
+                None => 0,
+                Some(Bound::Included(from)) => before(*from),
+                Some(Bound::Excluded(from)) => through(*from),
+            };
+            let end = match to {
+                None => *valued,
+                Some(Bound::Included(to)) => through(*to),
+                Some(Bound::Excluded(to)) => before(*to),
+            };
+            start..end.max(start)
+        });
+        if slice.len() <= order.len() / 2 {
+            let mut bits = Bitmap::with_room(self.version.slot_count as usize);
+            for slots in order.slices(slice) {
+                self.interrupt.check()?;
+                slots.iter().for_each(|&slot| bits.insert(slot));
+            }
+            return Ok(bits);
+        }
+        let mut bits = self.version.live_slots.to_bitmap();
+        for slots in order.slices(0..slice.start).chain(order.slices(slice.end..order.len())) {
+            self.interrupt.check()?;
+            slots.iter().for_each(|&slot| bits.remove(slot));
         }
         Ok(bits)
     }
@@ -302,27 +374,6 @@ impl<'a> Evaluator<'a> {
             }
             Test::Present(column) => value(column).is_some_and(|value| !value.is_null()),
             Test::Column(column, predicate) => value(column).is_some_and(|value| predicate.matches(column.kind, value)),
-        }
-    }
-}
-
-impl Node {
-    /// A rough estimate of what computing its bitmap costs; zero if it is known already.
-    fn cost(&self) -> u32 {
-        match self {
-            Node::All | Node::Nothing | Node::Slots(_) | Node::Found(_) => 0,
-            Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(Node::cost).fold(0, u32::saturating_add),
-            Node::Not(node) => node.cost(),
-            Node::Primitive(primitive) if primitive.cached.is_some() => 0,
-            Node::Primitive(primitive) => match &primitive.test {
-                Test::Present(_) => 1,
-                Test::Date(..) | Test::Draft => 3,
-                Test::Column(_, PreparedPredicate::Equals { .. } | PreparedPredicate::Has(_)) => 2,
-                Test::Column(_, PreparedPredicate::Number(_) | PreparedPredicate::Instant(_)) => 4,
-                Test::Column(_, PreparedPredicate::AnyId(_)) => 5,
-                Test::Column(_, PreparedPredicate::Text(_)) => 8,
-                Test::Column(..) => 6,
-            },
         }
     }
 }

@@ -50,6 +50,11 @@ impl<T> LruCache<T> {
         LruCache { max_bytes, contents: Mutex::new(contents) }
     }
 
+    /// The limit of the whole cache.
+    pub(super) fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
     /// The cached result for a key, of any version.
     pub(super) fn get(&self, key: &Key) -> Option<Versioned<T>> {
         let mut contents = self.contents.lock();

@@ -5,49 +5,52 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::context::SearchContext;
 use super::lru::Key;
-use super::query_cache::{Cached, Known, QueryCache};
-use super::sort::sort_by;
-use crate::bitmap::Bitmap;
+use super::query_cache::{Cached, Known};
+use super::slot_order::{OrderView, SlotOrder};
 use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, FallbackColumn, SortBy, SortKey};
-use crate::run::NumberedRun;
-use crate::schema::{ColumnId, Kind, VariantNumber};
+use crate::schema::{Column, ColumnId, Kind, VariantNumber};
+use crate::sort::sort_by;
 use crate::value::{ValueRef, rank_of_integer};
 use crate::version::{CopySet, Version};
 
 /// A total order of the slots of one version: no two compare equal.
 pub(super) struct Sorter<'a> {
-    cache: &'a QueryCache,
-    version: &'a Version,
-    interrupt: &'a Interrupt<'a>,
-    keys: Vec<ResolvedKey<'a>>,
+    pub(super) context: &'a SearchContext,
+    pub(super) version: &'a Version,
+    pub(super) interrupt: &'a Interrupt<'a>,
+    pub(super) keys: Vec<ResolvedKey<'a>>,
     /// The direction of the id, which is the last key.
-    descending: bool,
+    pub(super) descending: bool,
+    /// Names the order as it is cached.
     cache_key: Key,
 }
 
 /// A sort key and where its values come from.
-struct ResolvedKey<'a> {
-    descending: bool,
-    source: KeySource<'a>,
+#[derive(Clone, Copy)]
+pub(super) struct ResolvedKey<'a> {
+    pub(super) descending: bool,
+    pub(super) source: KeySource<'a>,
 }
 
-enum KeySource<'a> {
+#[derive(Clone, Copy)]
+pub(super) enum KeySource<'a> {
     Date(DateColumn),
     /// A column whose values compare by [`ValueRef::rank`].
-    Rank(SortedColumn<'a>),
+    Rank(KeyColumn<'a>),
     /// A column whose values compare by collation.
-    Text(SortedColumn<'a>),
+    Text(KeyColumn<'a>),
 }
 
 /// A column of the copies of one variant, and perhaps of another.
 #[derive(Clone, Copy)]
-struct SortedColumn<'a> {
-    copies: &'a CopySet,
-    column: ColumnId,
+pub(super) struct KeyColumn<'a> {
+    pub(super) copies: &'a CopySet,
+    pub(super) column: Column,
     fallback: Option<Fallback<'a>>,
 }
 
@@ -75,11 +78,8 @@ struct SortText<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// Up to this many changed slots are always merged into a cached order. Lower in tests, which cover both ways.
-const ALWAYS_MERGED: usize = if cfg!(test) { 5 } else { 256 };
-
-/// Up to this many changed slots are moved one by one. Lower in tests, which cover both ways.
-const MOVED_ONE_BY_ONE: usize = if cfg!(test) { 2 } else { 6 };
+/// Up to this many changed slots are always moved in a cached order. Lower in tests, which cover both ways.
+const ALWAYS_MOVED: usize = if cfg!(test) { 5 } else { 256 };
 
 /// How long to wait for an order that another thread computes before looking at the interrupt.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
@@ -91,7 +91,7 @@ const NULL_TEXT: SortText<'static> = SortText { prefix: u128::MAX, text: None };
 
 impl<'a> Sorter<'a> {
     pub(super) fn new(
-        cache: &'a QueryCache,
+        context: &'a SearchContext,
         version: &'a Version,
         variant: VariantNumber,
         sort: &[SortKey],
@@ -100,9 +100,6 @@ impl<'a> Sorter<'a> {
         let copies = version.copy_set(variant);
         let mut keys = Vec::new();
         let mut descending = false;
-        let mut cache_key = cache.new_key();
-        let variant_at = cache_key.len();
-        cache_key.extend_from_slice(&variant.to_be_bytes());
         for key in sort {
             descending = key.descending;
             let source = match key.by {
@@ -115,27 +112,32 @@ impl<'a> Sorter<'a> {
                     source(version, copies, column, Some(fallback))
                 }
             };
-            let Some(source) = source else { continue };
-            let (tag, number) = match &source {
-                KeySource::Date(date) => (*date as u8, 0),
-                KeySource::Rank(of) | KeySource::Text(of) => (if of.fallback.is_some() { 10 } else { 9 }, of.column),
-            };
-            cache_key.extend_from_slice(&[tag, u8::from(key.descending)]);
-            cache_key.extend_from_slice(&number.to_be_bytes());
-            if let KeySource::Rank(of) | KeySource::Text(of) = &source
-                && let Some(fallback) = of.fallback
-            {
-                cache_key.extend_from_slice(&fallback.variant.to_be_bytes());
-                cache_key.extend_from_slice(&fallback.unless_null.unwrap_or(ColumnId::MAX).to_be_bytes());
-            }
-            keys.push(ResolvedKey { descending, source });
+            keys.extend(source.map(|source| ResolvedKey { descending, source }));
         }
-        cache_key.push(u8::from(descending));
-        if keys.iter().all(|key| matches!(key.source, KeySource::Date(_))) {
-            // An order that reads no copy is the same for all variants.
-            cache_key[variant_at..variant_at + 2].fill(0xFF);
-        }
-        Sorter { cache, version, interrupt, keys, descending, cache_key: cache_key.into() }
+        Sorter::of(context, version, keys, descending, interrupt)
+    }
+
+    /// Of keys that are all of one variant.
+    fn of(
+        context: &'a SearchContext,
+        version: &'a Version,
+        keys: Vec<ResolvedKey<'a>>,
+        descending: bool,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Sorter<'a> {
+        let cache_key = cache_key(context.cache.new_key(), &keys, descending);
+        Sorter { context, version, interrupt, keys, descending, cache_key }
+    }
+
+    /// By a date, ascending.
+    pub(super) fn by_date(
+        context: &'a SearchContext,
+        version: &'a Version,
+        date: DateColumn,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Sorter<'a> {
+        let keys = vec![ResolvedKey { descending: false, source: KeySource::Date(date) }];
+        Sorter::of(context, version, keys, false, interrupt)
     }
 
     /// Sorts these slots, without an order of all.
@@ -146,83 +148,107 @@ impl<'a> Sorter<'a> {
         Ok(sorted.into_iter().map(|item| slots[item as usize]).collect())
     }
 
-    /// All live slots in order, if that is cached and cheap to bring up to date for this version.
-    pub(super) fn cached_order(&self) -> Result<Option<Arc<Vec<u32>>>, Error> {
-        let (order, changed) = match self.cache.order(&self.cache_key, self.version.number) {
-            None => return Ok(None),
-            Some(Cached::Current(order)) => return Ok(Some(order)),
-            Some(Cached::Outdated { result, changed }) => (result, changed),
-        };
-        if changed.len() > ALWAYS_MERGED.max(self.version.total / 64) {
-            return Ok(None);
+    /// Sorts slots that have the same value of the first key.
+    pub(super) fn sort_ties(&self, slots: &mut Vec<u32>) -> Result<(), Error> {
+        if slots.len() < 2 {
+            return Ok(());
         }
-        let order = Arc::new(self.merge(&order, &changed)?);
-        self.cache.put_order(&self.cache_key, self.version.number, &order);
-        Ok(Some(order))
+        if self.keys.len() > 1 {
+            let rest = Sorter { keys: self.keys[1..].to_vec(), cache_key: Arc::clone(&self.cache_key), ..*self };
+            *slots = rest.sort(std::mem::take(slots))?;
+            return Ok(());
+        }
+        let mut with_ids: Vec<(u128, u32)> = slots.iter().map(|&slot| (self.version.rows.get(slot).id, slot)).collect();
+        sort_by(&mut with_ids, self.interrupt, |left, right| directed(self.descending, left.0.cmp(&right.0)))?;
+        slots.clear();
+        slots.extend(with_ids.into_iter().map(|(_, slot)| slot));
+        Ok(())
+    }
+
+    /// All live slots in order, if that is cached and cheap to bring up to date for this version.
+    pub(super) fn cached_order(&self) -> Result<Option<OrderView>, Error> {
+        let stored = self.stored();
+        Ok(stored.cached()?.map(|order| self.view(&stored, order)))
     }
 
     /// All live slots in order, from the cache if possible. Threads that want the same order wait for the one that computes
     /// it.
-    pub(super) fn order(&self) -> Result<Arc<Vec<u32>>, Error> {
+    pub(super) fn order(&self) -> Result<OrderView, Error> {
+        let stored = self.stored();
+        Ok(self.view(&stored, stored.cached_or_computed()?))
+    }
+
+    /// The sorter whose order is cached. An order by one key, or by the id, is cached as the ascending one and read from its
+    /// end if need be.
+    fn stored(&self) -> Sorter<'a> {
+        let (mut keys, mut descending) = (self.keys.clone(), self.descending);
+        if self.is_cached_ascending() {
+            descending = false;
+            keys.iter_mut().for_each(|key| key.descending = false);
+        }
+        Sorter::of(self.context, self.version, keys, descending, self.interrupt)
+    }
+
+    fn is_cached_ascending(&self) -> bool {
+        // The id after it may have another direction.
+        self.keys.len() < 2 && self.keys.iter().all(|key| key.descending == self.descending)
+    }
+
+    fn view(&self, stored: &Sorter<'_>, order: Arc<SlotOrder>) -> OrderView {
+        let valued = match &stored.keys[..] {
+            [key] => order.partition_point(|slot| !stored.is_null(key, slot)),
+            _ => order.len(),
+        };
+        OrderView { order, valued, is_reversed: self.is_cached_ascending() && self.descending }
+    }
+
+    fn cached(&self) -> Result<Option<Arc<SlotOrder>>, Error> {
+        let cache = &self.context.cache;
+        let (order, changed) = match cache.order(&self.cache_key, self.version.number) {
+            None => return Ok(None),
+            Some(Cached::Current(order)) => return Ok(Some(order)),
+            Some(Cached::Outdated { result, changed }) => (result, changed),
+        };
+        if changed.len() > ALWAYS_MOVED.max(self.version.total / 64) {
+            return Ok(None);
+        }
+        let is_live = |slot| self.version.live_slots.contains(slot);
+        let compare = |left, right| self.compare(left, right);
+        let order = Arc::new(order.updated(&changed, is_live, compare, self.interrupt)?);
+        cache.put_order(&self.cache_key, self.version.number, &order);
+        Ok(Some(order))
+    }
+
+    fn cached_or_computed(&self) -> Result<Arc<SlotOrder>, Error> {
+        let cache = &self.context.cache;
         let _claim = loop {
-            if let Some(order) = self.cached_order()? {
+            if let Some(order) = self.cached()? {
                 return Ok(order);
             }
-            if let Some(claim) = self.cache.claim_order(&self.cache_key, CLAIM_PATIENCE) {
+            if let Some(claim) = cache.claim_order(&self.cache_key, CLAIM_PATIENCE) {
                 break claim;
             }
             self.interrupt.check()?;
         };
-        let values = self.values_of_all()?;
-        let order = Arc::new(self.sorted(self.version.live_slots.iter().collect(), &values, |slot| slot)?);
-        self.cache.put_order(&self.cache_key, self.version.number, &order);
+        let slots = match self.merged_order()? {
+            Some(slots) => slots,
+            None => self.sort(self.version.live_slots.to_bitmap().iter().collect())?,
+        };
+        let order = Arc::new(SlotOrder::of(&slots));
+        cache.put_order(&self.cache_key, self.version.number, &order);
         Ok(order)
     }
 
     /// Whether the order of all live slots is cached.
     pub(super) fn knows_order(&self) -> Known {
-        self.cache.knows_order(&self.cache_key, self.version.number)
+        self.context.cache.knows_order(&self.stored().cache_key, self.version.number)
     }
 
-    /// How many of its keys compare texts, and how many anything else.
-    pub(super) fn key_counts(&self) -> (usize, usize) {
-        let texts = self.keys.iter().filter(|key| matches!(key.source, KeySource::Text(..))).count();
-        (texts, self.keys.len() - texts)
-    }
-
-    /// The order with each changed slot moved to its new position, or removed if it is vacant.
-    fn merge(&self, order: &[u32], changed: &[u32]) -> Result<Vec<u32>, Error> {
-        if changed.len() <= MOVED_ONE_BY_ONE {
-            return Ok(self.move_each(order, changed));
+    fn is_null(&self, key: &ResolvedKey<'_>, slot: u32) -> bool {
+        match key.source {
+            KeySource::Text(of) => of.value(slot).sort_text().is_none(),
+            _ => self.rank(key, slot) == NULL_RANK,
         }
-        let is_changed: Bitmap = changed.iter().copied().collect();
-        let mut rest: &[u32] = &order.iter().copied().filter(|&slot| !is_changed.contains(slot)).collect::<Vec<_>>();
-        let moved: Vec<u32> = changed.iter().copied().filter(|&slot| self.version.live_slots.contains(slot)).collect();
-        let mut merged = Vec::with_capacity(self.version.total);
-        for slot in self.sort(moved)? {
-            self.interrupt.step()?;
-            let position = rest.partition_point(|&other| self.compare(other, slot).is_lt());
-            merged.extend_from_slice(&rest[..position]);
-            merged.push(slot);
-            rest = &rest[position..];
-        }
-        merged.extend_from_slice(rest);
-        Ok(merged)
-    }
-
-    /// Like [`Sorter::merge`], but faster for very few slots: moves blocks of memory instead of testing every slot.
-    fn move_each(&self, order: &[u32], changed: &[u32]) -> Vec<u32> {
-        let mut moved = order.to_vec();
-        for &slot in changed {
-            if let Some(position) = position_of(&moved, slot) {
-                moved.remove(position);
-            }
-        }
-        for &slot in changed.iter().filter(|&&slot| self.version.live_slots.contains(slot)) {
-            let position = moved.partition_point(|&other| self.compare(other, slot).is_lt());
-            moved.insert(position, slot);
-        }
-        moved
     }
 
     /// Compares two slots by reading their values.
@@ -230,8 +256,8 @@ impl<'a> Sorter<'a> {
         for key in &self.keys {
             let order = match &key.source {
                 KeySource::Text(of) => {
-                    let text = |slot| of.value(slot).sort_text();
-                    compare_texts(&of.copies.collation, key.descending, text(left).as_deref(), text(right).as_deref())
+                    let (left, right) = (of.value(left).sort_text(), of.value(right).sort_text());
+                    compare_texts(&of.copies.collation, key.descending, left.as_deref(), right.as_deref())
                 }
                 _ => self.rank(key, left).cmp(&self.rank(key, right)),
             };
@@ -283,7 +309,8 @@ impl<'a> Sorter<'a> {
                 (KeyValues::Texts(texts), KeySource::Text(of)) => {
                     let (left, right) = (&texts[left], &texts[right]);
                     left.prefix.cmp(&right.prefix).then_with(|| {
-                        compare_texts(&of.copies.collation, key.descending, left.text.as_deref(), right.text.as_deref())
+                        let collation = &of.copies.collation;
+                        compare_texts(collation, key.descending, left.text.as_deref(), right.text.as_deref())
                     })
                 }
                 (KeyValues::Ranks(ranks), _) => ranks[left].cmp(&ranks[right]),
@@ -312,32 +339,6 @@ impl<'a> Sorter<'a> {
         };
         self.keys.iter().map(values).collect()
     }
-
-    /// The values of all slots, by slot. Reads run by run.
-    fn values_of_all(&self) -> Result<Vec<KeyValues<'a>>, Error> {
-        let slot_count = self.version.slot_count;
-        let values = |key: &ResolvedKey<'a>| {
-            self.interrupt.check()?;
-            Ok(match key.source {
-                KeySource::Date(_) => KeyValues::Ranks((0..slot_count).map(|slot| self.rank(key, slot)).collect()),
-                KeySource::Rank(of) => {
-                    let mut ranks = vec![NULL_RANK; slot_count as usize];
-                    of.each_value(self.interrupt, |slot, value| {
-                        ranks[slot as usize] = key.directed_rank(value.rank());
-                    })?;
-                    KeyValues::Ranks(ranks)
-                }
-                KeySource::Text(of) => {
-                    let mut texts = vec![NULL_TEXT; slot_count as usize];
-                    of.each_value(self.interrupt, |slot, value| {
-                        texts[slot as usize] = key.text(of.copies, value);
-                    })?;
-                    KeyValues::Texts(texts)
-                }
-            })
-        };
-        self.keys.iter().map(values).collect()
-    }
 }
 
 impl ResolvedKey<'_> {
@@ -357,6 +358,32 @@ impl ResolvedKey<'_> {
     }
 }
 
+/// Names an order: by its keys, and by their variant unless all are dates, which are the same for all variants.
+fn cache_key(mut name: Vec<u8>, keys: &[ResolvedKey<'_>], descending: bool) -> Key {
+    let variant = keys.iter().find_map(|key| match key.source {
+        KeySource::Date(_) => None,
+        KeySource::Rank(of) | KeySource::Text(of) => Some(of.copies.variant.number),
+    });
+    name.push(b'a');
+    name.extend_from_slice(&variant.unwrap_or(VariantNumber::MAX).to_be_bytes());
+    for ResolvedKey { descending, source } in keys {
+        let (tag, number) = match source {
+            KeySource::Date(date) => (*date as u8, 0),
+            KeySource::Rank(of) | KeySource::Text(of) => (if of.fallback.is_some() { 10 } else { 9 }, of.column.id),
+        };
+        name.extend_from_slice(&[tag, u8::from(*descending)]);
+        name.extend_from_slice(&number.to_be_bytes());
+        if let KeySource::Rank(of) | KeySource::Text(of) = source
+            && let Some(fallback) = of.fallback
+        {
+            name.extend_from_slice(&fallback.variant.to_be_bytes());
+            name.extend_from_slice(&fallback.unless_null.unwrap_or(ColumnId::MAX).to_be_bytes());
+        }
+    }
+    name.push(u8::from(descending));
+    name.into()
+}
+
 /// Where a column's values come from; `None` if they are all null.
 fn source<'a>(
     version: &Version,
@@ -364,38 +391,27 @@ fn source<'a>(
     id: ColumnId,
     fallback: Option<Fallback<'a>>,
 ) -> Option<KeySource<'a>> {
-    let column = version.column(id)?;
-    let of = SortedColumn { copies: copies?, column: column.id, fallback };
+    let (copies, column) = (copies?, version.column(id)?);
+    let of = KeyColumn { copies, column, fallback };
     Some(match column.kind {
         Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(of),
         Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
     })
 }
 
-impl<'a> SortedColumn<'a> {
+impl<'a> KeyColumn<'a> {
+    /// Whether all values are those of its own copies, whose runs keep their orders.
+    pub(super) fn is_plain(&self) -> bool {
+        self.fallback.is_none()
+    }
+
     /// The value in a slot.
     fn value(&self, slot: u32) -> ValueRef<'a> {
         let copies = match self.fallback {
             Some(fallback) if fallback.is_used(self.copies, slot) => fallback.copies,
             _ => Some(self.copies),
         };
-        copies.map_or(ValueRef::Null, |copies| copies.value_without_folded(slot, self.column))
-    }
-
-    /// Emits the value of every slot that has one, and some nulls. Reads run by run.
-    fn each_value(&self, interrupt: &Interrupt<'_>, mut emit: impl FnMut(u32, ValueRef<'a>)) -> Result<(), Error> {
-        let Some(fallback) = self.fallback else {
-            return each_current_value(self.copies, self.column, interrupt, emit);
-        };
-        for copies in [Some(self.copies), fallback.copies].into_iter().flatten() {
-            let is_fallback = !std::ptr::eq(copies, self.copies);
-            each_current_value(copies, self.column, interrupt, |slot, value| {
-                if fallback.is_used(self.copies, slot) == is_fallback {
-                    emit(slot, value);
-                }
-            })?;
-        }
-        Ok(())
+        copies.map_or(ValueRef::Null, |copies| copies.value_without_folded(slot, self.column.id))
     }
 }
 
@@ -404,30 +420,6 @@ impl Fallback<'_> {
     fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
         self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())
     }
-}
-
-/// Emits the value of every current copy with its slot.
-fn each_current_value<'a>(
-    copies: &'a CopySet,
-    column: ColumnId,
-    interrupt: &Interrupt<'_>,
-    mut emit: impl FnMut(u32, ValueRef<'a>),
-) -> Result<(), Error> {
-    for NumberedRun { run, live, .. } in copies.runs.iter() {
-        for doc in live.to_bitmap().iter() {
-            interrupt.step()?;
-            emit(run.slot(doc), run.value_without_folded(doc, column));
-        }
-    }
-    Ok(())
-}
-
-/// The position of a slot. Tests whole blocks first, which compiles to wide comparisons.
-fn position_of(slots: &[u32], wanted: u32) -> Option<usize> {
-    const BLOCK: usize = 512;
-    let has = |block: &[u32]| block.iter().fold(false, |found, &slot| found | (slot == wanted));
-    let block = slots.chunks(BLOCK).position(has)? * BLOCK;
-    Some(block + slots[block..].iter().position(|&slot| slot == wanted)?)
 }
 
 /// Nulls sort last in both directions.

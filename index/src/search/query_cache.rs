@@ -5,26 +5,37 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::changed_slots::ChangedSlots;
 use super::lru::{Key, LruCache, Versioned};
+use super::slot_order::SlotOrder;
 use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::options::Options;
+use crate::query::DateColumn;
+use crate::run::RunOrder;
 
 /// Bitmaps and orders that queries of all indexes of a data folder computed: one budget for all of them.
 #[derive(Debug)]
 pub(crate) struct Caches {
     /// The slots for which a primitive of a filter holds.
     bitmaps: LruCache<Bitmap>,
-    /// All live slots, in an order.
-    orders: LruCache<Vec<u32>>,
+    orders: LruCache<CachedOrder>,
     /// Numbers the indexes.
     next_owner: AtomicU64,
+}
+
+/// An order of either kind: they share one budget.
+#[derive(Debug)]
+enum CachedOrder {
+    /// Of all live slots.
+    Slots(Arc<SlotOrder>),
+    /// One that a run lacks.
+    Run(Arc<RunOrder>),
 }
 
 /// What queries of one index computed.
@@ -37,6 +48,8 @@ pub(crate) struct QueryCache {
     /// The orders that are being computed.
     computing: Mutex<HashSet<Key>>,
     computed: Condvar,
+    /// How often all resources were tested by each date.
+    date_scans: [AtomicU32; 3],
     /// Nothing is cached once damage is found: it may be wrong.
     pub(crate) damage: Arc<Damage>,
 }
@@ -79,7 +92,8 @@ impl QueryCache {
     pub(crate) fn new(version: u64, caches: Arc<Caches>, damage: Arc<Damage>) -> QueryCache {
         let owner = caches.next_owner.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let changed = Mutex::new(ChangedSlots::since(version));
-        QueryCache { caches, owner, changed, computing: Mutex::default(), computed: Condvar::new(), damage }
+        let (computing, computed) = (Mutex::default(), Condvar::new());
+        QueryCache { caches, owner, changed, computing, computed, date_scans: Default::default(), damage }
     }
 
     /// The beginning of a key, to be extended by what identifies the result within the index.
@@ -109,13 +123,44 @@ impl QueryCache {
     }
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
-    pub(super) fn order(&self, key: &Key, version: u64) -> Option<Cached<Vec<u32>>> {
-        self.looked_up(self.caches.orders.get(key)?, version)
+    pub(super) fn order(&self, key: &Key, version: u64) -> Option<Cached<SlotOrder>> {
+        let Versioned { version: computed_for, result } = self.caches.orders.get(key)?;
+        match &*result {
+            CachedOrder::Slots(order) => {
+                self.looked_up(Versioned { version: computed_for, result: Arc::clone(order) }, version)
+            }
+            CachedOrder::Run(_) => None,
+        }
     }
 
-    pub(super) fn put_order(&self, key: &Key, version: u64, order: &Arc<Vec<u32>>) {
+    pub(super) fn put_order(&self, key: &Key, version: u64, order: &Arc<SlotOrder>) {
         if !self.damage.is_found() {
-            self.caches.orders.put(key, version, order, order.len() * 4);
+            let bytes = SlotOrder::bytes_of(order.len());
+            self.caches.orders.put(key, version, &Arc::new(CachedOrder::Slots(Arc::clone(order))), bytes);
+        }
+    }
+
+    /// Whether an order of so many slots is small enough to be kept for long, beside others.
+    pub(super) fn keeps_order_of(&self, slots: usize) -> bool {
+        self.caches.orders.max_bytes() / 4 >= SlotOrder::bytes_of(slots)
+    }
+
+    /// Counts a test of all resources by a date. Returns how many there were before.
+    pub(super) fn count_date_scan(&self, date: DateColumn) -> u32 {
+        self.date_scans[date as usize].fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The order that a run lacks. Runs do not change, so it has no version.
+    pub(super) fn run_order(&self, key: &Key) -> Option<Arc<RunOrder>> {
+        match &*self.caches.orders.get(key)?.result {
+            CachedOrder::Run(order) => Some(Arc::clone(order)),
+            CachedOrder::Slots(_) => None,
+        }
+    }
+
+    pub(super) fn put_run_order(&self, key: &Key, order: &Arc<RunOrder>) {
+        if !self.damage.is_found() {
+            self.caches.orders.put(key, 0, &Arc::new(CachedOrder::Run(Arc::clone(order))), order.bytes());
         }
     }
 

@@ -27,15 +27,12 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Selected, Error> {
         let select = || {
-            let mut slots = Arc::new(Bitmap::default());
+            let mut slots = Bitmap::default();
             for (variant, filter) in filters {
                 let found = self.evaluator(*variant, interrupt).select(filter)?;
-                match slots.count() {
-                    0 => slots = found,
-                    _ => Arc::make_mut(&mut slots).union(&found),
-                }
+                slots.union(&found.to_bitmap(&self.version));
             }
-            Ok(Selected { snapshot: self.clone(), slots })
+            Ok(Selected { snapshot: self.clone(), slots: Arc::new(slots) })
         };
         self.sound(select())
     }

@@ -1,14 +1,14 @@
 //! Reading one version: pages, streams, single resources. It knows no writes.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::SearchContext;
 use super::estimate::{estimate, estimate_filter};
 use super::evaluate::Evaluator;
+use super::matches::Matches;
 use super::order::Sorter;
-use crate::bitmap::Bitmap;
+use super::page::{OrderedSlots, ordered};
 use crate::error::Error;
 use crate::ids::IdSet;
 use crate::interrupt::Interrupt;
@@ -33,21 +33,6 @@ pub struct Stream {
     /// Index of the next slot to look at.
     position: usize,
 }
-
-/// The slots of all matching resources, in order.
-#[derive(Debug)]
-enum OrderedSlots {
-    Listed(Arc<Vec<u32>>),
-    /// Those slots of the order that are in the bitmap.
-    Filtered {
-        order: Arc<Vec<u32>>,
-        matches: Arc<Bitmap>,
-    },
-}
-
-/// In an order of all slots, a page may cost this many steps for each match. Beyond that, sorting the matches is
-/// cheaper.
-const MAX_STEPS_PER_MATCH: usize = 256;
 
 impl Snapshot {
     /// How many resources there are.
@@ -76,11 +61,11 @@ impl Snapshot {
 
     fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
         let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
-        let total = matches.count();
+        let total = matches.count(&self.version);
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let slots = self.ordered(query, matches, total, &page, interrupt)?.page(total, page);
+                let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &page)?.page(total, page);
                 slots.into_iter().map(|slot| self.version.hit(slot)).collect()
             }
             _ => Vec::new(),
@@ -98,8 +83,8 @@ impl Snapshot {
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
         let stream = || {
             let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
-            let total = matches.count();
-            let slots = self.ordered(query, matches, total, &(0..total), interrupt)?;
+            let total = matches.count(&self.version);
+            let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &(0..total))?;
             Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
         };
         self.sound(stream())
@@ -117,7 +102,11 @@ impl Snapshot {
 
     /// All resources that the filter holds for, in no order. Fails as [`Snapshot::search_with`] does.
     pub fn find(&self, variant: VariantNumber, filter: &Filter, interrupt: &Interrupt<'_>) -> Result<Found, Error> {
-        self.sound(self.evaluator(variant, interrupt).select(filter)).map(Found)
+        let found = self.sound(self.evaluator(variant, interrupt).select(filter))?;
+        Ok(Found(match found {
+            Matches::All => Arc::new(self.version.live_slots.to_bitmap()),
+            Matches::Some(slots) => slots,
+        }))
     }
 
     /// The ids of what was found in this snapshot.
@@ -153,6 +142,7 @@ impl Snapshot {
     ) -> Result<Option<u128>, Error> {
         let interrupt = Interrupt::never();
         let found = self.sound(self.evaluator(variant, &interrupt).select_once(filter))?;
+        let found = found.to_bitmap(&self.version);
         let id = found.iter().map(|slot| self.version.rows.get(slot).id).find(|id| accept(*id));
         Ok(id)
     }
@@ -182,33 +172,8 @@ impl Snapshot {
         result
     }
 
-    /// Orders the matches for reading the page: sorts only them, or filters an order of all slots, whichever is
-    /// cheaper.
-    fn ordered(
-        &self,
-        query: &Query,
-        matches: Arc<Bitmap>,
-        total: usize,
-        page: &Range<usize>,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<OrderedSlots, Error> {
-        let options = &self.context.options;
-        let sorter = Sorter::new(&self.context.cache, &self.version, query.variant, &query.sort, interrupt);
-        let sort_matches = || Ok(OrderedSlots::Listed(Arc::new(sorter.sort(matches.iter().collect())?)));
-        if total <= options.always_sort_limit {
-            return sort_matches();
-        }
-        let order = match total <= options.sort_limit {
-            false => sorter.order()?,
-            true => match sorter.cached_order()? {
-                Some(order) if expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH => order,
-                _ => return sort_matches(),
-            },
-        };
-        Ok(match total == order.len() {
-            true => OrderedSlots::Listed(order),
-            false => OrderedSlots::Filtered { order, matches },
-        })
+    fn sorter<'a>(&'a self, query: &Query, interrupt: &'a Interrupt<'a>) -> Sorter<'a> {
+        Sorter::new(&self.context, &self.version, query.variant, &query.sort, interrupt)
     }
 }
 
@@ -225,46 +190,8 @@ impl Stream {
 
     /// The next resources, at most `count`. Empty at the end.
     pub fn next(&mut self, count: usize) -> Vec<Hit> {
-        let slots = match &self.slots {
-            OrderedSlots::Listed(slots) => {
-                let end = self.position.saturating_add(count).min(slots.len());
-                let slots = slots[self.position..end].to_vec();
-                self.position = end;
-                slots
-            }
-            OrderedSlots::Filtered { order, matches } => {
-                let mut slots = Vec::new();
-                while let (true, Some(&slot)) = (slots.len() < count, order.get(self.position)) {
-                    self.position += 1;
-                    if matches.contains(slot) {
-                        slots.push(slot);
-                    }
-                }
-                slots
-            }
-        };
+        let slots = self.slots.next(&mut self.position, count);
         slots.into_iter().map(|slot| self.snapshot.version.hit(slot)).collect()
-    }
-}
-
-impl OrderedSlots {
-    /// The slots of a page, found from the nearer end. `total` is the number of matches.
-    fn page(&self, total: usize, page: Range<usize>) -> Vec<u32> {
-        match self {
-            OrderedSlots::Listed(slots) => slots[page].to_vec(),
-            OrderedSlots::Filtered { order, matches } => {
-                let is_match = |slot: &u32| matches.contains(*slot);
-                let before = page.start;
-                let after = total - page.end;
-                if before <= after {
-                    return order.iter().copied().filter(is_match).skip(before).take(page.len()).collect();
-                }
-                let from_end = order.iter().rev().copied().filter(is_match);
-                let mut slots: Vec<u32> = from_end.skip(after).take(page.len()).collect();
-                slots.reverse();
-                slots
-            }
-        }
     }
 }
 
@@ -272,10 +199,4 @@ impl fmt::Debug for Snapshot {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Snapshot").field("version", &self.version.number).field("total", &self.total()).finish()
     }
-}
-
-/// How many of the ordered slots must be looked at to find a page from the nearer end, if the `total` matches are
-/// spread evenly.
-fn expected_steps(slots: usize, total: usize, page: &Range<usize>) -> usize {
-    slots / total * page.end.min(total - page.start)
 }

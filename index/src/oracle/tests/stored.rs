@@ -92,8 +92,9 @@ fn run(Case { kinds, locale, history, queries, page }: Case) {
                 oracle.apply(&ops);
                 server.log(LogRecord::Apply(ops));
             }
-            Step::Schema { columns: wanted, second } => {
+            Step::Schema { columns: wanted, second, keeps_locale } => {
                 columns = columns.min(wanted);
+                let locale = locale.clone().filter(|_| keeps_locale);
                 let next = schema(&kinds, columns, &locale, second);
                 oracle.set_schema(next.clone());
                 server.log(LogRecord::Schema(next));

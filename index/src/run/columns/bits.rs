@@ -26,7 +26,8 @@ impl Bits {
 
     /// All documents whose bit is set.
     pub(crate) fn to_bitmap(&self) -> Bitmap {
-        Bitmap::of_words(self.0.all().chunks_exact(8).map(|bytes| u64::from_le_bytes(array(bytes))))
+        let words = self.0.all().chunks_exact(8).map(|bytes| u64::from_le_bytes(array(bytes)));
+        Bitmap::from(words.collect::<Vec<_>>())
     }
 
     /// Emits the documents whose bit is set, ascending, until `emit` fails.

@@ -72,17 +72,12 @@ impl StoredColumn {
         }
     }
 
-    /// All numbers, including meaningless ones of documents without a value; `None` if the column holds no numbers.
-    pub(crate) fn numbers(&self) -> Option<impl Iterator<Item = f64> + '_> {
-        let Values::Number(numbers) = &self.values else { return None };
-        Some(numbers.all().chunks_exact(8).map(|bytes| f64::from_le_bytes(array(bytes))))
-    }
-
-    /// All instants in microseconds, including meaningless ones of documents without a value; `None` if the column
-    /// holds no instants.
-    pub(crate) fn micros(&self) -> Option<impl Iterator<Item = i64> + '_> {
-        let Values::Instant { micros, .. } = &self.values else { return None };
-        Some(micros.all().chunks_exact(8).map(|bytes| i64::from_le_bytes(array(bytes))))
+    /// The bits of booleans, zero for documents without a value; `None` for other encodings.
+    pub(crate) fn bools(&self) -> Option<&Bits> {
+        match &self.values {
+            Values::Bool(bits) => Some(bits),
+            _ => None,
+        }
     }
 }
 

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use super::dictionary::{self, WordFile, WordFileWriter};
 use super::terms::{self, ColumnTerms};
 use crate::bitmap::Bitmap;
+use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::files::{create_empty_folder, sync_folder};
+use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::memory::Document;
+use crate::run::orders::{self, KeyKind, OrderFile, OrderInput, OrderedColumn, RunOrder};
 use crate::run::segment::{Posting, PostingPlace, Segment, SegmentInput, TermList};
 use crate::run::sums::{self, FileSums};
 use crate::schema::ColumnId;
@@ -28,6 +31,7 @@ pub(crate) struct DiskRun {
     pub(super) columns: ColumnFile,
     pub(super) words: WordFile,
     pub(super) segment: Segment,
+    orders: OrderFile,
 }
 
 impl std::fmt::Debug for DiskRun {
@@ -55,7 +59,12 @@ struct MergedDoc {
 impl DiskRun {
     /// Writes the documents, in their order, as a run into `folder`, and replaces what is there. Durable on return,
     /// except for the entry of the folder in its parent. Damage found while it is read later is reported to `damage`.
-    pub(crate) fn build(folder: &Path, documents: &[Arc<Document>], damage: &Arc<Damage>) -> Result<DiskRun, Error> {
+    pub(crate) fn build(
+        folder: &Path,
+        documents: &[Arc<Document>],
+        collation: &Collation,
+        damage: &Arc<Damage>,
+    ) -> Result<DiskRun, Error> {
         let slots: Vec<u32> = documents.iter().map(|document| document.slot).collect();
         let encodings = |document: &Document| {
             document.values().filter_map(|(id, value)| Some((id, Encoding::of(&value)?))).collect::<Vec<_>>()
@@ -80,7 +89,11 @@ impl DiskRun {
         let mut words = strings_of(&open_segment(folder, count, &segment_sums, damage)?)?;
         terms.iter().for_each(|column| column.add_lengths(&mut words, documents.len()));
         let words_sums = words.write(folder, count)?;
-        DiskRun::finish(folder, [columns_sums, words_sums], segment_sums, damage)
+        let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
+            let value = |document: u32| documents[document as usize].value(column.id);
+            RunOrder::sorted(column.kind, 0..count, value, collation, &Interrupt::never())
+        })?;
+        DiskRun::finish(folder, [columns_sums, words_sums, orders_sums], segment_sums, damage)
     }
 
     /// Opens the run in `folder`. `sums_crc` is what [`DiskRun::sums_crc`] returned when it was written. Reads little: the
@@ -92,11 +105,11 @@ impl DiskRun {
     /// Writes the checksums of a run whose files are written, and opens it.
     fn finish(
         folder: &Path,
-        columns_and_words: [FileSums; 2],
+        own_files: [FileSums; 3],
         segment: Vec<FileSums>,
         damage: &Arc<Damage>,
     ) -> Result<DiskRun, Error> {
-        let files = Vec::from_iter(columns_and_words.into_iter().chain(segment));
+        let files = Vec::from_iter(own_files.into_iter().chain(segment));
         let sums_crc = sums::write(folder, &files)?;
         sync_folder(folder)?;
         DiskRun::open_files(folder, files, sums_crc, damage)
@@ -110,13 +123,20 @@ impl DiskRun {
         };
         let columns = ColumnFile::open(file(columns::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
         let words = WordFile::open(file(dictionary::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
+        let orders = OrderFile::open(file(orders::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
         let segment = Segment::new(folder, columns.len(), &files);
-        Ok(DiskRun { folder: folder.to_owned(), files, damage: Arc::clone(damage), sums_crc, columns, words, segment })
+        let (folder, damage) = (folder.to_owned(), Arc::clone(damage));
+        Ok(DiskRun { folder, files, damage, sums_crc, columns, words, segment, orders })
     }
 
     /// Writes the live documents of the inputs, in the order of the inputs, as a run into `folder`, and replaces what
     /// is there. Durable on return, except for the entry of the folder in its parent.
-    pub(crate) fn merge(folder: &Path, inputs: &[MergeInput], damage: &Arc<Damage>) -> Result<DiskRun, Error> {
+    pub(crate) fn merge(
+        folder: &Path,
+        inputs: &[MergeInput],
+        collation: &Collation,
+        damage: &Arc<Damage>,
+    ) -> Result<DiskRun, Error> {
         let mut merged: Vec<MergedDoc> = Vec::new();
         let mut segments: Vec<SegmentInput<'_>> = Vec::new();
         for (input, MergeInput { run, live_docs }) in inputs.iter().enumerate() {
@@ -135,7 +155,8 @@ impl DiskRun {
         let columns: BTreeSet<(ColumnId, Encoding)> = inputs.iter().flat_map(|input| encodings(&input.run)).collect();
 
         create_empty_folder(folder)?;
-        let columns_sums = columns::write(folder, &slots, &Vec::from_iter(columns), &|index, id| {
+        let columns = Vec::from_iter(columns);
+        let columns_sums = columns::write(folder, &slots, &columns, &|index, id| {
             let MergedDoc { input, doc } = merged[index];
             inputs[input].run.value(doc, id)
         })?;
@@ -148,9 +169,12 @@ impl DiskRun {
             words.add_length_steps(column, merged.iter().map(step).collect());
         }
         let words_sums = words.write(folder, count)?;
+        let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
+            merged_order(column, inputs, &segments, collation)
+        })?;
         // What was read from damaged inputs is not what they held.
         damage.check()?;
-        DiskRun::finish(folder, [columns_sums, words_sums], segment_sums, damage)
+        DiskRun::finish(folder, [columns_sums, words_sums, orders_sums], segment_sums, damage)
     }
 
     /// How many documents it has.
@@ -188,15 +212,31 @@ impl DiskRun {
         self.columns.value_without_folded(document, column)
     }
 
-    /// Compares every byte with its checksum, and the inverted index with the columns. Writes nothing.
+    /// The order of a column, as the only one; none if the run has no values in it. `None` if the run does not have the order
+    /// by this collation.
+    pub(crate) fn order(&self, column: ColumnId, kind: KeyKind, collation: &Collation) -> Option<Vec<Arc<RunOrder>>> {
+        match self.columns.column(column).is_empty() {
+            true => Some(Vec::new()),
+            false => self.orders.get(column, kind, collation).map(|order| vec![Arc::clone(order)]),
+        }
+    }
+
+    /// The order of a column by [`ValueRef::rank`]. `None` if it has no such values, or values of several encodings.
+    pub(super) fn ranks(&self, column: ColumnId) -> Option<&RunOrder> {
+        self.orders.ranks(column)
+    }
+
+    /// Compares every byte with its checksum, and the inverted index and the orders with the columns. Writes nothing.
     pub(crate) fn verify(&self) -> Result<(), Error> {
         self.files.iter().try_for_each(|file| file.verify())?;
-        let is_same = self.has_terms_of_columns()?;
+        let has_terms = self.has_terms_of_columns()?;
+        let has_orders = self.orders.is_of(&self.columns);
         // Reading every value may have found one that cannot be decoded.
         self.damage.check()?;
-        match is_same {
-            true => Ok(()),
-            false => Err(Error::corrupt(&self.folder, "the inverted index does not match the columns")),
+        match (has_terms, has_orders) {
+            (true, true) => Ok(()),
+            (false, _) => Err(Error::corrupt(&self.folder, "the inverted index does not match the columns")),
+            (true, false) => Err(Error::corrupt(&self.folder, "the orders do not match the columns")),
         }
     }
 
@@ -250,6 +290,32 @@ impl DiskRun {
     fn has_lengths(&self, column: ColumnId, terms: &ColumnTerms) -> bool {
         terms.words.lengths().iter().all(|of| of.step() == self.words.length_step(column, of.document))
     }
+}
+
+/// The order of a column in a merged run: that of the orders of the inputs. One that lacks it, since its collation was
+/// another one, is sorted.
+fn merged_order(
+    column: OrderedColumn,
+    inputs: &[MergeInput],
+    segments: &[SegmentInput<'_>],
+    collation: &Collation,
+) -> Result<RunOrder, Error> {
+    let never = Interrupt::never();
+    let mut merged = Vec::new();
+    for (MergeInput { run, .. }, SegmentInput { new_numbers, .. }) in inputs.iter().zip(segments) {
+        let value = |document| run.value_without_folded(document, column.id);
+        let orders = match run.order(column.id, column.kind, collation) {
+            Some(orders) => orders,
+            None => vec![Arc::new(RunOrder::sorted(column.kind, 0..run.len(), value, collation, &never)?)],
+        };
+        merged.extend(orders.into_iter().map(|order| OrderInput {
+            groups: 0..order.groups(),
+            order,
+            number: Box::new(|document| new_numbers.get(document as usize).copied().flatten()),
+            value: Box::new(value),
+        }));
+    }
+    RunOrder::merge(column.kind, merged, collation, &never)
 }
 
 /// How many documents are verified at once.

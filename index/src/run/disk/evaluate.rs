@@ -1,4 +1,4 @@
-//! Evaluating a predicate on a disk run: by posting lists where there are any, else by scanning columns. Every way
+//! Evaluating a predicate on a disk run: by posting lists where there are any, by slices of orders, else by scanning columns. Every way
 //! gives the same result as [`PreparedPredicate::matches`] on each document. It knows no filters, and not which
 //! documents are current.
 
@@ -10,12 +10,10 @@ use crate::interrupt::Interrupt;
 use crate::predicate::{Needle, PreparedPredicate};
 use crate::query::Range;
 use crate::run::columns::{Encoding, StoredColumn};
+use crate::run::orders::RankRange;
 use crate::run::segment::TermList;
 use crate::schema::{Column, ColumnId, Kind};
-use crate::text::number_text;
-
-/// Comparing numbers is so fast that counting each would show: so many are compared between two looks at the interrupt.
-const CHECK_EVERY: u32 = 4_096;
+use crate::text::{bool_text, number_text};
 
 impl DiskRun {
     /// Adds the documents whose value is not null and satisfies the predicate.
@@ -32,7 +30,7 @@ impl DiskRun {
         let queried = QueriedColumn { run: self, stored, kind: column.kind, interrupt };
         match predicate {
             PreparedPredicate::Null => Ok(()),
-            PreparedPredicate::Equals { text, hash } => queried.equals(text, hash, predicate, documents),
+            PreparedPredicate::Equals { text, hash } => queried.equals(text, hash, documents),
             PreparedPredicate::Has(element) => match stored.encoding {
                 Encoding::List => queried.term(&terms::element(column.id, &element.text), documents),
                 _ => Ok(()),
@@ -40,9 +38,9 @@ impl DiskRun {
             PreparedPredicate::AnyId(ids) => queried.any_id(ids, documents),
             PreparedPredicate::Substring(needle) => queried.substring(needle, predicate, documents),
             PreparedPredicate::Number(range) => queried.number_range(range, predicate, documents),
-            PreparedPredicate::Instant(range) => match stored.micros() {
-                Some(micros) => queried.present_with(micros, |micros| range.holds(&micros), documents),
-                None => Ok(()),
+            PreparedPredicate::Instant(range) => match stored.encoding {
+                Encoding::Instant => queried.in_range(&RankRange::of_integers(range), documents),
+                _ => Ok(()),
             },
             PreparedPredicate::Text(_) => queried.scan(predicate, documents),
         }
@@ -103,26 +101,30 @@ pub(super) struct QueriedColumn<'a> {
 }
 
 impl QueriedColumn<'_> {
-    fn equals(
-        self,
-        text: &str,
-        hash: &[u8; 16],
-        predicate: &PreparedPredicate,
-        documents: &mut Bitmap,
-    ) -> Result<(), Error> {
+    fn equals(self, text: &str, hash: &[u8; 16], documents: &mut Bitmap) -> Result<(), Error> {
         match self.stored.encoding {
             Encoding::Text | Encoding::List => self.term(&terms::exact(self.stored.id, text), documents),
             Encoding::Markup => self.term(&terms::markup(self.stored.id, hash), documents),
             Encoding::Number => {
                 // Different numbers have different text forms, except for the two zeros, which `==` does not
                 // distinguish either.
-                let number = text.parse().ok().filter(|number| number_text(*number) == text);
-                match number.zip(self.stored.numbers()) {
-                    Some((number, numbers)) => self.present_with(numbers, |other: f64| other == number, documents),
+                match number_of(text) {
+                    Some(number) => self.in_range(&RankRange::of_number(number), documents),
                     None => Ok(()),
                 }
             }
-            Encoding::Bool => self.scan(predicate, documents),
+            Encoding::Bool => {
+                if let Some(bits) = self.stored.bools().filter(|_| text == bool_text(true) || text == bool_text(false))
+                {
+                    let (mut equal, bits) = (self.stored.presence.to_bitmap(), bits.to_bitmap());
+                    match text == bool_text(true) {
+                        true => equal.intersect(&bits),
+                        false => equal.subtract(&bits),
+                    }
+                    documents.union(&equal);
+                }
+                self.interrupt.check()
+            }
             Encoding::Instant => Ok(()),
         }
     }
@@ -133,10 +135,10 @@ impl QueriedColumn<'_> {
         predicate: &PreparedPredicate,
         documents: &mut Bitmap,
     ) -> Result<(), Error> {
-        match (self.stored.numbers(), self.kind) {
-            (Some(numbers), _) => self.present_with(numbers, |number| range.holds(&number), documents),
-            (None, Kind::Text) => self.scan(predicate, documents),
-            (None, _) => Ok(()),
+        match (self.stored.encoding, self.kind) {
+            (Encoding::Number, _) => self.in_range(&RankRange::of_numbers(range), documents),
+            (_, Kind::Text) => self.scan(predicate, documents),
+            _ => Ok(()),
         }
     }
 
@@ -176,22 +178,12 @@ impl QueriedColumn<'_> {
         self.run.segment.union(term.as_slice(), self.interrupt, documents)
     }
 
-    /// Adds the documents that have a value, if it satisfies `holds`.
-    fn present_with<T>(
-        self,
-        values: impl Iterator<Item = T>,
-        holds: impl Fn(T) -> bool,
-        documents: &mut Bitmap,
-    ) -> Result<(), Error> {
-        for (document, value) in (0..).zip(values) {
-            if document % CHECK_EVERY == 0 {
-                self.interrupt.check()?;
-            }
-            if holds(value) && self.stored.presence.contains(document) {
-                documents.insert(document);
-            }
+    /// Adds the documents whose value has a rank in the range: a slice of their order.
+    fn in_range(self, range: &RankRange, documents: &mut Bitmap) -> Result<(), Error> {
+        match self.run.ranks(self.stored.id) {
+            Some(order) => order.add_in_range(range, || self.stored.presence.to_bitmap(), self.interrupt, documents),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Tests every document, without its folded text.
@@ -203,4 +195,9 @@ impl QueriedColumn<'_> {
             self.interrupt.step()
         })
     }
+}
+
+/// The number of this text form.
+pub(super) fn number_of(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number| number_text(*number) == text)
 }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::bitmap::Bitmap;
+use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::ids::{IdSet, text_of};
@@ -15,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::query::{Anchor, Bound, Predicate, Range};
 use crate::run::memory::Document;
+use crate::run::orders::KeyKind;
 use crate::run::sums;
 use crate::schema::{Column, ColumnId, Kind, Value, exact_hash};
 use crate::value::{FullText, TextRef, ValueRef};
@@ -114,7 +116,7 @@ fn predicate() -> impl Strategy<Value = Predicate> {
 }
 
 fn build(folder: &Path, documents: &[Arc<Document>]) -> DiskRun {
-    DiskRun::build(folder, documents, &Arc::default()).unwrap()
+    DiskRun::build(folder, documents, &Collation::of(None), &Arc::default()).unwrap()
 }
 
 /// Opens the files of a run again: nothing of them is checked yet.
@@ -202,7 +204,7 @@ proptest! {
             MergeInput { run: Arc::new(a), live_docs: marked(in_a) },
             MergeInput { run: Arc::new(b), live_docs: marked(in_b) },
         ];
-        let merged = DiskRun::merge(&folder.path().join("c"), &inputs, &Arc::default()).unwrap();
+        let merged = DiskRun::merge(&folder.path().join("c"), &inputs, &Collation::of(None), &Arc::default()).unwrap();
         let left = first.iter().zip(in_a).chain(second.iter().zip(in_b)).filter(|(_, kept)| **kept);
         let left = Vec::from_iter(left.map(|(document, _)| document.clone()));
         check(&merged, &left, &predicates);
@@ -270,13 +272,70 @@ fn verify_detects_terms_that_do_not_match_the_columns() {
     }
 }
 
+#[test]
+fn verify_detects_orders_that_do_not_match_the_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, number) = (|text: &str| (0, Value::Text(text.into())), |number| (3, Value::Number(number)));
+    let long = "a text with a long collation key, ";
+    let values = |texts: [&str; 3], numbers: [f64; 3]| {
+        texts
+            .iter()
+            .zip(numbers)
+            .map(|(end, value)| vec![text(&format!("{long}{end}")), number(value)])
+            .collect::<Vec<_>>()
+    };
+    let right = values(["a", "b", "b"], [1.0, 2.0, 2.0]);
+    let wrong = [
+        values(["b", "a", "b"], [1.0, 2.0, 2.0]),
+        values(["a", "b", "c"], [1.0, 2.0, 2.0]),
+        values(["b", "b", "b"], [1.0, 2.0, 2.0]),
+        values(["a", "b", "b"], [1.0, 2.0, 3.0]),
+        values(["a", "b", "b"], [2.0, 1.0, 2.0]),
+        values(["a", "b", "b"], [1.0, 3.0, 3.0]),
+        vec![
+            vec![text(&format!("{long}a")), number(1.0)],
+            vec![text(&format!("{long}b")), number(2.0)],
+            vec![number(2.0)],
+        ],
+        right.iter().map(|values| values[1..].to_vec()).collect(),
+        right[..2].to_vec(),
+    ];
+    for (index, wrong) in wrong.iter().enumerate() {
+        let [a, b, both] = ["a", "b", "both"].map(|name| folder.path().join(format!("{name}{index}")));
+        let (right, wrong) = (build(&a, &documents(0, &right)), build(&b, &documents(0, wrong)));
+        fs::create_dir(&both).unwrap();
+        for file in fs::read_dir(&a).unwrap().map(|entry| entry.unwrap().file_name()) {
+            let from = if file == "orders" { &b } else { &a };
+            fs::copy(from.join(&file), both.join(&file)).unwrap();
+        }
+        let orders = |folder: &Path, crc| {
+            let files = sums::read(folder, crc).unwrap();
+            (files.iter().position(|file| file.name == "orders").unwrap(), files)
+        };
+        let (at, mut files) = orders(&a, right.sums_crc());
+        let (from, mut others) = orders(&b, wrong.sums_crc());
+        files[at] = others.swap_remove(from);
+        fs::remove_file(both.join("sums")).unwrap();
+        let crc = sums::write(&both, &files).unwrap();
+        let error = DiskRun::open(&both, crc, &Arc::default()).unwrap().verify().unwrap_err();
+        assert!(error.to_string().ends_with("the orders do not match the columns"), "{index}: {error}");
+    }
+}
+
 /// Damages each file of a run in many places, asks for everything in it, and compares with what it held before: the answer
 /// is the same, or damage is reported.
 #[test]
 fn whatever_a_damaged_run_answers_is_right_or_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
-    let values = vec![vec![(0, Value::Text("Text".repeat(400).into())), (6, Value::List(vec!["a".into()]))]; 70];
+    let value = |number: u32| {
+        vec![
+            (0, Value::Text("Text".repeat(400).into())),
+            (3, Value::Number(f64::from(number / 2))),
+            (6, Value::List(vec!["a".into()])),
+        ]
+    };
+    let values: Vec<_> = (0..70).map(value).collect();
     let run = build(&path, &documents(0, &values));
     let expected = everything(&run);
     let mut reported = 0;
@@ -317,8 +376,19 @@ fn everything(run: &DiskRun) -> Vec<String> {
         Predicate::Text(Range { from: None, to: None }),
         Predicate::Equals("Text".repeat(400)),
         Predicate::Has("a".to_owned()),
+        Predicate::Number(Range { from: Some(Bound::Included(4.0)), to: Some(Bound::Included(10.0)) }),
+        Predicate::Number(Range { from: Some(Bound::Included(4.0)), to: None }),
     ];
     for column in columns() {
+        for kind in [KeyKind::Rank, KeyKind::Text] {
+            let orders = run.order(column.id, kind, &Collation::of(None)).into_iter().flatten();
+            all.extend(orders.flat_map(|order| {
+                (0..order.groups()).map(move |group| {
+                    let documents: Vec<u32> = order.group(group).map(|index| order.document(index)).collect();
+                    format!("{} {documents:?}", order.key(group))
+                })
+            }));
+        }
         all.extend((0..run.len()).map(|document| plain(run.value(document, column.id))));
         for predicate in &predicates {
             let mut found = Bitmap::default();

@@ -10,7 +10,7 @@ const PIECE: usize = if cfg!(test) { 4 } else { 8_192 };
 
 /// Sorts in pieces, and then merges neighbors until one piece is left: the sorts of the standard library cannot be left
 /// before their end.
-pub(super) fn sort_by<T: Copy>(
+pub(crate) fn sort_by<T: Copy>(
     items: &mut Vec<T>,
     interrupt: &Interrupt<'_>,
     compare: impl Fn(&T, &T) -> Ordering,

@@ -1,0 +1,69 @@
+//! Which documents of a run are current copies, or which slots have a resource. A new version copies only the parts that
+//! were written to. It knows no runs.
+
+use crate::bitmap::Bitmap;
+use crate::slot_table::SlotTable;
+
+/// A set of documents of one run, or of slots. Cloning is cheap, and a clone does not see later changes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LiveSet {
+    words: SlotTable<u64>,
+}
+
+impl LiveSet {
+    pub(crate) fn of(members: &Bitmap) -> LiveSet {
+        LiveSet { words: SlotTable::of(members.words()) }
+    }
+
+    /// Its words, for tests of what a write copies.
+    #[cfg(test)]
+    pub(crate) fn words(&self) -> &SlotTable<u64> {
+        &self.words
+    }
+
+    pub(crate) fn contains(&self, member: u32) -> bool {
+        self.words.get(member / 64) >> (member % 64) & 1 == 1
+    }
+
+    pub(crate) fn insert(&mut self, member: u32) {
+        self.words.set(member / 64, self.words.get(member / 64) | 1 << (member % 64));
+    }
+
+    pub(crate) fn remove(&mut self, member: u32) {
+        self.words.set(member / 64, self.words.get(member / 64) & !(1 << (member % 64)));
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.words.slices().flatten().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The same as a bitmap, which later changes do not affect either.
+    pub(crate) fn to_bitmap(&self) -> Bitmap {
+        Bitmap::of_words(self.words.slices())
+    }
+
+    /// Removes the members of `others` that are not in this set.
+    pub(crate) fn retain_in(&self, others: &mut Bitmap) {
+        others.intersect_words(self.words.slices());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_keeps_its_documents() {
+        let mut live = LiveSet::of(&[1, 64, 70_000].into_iter().collect());
+        let before = live.clone();
+        live.remove(64);
+        live.insert(200_000);
+        assert!(before.contains(64) && !before.contains(200_000) && !live.contains(64) && live.contains(200_000));
+        assert_eq!((before.count(), live.count()), (3, 3));
+        let mut documents: Bitmap = [1, 64, 65, 300_000].into_iter().collect();
+        live.retain_in(&mut documents);
+        assert_eq!(documents.iter().collect::<Vec<_>>(), [1]);
+        assert_eq!(live.to_bitmap().iter().collect::<Vec<_>>(), [1, 70_000, 200_000]);
+    }
+}

@@ -1,0 +1,67 @@
+//! Roughly what evaluating a predicate on a disk run costs. It must not evaluate any.
+
+use super::disk_run::DiskRun;
+use super::evaluate::number_of;
+use super::terms;
+use crate::predicate::PreparedPredicate;
+use crate::run::columns::Encoding;
+use crate::run::orders::RankRange;
+use crate::run::segment::TermList;
+use crate::schema::{Column, ColumnId, Kind};
+
+/// Nanoseconds for each document of a posting list or of a slice.
+const LISTED: u64 = 2;
+/// For each document whose text is read.
+const READ: u64 = 50;
+
+impl DiskRun {
+    /// In nanoseconds: from the length of the posting list or of the slice that the predicate asks for, if there is one.
+    pub(crate) fn cost(&self, column: Column, predicate: &PreparedPredicate) -> u64 {
+        let all = u64::from(self.len()) * READ;
+        let stored = match self.columns.column(column.id) {
+            [] => return 0,
+            [stored] => stored,
+            _ => return all,
+        };
+        match (predicate, stored.encoding) {
+            (PreparedPredicate::Null, _) => 0,
+            (PreparedPredicate::Equals { text, .. }, Encoding::Text | Encoding::List) => {
+                self.cost_of_term(&terms::exact(column.id, text))
+            }
+            (PreparedPredicate::Equals { hash, .. }, Encoding::Markup) => {
+                self.cost_of_term(&terms::markup(column.id, hash))
+            }
+            (PreparedPredicate::Equals { text, .. }, Encoding::Number) => {
+                number_of(text).map_or(0, |number| self.cost_of_range(column.id, &RankRange::of_number(number)))
+            }
+            (PreparedPredicate::Equals { .. }, Encoding::Bool) => u64::from(self.len()) / 16,
+            (PreparedPredicate::Has(element), Encoding::List) => {
+                self.cost_of_term(&terms::element(column.id, &element.text))
+            }
+            (PreparedPredicate::Number(range), Encoding::Number) => {
+                self.cost_of_range(column.id, &RankRange::of_numbers(range))
+            }
+            (PreparedPredicate::Instant(range), Encoding::Instant) => {
+                self.cost_of_range(column.id, &RankRange::of_integers(range))
+            }
+            // Each id is looked up, or all terms of the column are read.
+            (PreparedPredicate::AnyId(ids), _) => all.min(500 * ids.listed() as u64 + all / 25),
+            (PreparedPredicate::Number(_), _) if column.kind != Kind::Text => 0,
+            (PreparedPredicate::Equals { .. } | PreparedPredicate::Has(_) | PreparedPredicate::Instant(_), _) => 0,
+            (PreparedPredicate::Number(_) | PreparedPredicate::Text(_) | PreparedPredicate::Substring(_), _) => all,
+        }
+    }
+
+    fn cost_of_term(&self, term: &[u8]) -> u64 {
+        // An error is reported by the evaluation.
+        let term = self.segment.term(TermList::Plain, term).ok().flatten();
+        term.map_or(0, |term| u64::from(term.doc_count()) * LISTED)
+    }
+
+    fn cost_of_range(&self, column: ColumnId, range: &RankRange) -> u64 {
+        self.ranks(column).map_or(0, |order| {
+            let inside = order.count_in(range);
+            inside.min(order.len() - inside) as u64 * LISTED
+        })
+    }
+}

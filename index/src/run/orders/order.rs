@@ -1,0 +1,143 @@
+//! An order of documents and its making. It knows nothing of where values come from.
+
+use std::ops::Range;
+
+use super::array::Array;
+
+/// What an order compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyKind {
+    /// [`ValueRef::rank`](crate::value::ValueRef::rank).
+    Rank,
+    /// [`ValueRef::sort_text`](crate::value::ValueRef::sort_text), by a collation.
+    Text,
+}
+
+/// The documents that have a value in a column, in the order of their values. Those with equal values are a *group*.
+#[derive(Debug)]
+pub(crate) struct RunOrder {
+    pub(crate) kind: KeyKind,
+    pub(super) documents: Array<u32>,
+    /// Where each group begins in `documents`. Empty if every group is one document.
+    pub(super) starts: Array<u32>,
+    pub(super) keys: Keys,
+}
+
+/// The key of each group: its rank, or the beginning of the collation key, which may be equal for neighboring groups.
+#[derive(Debug)]
+pub(super) enum Keys {
+    Ranks(Array<u64>),
+    Prefixes(Array<u128>),
+}
+
+impl RunOrder {
+    /// How many documents have a value.
+    pub(crate) fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// How many different values there are.
+    pub(crate) fn groups(&self) -> usize {
+        match &self.keys {
+            Keys::Ranks(ranks) => ranks.len(),
+            Keys::Prefixes(prefixes) => prefixes.len(),
+        }
+    }
+
+    /// The key of a group. Keys ascend.
+    pub(crate) fn key(&self, group: usize) -> u128 {
+        match &self.keys {
+            Keys::Ranks(ranks) => u128::from(ranks.get(group)),
+            Keys::Prefixes(prefixes) => prefixes.get(group),
+        }
+    }
+
+    /// Where the documents of a group are, by index.
+    pub(crate) fn group(&self, group: usize) -> Range<usize> {
+        self.start(group)..self.start(group + 1)
+    }
+
+    /// Where the documents of some groups are, by index.
+    pub(crate) fn of_groups(&self, groups: Range<usize>) -> Range<usize> {
+        self.start(groups.start)..self.start(groups.end)
+    }
+
+    /// The document at an index.
+    pub(crate) fn document(&self, index: usize) -> u32 {
+        self.documents.get(index)
+    }
+
+    /// All documents that have a value.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = u32> + '_ {
+        self.documents.iter()
+    }
+
+    /// How many groups come before the first whose key does not satisfy `is_before`.
+    pub(crate) fn groups_before(&self, is_before: impl Fn(u128) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.groups());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match is_before(self.key(middle)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// The size in memory. Zero if it is read from a file.
+    pub(crate) fn bytes(&self) -> usize {
+        let keys = match &self.keys {
+            Keys::Ranks(ranks) => ranks.bytes(),
+            Keys::Prefixes(prefixes) => prefixes.bytes(),
+        };
+        self.documents.bytes() + self.starts.bytes() + keys
+    }
+
+    fn start(&self, group: usize) -> usize {
+        match (self.starts.len(), group < self.groups()) {
+            (0, _) => group.min(self.len()),
+            (_, true) => self.starts.get(group) as usize,
+            (_, false) => self.len(),
+        }
+    }
+}
+
+/// An order in the making: groups are added in their order.
+pub(super) struct OrderBuilder {
+    kind: KeyKind,
+    documents: Vec<u32>,
+    starts: Vec<u32>,
+    ranks: Vec<u64>,
+    prefixes: Vec<u128>,
+}
+
+impl OrderBuilder {
+    pub(super) fn new(kind: KeyKind) -> OrderBuilder {
+        OrderBuilder { kind, documents: Vec::new(), starts: Vec::new(), ranks: Vec::new(), prefixes: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, key: u128, documents: &[u32]) {
+        self.begin(key);
+        self.documents.extend_from_slice(documents);
+    }
+
+    /// Begins a group.
+    fn begin(&mut self, key: u128) {
+        self.starts.push(self.documents.len() as u32);
+        match self.kind {
+            KeyKind::Rank => self.ranks.push(key as u64),
+            KeyKind::Text => self.prefixes.push(key),
+        }
+    }
+
+    pub(super) fn finish(self) -> RunOrder {
+        let OrderBuilder { kind, documents, starts, ranks, prefixes } = self;
+        let keys = match kind {
+            KeyKind::Rank => Keys::Ranks(ranks.into()),
+            KeyKind::Text => Keys::Prefixes(prefixes.into()),
+        };
+        let starts = if starts.len() == documents.len() { Vec::new() } else { starts };
+        RunOrder { kind, documents: documents.into(), starts: starts.into(), keys }
+    }
+}

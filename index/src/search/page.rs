@@ -1,0 +1,182 @@
+//! Orders the matches of a query as far as a page of them needs, by whichever way is cheapest. It knows no filters, except which
+//! of them says where in an order all matches are.
+
+use std::ops::Range;
+
+use super::matches::Matches;
+use super::order::{KeySource, Sorter};
+use super::slot_order::OrderView;
+use crate::error::Error;
+use crate::query::{Filter, Predicate};
+use crate::run::RankRange;
+use crate::schema::Kind;
+
+/// The slots of all matching resources in order, or at least those up to the end of a page.
+#[derive(Debug)]
+pub(super) enum OrderedSlots {
+    Listed(Vec<u32>),
+    /// Those slots of the order that match.
+    Filtered {
+        order: OrderView,
+        matches: Matches,
+    },
+}
+
+/// In an order of all slots, a page may cost this many steps for each match. Beyond that, sorting the matches is
+/// cheaper.
+const MAX_STEPS_PER_MATCH: usize = 256;
+/// The same for steps along the orders of runs, each of which takes longer.
+const MAX_WALKED_PER_MATCH: usize = 32;
+/// A walk is given up after so many times the steps that it should take if the matches were spread evenly.
+const MAX_UNEVENNESS: usize = 4;
+
+/// Orders the matches for reading the page: sorts only them, filters an order of all slots, or walks along the orders of runs
+/// until the page is found, whichever is cheapest.
+pub(super) fn ordered(
+    sorter: &Sorter<'_>,
+    filter: &Filter,
+    matches: Matches,
+    page: &Range<usize>,
+) -> Result<OrderedSlots, Error> {
+    let options = &sorter.context.options;
+    let total = matches.count(sorter.version);
+    let sort_matches =
+        |matches: &Matches| Ok(OrderedSlots::Listed(sorter.sort(matches.to_bitmap(sorter.version).iter().collect())?));
+    if total <= options.always_sort_limit {
+        return sort_matches(&matches);
+    }
+    let is_sortable = total <= options.sort_limit;
+    let max_steps = if is_sortable { total * MAX_WALKED_PER_MATCH } else { usize::MAX };
+    let walked = |range| walked(sorter, range, &matches, total, page, max_steps);
+    let range = range_of_first_key(sorter, filter);
+    if range.is_some()
+        && let Some(found) = walked(range)?
+    {
+        return Ok(OrderedSlots::Listed(found));
+    }
+    if let Some(order) = sorter.cached_order()?
+        && (!is_sortable || expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH)
+    {
+        return Ok(OrderedSlots::Filtered { order, matches });
+    }
+    if range.is_none()
+        && let Some(found) = walked(None)?
+    {
+        return Ok(OrderedSlots::Listed(found));
+    }
+    match is_sortable {
+        true => sort_matches(&matches),
+        false => Ok(OrderedSlots::Filtered { order: sorter.order()?, matches }),
+    }
+}
+
+/// The matches up to the end of the page. `None` if a walk along the orders of runs is not possible, or takes too long. All
+/// matches have their value of the first key in the `range`.
+fn walked(
+    sorter: &Sorter<'_>,
+    range: Option<RankRange>,
+    matches: &Matches,
+    total: usize,
+    page: &Range<usize>,
+    max_steps: usize,
+) -> Result<Option<Vec<u32>>, Error> {
+    let all = sorter.version.total;
+    let options = &sorter.context.options;
+    let max_steps = max_steps.min(options.always_walk_limit.max(all / options.walk_share));
+    let steps = |walked: usize| (walked as u64 * page.end as u64).div_ceil(total as u64) as usize;
+    // Runs in memory make their orders when they are asked for.
+    if range.is_none() && steps(all) > max_steps {
+        return Ok(None);
+    }
+    let Some(walk) = sorter.walk(range)? else { return Ok(None) };
+    let steps = steps(walk.len());
+    if steps > max_steps {
+        return Ok(None);
+    }
+    sorter.first(&walk, matches, page.end, (steps * MAX_UNEVENNESS).max(options.always_walk_limit))
+}
+
+/// A range in which every match has its value of the first key: the filter says so.
+fn range_of_first_key(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange> {
+    let KeySource::Rank(of) = sorter.keys.first()?.source else { return None };
+    let first = of.column;
+    match filter {
+        Filter::And(filters) => filters.iter().find_map(|filter| range_of_first_key(sorter, filter)),
+        Filter::Column(id, Predicate::Number(range)) if *id == first.id && first.kind == Kind::Number => {
+            Some(RankRange::of_numbers(range))
+        }
+        Filter::Column(id, Predicate::Instant(range)) if *id == first.id && first.kind == Kind::Instant => {
+            Some(RankRange::of_integers(range))
+        }
+        _ => None,
+    }
+}
+
+impl OrderedSlots {
+    /// The slots of a page, found from the nearer end. `total` is the number of matches.
+    pub(super) fn page(&self, total: usize, page: Range<usize>) -> Vec<u32> {
+        match self {
+            // There may be fewer if the index is damaged, which fails the search.
+            OrderedSlots::Listed(slots) => slots.get(page).unwrap_or_default().to_vec(),
+            OrderedSlots::Filtered { order, matches: Matches::All } => {
+                let mut slots = Vec::with_capacity(page.len());
+                order.each(page, false, |slot| {
+                    slots.push(slot);
+                    true
+                });
+                slots
+            }
+            OrderedSlots::Filtered { order, matches: Matches::Some(matches) } => {
+                let backwards = page.start > total - page.end;
+                let mut skip = if backwards { total - page.end } else { page.start };
+                let mut slots = Vec::with_capacity(page.len());
+                order.each(0..order.len(), backwards, |slot| {
+                    if matches.contains(slot) {
+                        match skip {
+                            0 => slots.push(slot),
+                            _ => skip -= 1,
+                        }
+                    }
+                    slots.len() < page.len()
+                });
+                if backwards {
+                    slots.reverse();
+                }
+                slots
+            }
+        }
+    }
+
+    /// The next slots, at most `count`, from a position on, which is moved behind them. For the slots of all matches.
+    pub(super) fn next(&self, position: &mut usize, count: usize) -> Vec<u32> {
+        let mut slots = Vec::new();
+        match self {
+            OrderedSlots::Listed(listed) => {
+                let end = position.saturating_add(count).min(listed.len());
+                slots.extend_from_slice(&listed[*position..end]);
+                *position = end;
+            }
+            OrderedSlots::Filtered { order, matches } => order.each(*position..order.len(), false, |slot| {
+                if slots.len() == count {
+                    return false;
+                }
+                *position += 1;
+                let is_match = match matches {
+                    Matches::All => true,
+                    Matches::Some(matches) => matches.contains(slot),
+                };
+                if is_match {
+                    slots.push(slot);
+                }
+                true
+            }),
+        }
+        slots
+    }
+}
+
+/// How many of the ordered slots must be looked at to find a page from the nearer end, if the `total` matches are
+/// spread evenly.
+fn expected_steps(slots: usize, total: usize, page: &Range<usize>) -> usize {
+    slots / total * page.end.min(total - page.start)
+}

@@ -1,0 +1,151 @@
+//! Orders slots by merging the orders of runs: all of them, or only as many as a page needs. It knows no filters, only which
+//! slots match.
+
+use std::sync::Arc;
+
+use super::lru::Key;
+use super::matches::Matches;
+use super::order::{KeySource, Sorter};
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::run::{KeyKind, MergedOrder, NumberedRun, OrderInput, RankRange, RunOrder};
+use crate::schema::Column;
+use crate::version::CopySet;
+
+/// The first key of an order, if it is a column.
+#[derive(Clone, Copy)]
+struct FirstKey<'a> {
+    copies: &'a CopySet,
+    column: Column,
+    kind: KeyKind,
+    descending: bool,
+}
+
+/// A walk along the order of a column over the slots that match.
+pub(super) struct Walk<'a> {
+    first: FirstKey<'a>,
+    /// The orders of each run.
+    orders: Vec<(&'a NumberedRun, Vec<Arc<RunOrder>>)>,
+    /// All matches have a value in this range.
+    range: Option<RankRange>,
+}
+
+impl<'a> Sorter<'a> {
+    /// A walk along the order of the first key, if that is a column. If all matches are known to have a value in `range`, no
+    /// others are looked at.
+    pub(super) fn walk(&self, range: Option<RankRange>) -> Result<Option<Walk<'a>>, Error> {
+        let Some(first) = self.first_key() else { return Ok(None) };
+        let mut orders = Vec::new();
+        for numbered in first.copies.runs.iter() {
+            orders.push((numbered, self.run_orders(&first, numbered)?));
+        }
+        Ok(Some(Walk { first, orders, range }))
+    }
+
+    /// All live slots in order. `None` if the first key is not a column.
+    pub(super) fn merged_order(&self) -> Result<Option<Vec<u32>>, Error> {
+        match self.walk(None)? {
+            Some(walk) => self.first(&walk, &Matches::All, usize::MAX, usize::MAX),
+            None => Ok(None),
+        }
+    }
+
+    /// The first `count` matches in order. `None` if finding them takes more than about `max_steps` steps.
+    pub(super) fn first(
+        &self,
+        walk: &Walk<'_>,
+        matches: &Matches,
+        count: usize,
+        max_steps: usize,
+    ) -> Result<Option<Vec<u32>>, Error> {
+        let Walk { first, orders, .. } = walk;
+        let mut inputs = Vec::new();
+        for (NumberedRun { run, live, .. }, orders) in orders {
+            inputs.extend(orders.iter().map(|order| OrderInput {
+                order: Arc::clone(order),
+                groups: walk.groups(order),
+                number: match matches {
+                    Matches::All => Box::new(move |doc| live.contains(doc).then(|| run.slot(doc))),
+                    Matches::Some(matches) => Box::new(move |doc| {
+                        let slot = run.slot(doc);
+                        (matches.contains(slot) && live.contains(doc)).then_some(slot)
+                    }),
+                },
+                value: Box::new(move |doc| run.value_without_folded(doc, first.column.id)),
+            }));
+        }
+        let collation = &first.copies.collation;
+        let mut merged = MergedOrder::new(inputs, collation, first.descending, max_steps, self.interrupt)?;
+        let (mut found, mut group) = (Vec::new(), Vec::new());
+        while found.len() < count && merged.next_group(&mut group)?.is_some() {
+            self.sort_ties(&mut group)?;
+            found.extend_from_slice(&group);
+        }
+        if merged.is_cut() {
+            return Ok(None);
+        }
+        if found.len() < count && walk.range.is_none() {
+            // The others have no value.
+            let mut nulls = matches.to_bitmap(self.version);
+            found.iter().for_each(|&slot| nulls.remove(slot));
+            if nulls.count() > max_steps {
+                return Ok(None);
+            }
+            found.extend(self.sorted_nulls(&nulls)?);
+        }
+        Ok(Some(found))
+    }
+
+    fn sorted_nulls(&self, nulls: &Bitmap) -> Result<Vec<u32>, Error> {
+        let mut nulls: Vec<u32> = nulls.iter().collect();
+        self.sort_ties(&mut nulls)?;
+        Ok(nulls)
+    }
+
+    fn first_key(&self) -> Option<FirstKey<'a>> {
+        let key = self.keys.first()?;
+        let (copies, column, kind) = match key.source {
+            KeySource::Rank(of) if of.is_plain() => (of.copies, of.column, KeyKind::Rank),
+            KeySource::Text(of) if of.is_plain() => (of.copies, of.column, KeyKind::Text),
+            // No run has an order of dates, or of two variants.
+            _ => return None,
+        };
+        Some(FirstKey { copies, column, kind, descending: key.descending })
+    }
+
+    /// The orders of a run. One that it lacks, since the collation of the variant changed, is made and cached.
+    fn run_orders(&self, first: &FirstKey<'_>, numbered: &NumberedRun) -> Result<Vec<Arc<RunOrder>>, Error> {
+        let FirstKey { copies, column, kind, .. } = first;
+        let NumberedRun { number, run, .. } = numbered;
+        if let Some(orders) = run.orders(column.id, *kind, &copies.collation, self.interrupt)? {
+            return Ok(orders);
+        }
+        let cache = &self.context.cache;
+        let mut key = cache.new_key();
+        // Unlike the keys of the orders of all slots.
+        key.push(b'r');
+        key.extend_from_slice(&number.to_be_bytes());
+        key.extend_from_slice(&column.id.to_be_bytes());
+        key.push(*kind as u8);
+        key.extend_from_slice(copies.collation.name().as_bytes());
+        let key: Key = key.into();
+        if let Some(order) = cache.run_order(&key) {
+            return Ok(vec![order]);
+        }
+        let order = Arc::new(run.sorted(column.id, *kind, &copies.collation, self.interrupt)?);
+        cache.put_run_order(&key, &order);
+        Ok(vec![order])
+    }
+}
+
+impl Walk<'_> {
+    /// How many documents it may look at.
+    pub(super) fn len(&self) -> usize {
+        let orders = self.orders.iter().flat_map(|(_, orders)| orders);
+        orders.map(|order| order.of_groups(self.groups(order)).len()).sum()
+    }
+
+    fn groups(&self, order: &RunOrder) -> std::ops::Range<usize> {
+        self.range.as_ref().map_or(0..order.groups(), |range| order.groups_in(range))
+    }
+}
