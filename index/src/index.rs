@@ -20,7 +20,7 @@ use crate::search::{Caches, QueryCache, SearchContext, Snapshot};
 use crate::slot_table::SlotTable;
 use crate::version::{Location, Row, Version};
 pub(crate) use replace::ReplacedRun;
-use replace::replace_runs;
+use replace::Replacement;
 use writer::IndexWriter;
 
 mod replace;
@@ -176,7 +176,9 @@ impl Index {
         if !only_adds_columns {
             self.inner.context.cache.invalidate_before(writer.version.number);
         }
-        self.inner.publish(&mut writer);
+        let before = self.inner.publish(&mut writer);
+        drop(writer);
+        drop(before);
     }
 
     /// Applies operations in order. The next snapshot includes all of them; earlier snapshots include none. Nothing is
@@ -210,10 +212,12 @@ impl Index {
         if cached_results == CachedResults::MayChange {
             inner.context.cache.record_change(writer.version.number, changed);
         }
-        inner.publish(&mut writer);
+        let before = inner.publish(&mut writer);
         if let (Some(wake), true) = (&inner.wake, writer.frozen.len() > frozen_before) {
             wake();
         }
+        drop(writer);
+        drop(before);
     }
 
     /// The current version, to be read from as long as the snapshot is held.
@@ -259,8 +263,11 @@ impl Index {
     pub(crate) fn freeze(&self) -> FrozenVersion {
         let mut writer = self.inner.writer.lock();
         writer.freeze_all();
-        self.inner.publish(&mut writer);
-        FrozenVersion { version: self.version(), runs: writer.frozen.clone() }
+        let before = self.inner.publish(&mut writer);
+        let frozen = FrozenVersion { version: self.version(), runs: writer.frozen.clone() };
+        drop(writer);
+        drop(before);
+        frozen
     }
 
     /// The frozen runs that are not replaced by disk runs yet, oldest first.
@@ -280,15 +287,21 @@ impl Index {
     /// since those were collected stay as they are. Returns false and changes nothing if a run no longer exists, for
     /// example because its variant was removed.
     pub(crate) fn replace(&self, variant: VariantNumber, replaced: &[ReplacedRun], new: Option<NumberedRun>) -> bool {
+        let version = self.version();
+        let Some(copies) = version.copy_set(variant) else { return false };
+        let replacement = Replacement::new(copies, replaced, new);
         let mut writer = self.inner.writer.lock();
-        let Some(copies) = writer.version.copy_set_mut(variant) else { return false };
-        if !replace_runs(copies, replaced, new) {
+        let is_replaced = writer.version.copy_set_mut(variant).is_some_and(|copies| replacement.apply(copies));
+        if !is_replaced {
             return false;
         }
-        writer.frozen.retain(|frozen| !replaced.iter().any(|replaced| replaced.number == frozen.number));
-        self.inner.publish(&mut writer);
+        let is_written = |frozen: &mut FrozenRun| replaced.iter().any(|replaced| replaced.number == frozen.number);
+        let written: Vec<FrozenRun> = writer.frozen.extract_if(.., is_written).collect();
+        let before = self.inner.publish(&mut writer);
         drop(writer);
         self.inner.room.notify_all();
+        // After the lock is released: these may be the last references to runs, with much memory to free.
+        drop((before, version, written));
         true
     }
 
@@ -321,12 +334,12 @@ impl Inner {
         writer
     }
 
-    /// Publishes the writer's version.
-    fn publish(&self, writer: &mut IndexWriter) {
-        let version = writer.publishable();
-        let before = std::mem::replace(&mut *self.current.write(), Arc::new(version));
-        // Dropped after the lock is released: this may be the last reference, with much memory to free.
-        drop(before);
+    /// Publishes the writer's version. Returns the one before, to be dropped after the writer's lock is released: it may be
+    /// the last reference to runs, with much memory to free.
+    #[must_use]
+    fn publish(&self, writer: &mut IndexWriter) -> Arc<Version> {
+        let version = Arc::new(writer.publishable());
+        std::mem::replace(&mut *self.current.write(), version)
     }
 
     fn set_backpressure(&self, enabled: bool) {

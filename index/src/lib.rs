@@ -34,8 +34,8 @@
 //!
 //! The copies of a variant are *documents* in *runs*. A run is what Lucene calls a segment: one grows in memory, older
 //! ones are frozen, and most are on disk. A run on disk has a *column file*, which holds all values and is the source
-//! of truth; an inverted index: a Tantivy segment that maps *terms* to *posting lists* of documents; a *word file* with the
-//! terms that are searched for parts of them; and the *orders* of its columns.
+//! of truth; a *dictionary*, an inverted index: sorted strings, each with a *posting list*; and the *orders* of its columns.
+//! What a string in the dictionary states about a document is called a *term*.
 //!
 //! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* names, for each slot,
 //! the run and the document with the current copy, and a bitmap for each run names its documents that are current. A
@@ -51,7 +51,7 @@
 //!
 //! 1. A filter is a tree of [`Filter::And`], [`Filter::Or`] and [`Filter::Not`] over primitives, such as a predicate on
 //!    a column.
-//! 2. A primitive is evaluated on each run. On disk, equality and list elements are looked up in the term dictionary. A
+//! 2. A primitive is evaluated on each run. On disk, equality and list elements are looked up in the dictionary. A
 //!    substring is looked up by the words, joints and grams that contain it or that it contains; if these do not decide,
 //!    the text of each candidate is searched. A range of numbers or instants is a slice of the order of its column; a range
 //!    of texts scans the column. Memory runs are small, so every document is tested.
@@ -95,6 +95,7 @@ mod live_set;
 mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
+mod packing;
 mod pins;
 mod predicate;
 mod query;

@@ -123,7 +123,7 @@ impl Needle {
     fn is_in(&self, value: ValueRef<'_>) -> bool {
         match value {
             ValueRef::Null => false,
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => self.is_in_text(text.folded.as_bytes()),
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => text.folded.with(|folded| self.is_in_text(folded)),
             ValueRef::Number(number) => self.is_in_text(fold(&number_text(number)).as_bytes()),
             ValueRef::Bool(value) => self.is_in_text(bool_text(value).as_bytes()),
             ValueRef::Instant { text, .. } => self.is_in_text(fold(text).as_bytes()),

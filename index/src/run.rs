@@ -1,5 +1,4 @@
-//! A run: a list of documents, each one copy of one resource, in memory or on disk. What Lucene calls a segment; the
-//! word segment is kept for the Tantivy segment inside a run on disk.
+//! A run: a list of documents, each one copy of one resource, in memory or on disk. What Lucene calls a segment.
 //!
 //! A run does not know which of its documents are current: it returns matches among outdated documents too.
 
@@ -23,8 +22,8 @@ mod disk;
 mod memory;
 mod orders;
 mod pieces;
+mod postings;
 mod sections;
-mod segment;
 mod sums;
 
 /// Identifies a run within its index.

@@ -20,13 +20,28 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
             false => Cow::Borrowed(text),
         };
     }
-    let composed = NFC.normalize(text);
-    let folded = CASES.fold_string(&composed);
+    let folded = fold_case(&NFC.normalize(text));
     let again = NFC.normalize(&folded);
     match again == text {
         true => Cow::Borrowed(text),
         false => Cow::Owned(again.into_owned()),
     }
+}
+
+/// Applies full case folding, which looks at each character by itself. So it can pass over ASCII, which is most of many texts.
+fn fold_case(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (ascii, after) = rest.split_at(rest.bytes().take_while(u8::is_ascii).count());
+        let start = folded.len();
+        folded.push_str(ascii);
+        folded[start..].make_ascii_lowercase();
+        let (other, after) = after.split_at(after.find(|char: char| char.is_ascii()).unwrap_or(after.len()));
+        folded.push_str(&CASES.fold_string(other));
+        rest = after;
+    }
+    folded
 }
 
 /// The value of a text that is, as a whole, a number in JSON's grammar.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::damage::FileDamage;
+use crate::packing::{unpack_behind, with_unpacked};
 use crate::text::head;
 
 /// Stands before and after each element of a list. The byte never occurs in UTF-8.
@@ -35,7 +36,15 @@ pub(crate) struct TextRef<'a> {
     pub(crate) head: &'a str,
     pub(crate) full: FullText<'a>,
     /// The whole text, folded.
-    pub(crate) folded: &'a str,
+    pub(crate) folded: FoldedText<'a>,
+}
+
+/// How the folded text is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FoldedText<'a> {
+    Plain(&'a str),
+    /// Compressed, with where to report that it cannot be decompressed.
+    Packed(&'a [u8], FileDamage<'a>),
 }
 
 /// How the whole text is kept.
@@ -44,8 +53,16 @@ pub(crate) enum FullText<'a> {
     /// The head is the whole text.
     Head,
     Plain(&'a str),
-    /// Compressed with zstd, with where to report that it cannot be decompressed.
-    Packed(&'a [u8], FileDamage<'a>),
+    Packed(PackedText<'a>),
+}
+
+/// A text that is compressed behind its folded form, which is compressed too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PackedText<'a> {
+    pub(crate) whole: &'a [u8],
+    pub(crate) folded: &'a [u8],
+    /// Where to report that they cannot be decompressed.
+    pub(crate) file: FileDamage<'a>,
 }
 
 /// The elements of a list, raw and folded, with frames: `FF e1 FF e2 FF`. An empty list is a single `FF`.
@@ -57,7 +74,7 @@ pub(crate) struct ListRef<'a> {
 
 impl<'a> TextRef<'a> {
     fn is_same(&self, other: &TextRef<'_>) -> bool {
-        self.head == other.head && self.folded == other.folded && self.whole() == other.whole()
+        self.head == other.head && self.folded.get() == other.folded.get() && self.whole() == other.whole()
     }
 
     /// The whole text, not folded.
@@ -65,13 +82,16 @@ impl<'a> TextRef<'a> {
         match self.full {
             FullText::Head => Cow::Borrowed(self.head),
             FullText::Plain(text) => Cow::Borrowed(text),
-            FullText::Packed(packed, file) => match unpack(packed) {
-                Some(text) => Cow::Owned(text),
-                None => {
-                    file.report("a text cannot be decompressed");
-                    Cow::Borrowed(self.head)
+            FullText::Packed(PackedText { whole, folded, file }) => {
+                let folded = FoldedText::Packed(folded, file).get();
+                match unpack_behind(&folded, whole) {
+                    Some(text) => Cow::Owned(text),
+                    None => {
+                        file.report("a text cannot be decompressed");
+                        Cow::Borrowed(self.head)
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -81,6 +101,29 @@ impl<'a> TextRef<'a> {
             FullText::Head => self.head.cmp(other),
             _ if !other.starts_with(self.head) => self.head.cmp(other),
             _ => self.whole().as_ref().cmp(other),
+        }
+    }
+}
+
+impl<'a> FoldedText<'a> {
+    /// Passes the bytes of the text to `read`; none if it cannot be decompressed.
+    pub(crate) fn with<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
+        match *self {
+            FoldedText::Plain(text) => read(text.as_bytes()),
+            FoldedText::Packed(packed, file) => with_unpacked(packed, |text| {
+                read(text.unwrap_or_else(|| {
+                    file.report("a folded text cannot be decompressed");
+                    &[]
+                }))
+            }),
+        }
+    }
+
+    /// The text; empty if it cannot be decompressed.
+    pub(crate) fn get(&self) -> Cow<'a, str> {
+        match *self {
+            FoldedText::Plain(text) => Cow::Borrowed(text),
+            FoldedText::Packed(..) => Cow::Owned(self.with(|text| String::from_utf8_lossy(text).into_owned())),
         }
     }
 }
@@ -195,10 +238,6 @@ pub(crate) fn unframed(bytes: &[u8]) -> impl Iterator<Item = &str> {
         .into_iter()
         .flat_map(|inside| inside.split(|&byte| byte == FRAME))
         .map(|element| str::from_utf8(element).unwrap_or_default())
-}
-
-fn unpack(packed: &[u8]) -> Option<String> {
-    String::from_utf8(zstd::decode_all(packed).ok()?).ok()
 }
 
 #[cfg(test)]

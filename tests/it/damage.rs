@@ -124,7 +124,9 @@ fn verify_changes_nothing_and_names_every_kind_of_damage() {
         ("a flipped bit in an index", "the index of `notes` is damaged; the next start rebuilds it", |data| {
             flip(&largest(&data.join("index"), "columns"), 300);
         }),
-        ("a flipped bit in the terms of an index", ".term", |data| flip(&largest(&data.join("index"), ".term"), 50)),
+        ("a flipped bit in the terms of an index", "dictionary", |data| {
+            flip(&largest(&data.join("index"), "dictionary"), 50);
+        }),
         ("the manifest of the indexes", "every index is unusable; the next start rebuilds it", |data| {
             flip(&data.join("index/MANIFEST"), 60);
         }),

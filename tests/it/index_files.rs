@@ -84,7 +84,7 @@ fn a_damaged_index_is_rebuilt_while_reads_and_writes_go_on() {
     write(&server, 0..60);
     let id = server.ids("notes?filter[number]=5").remove(0);
     let mut expected = answers(&server);
-    for damaged in ["columns", ".term", ".idx", "sums", "slots-0", "MANIFEST"] {
+    for damaged in ["columns", "dictionary", "sums", "slots-0", "MANIFEST"] {
         assert!(server.terminate().success());
         for path in files(&folder.path().join("index")) {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -126,7 +126,7 @@ const POINTS: [&str; 14] = [
     "index::checkpoint",
     "index::run",
     "run::columns",
-    "run::terms",
+    "run::dictionary",
     "run::sync",
     "run::sums",
     "index::slots",

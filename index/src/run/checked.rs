@@ -63,6 +63,11 @@ impl CheckedFile {
         &self.sums.name
     }
 
+    /// Where the file is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The length of the file.
     pub(super) fn len(&self) -> usize {
         self.map.len()

@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, Kind, Value};
 use crate::text::{fold, head};
-use crate::value::{FullText, ListRef, TextRef, ValueRef, framed};
+use crate::value::{FoldedText, FullText, ListRef, TextRef, ValueRef, framed};
 
 /// One copy of one resource.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub(crate) struct Document {
 /// A value with its folded form.
 #[derive(Debug)]
 enum FoldedValue {
-    Text(FoldedText),
-    Markup([u8; 16], FoldedText),
+    Text(KeptText),
+    Markup([u8; 16], KeptText),
     Number(f64),
     Bool(bool),
     Instant(i64, Arc<str>),
@@ -37,7 +37,7 @@ enum FoldedValue {
 }
 
 #[derive(Debug)]
-struct FoldedText {
+struct KeptText {
     text: Arc<str>,
     /// Length of the head in bytes.
     head: u32,
@@ -74,8 +74,8 @@ impl Document {
 impl FoldedValue {
     fn new(value: Value) -> FoldedValue {
         match value {
-            Value::Text(text) => FoldedValue::Text(FoldedText::new(text)),
-            Value::Markup { exact, text } => FoldedValue::Markup(exact, FoldedText::new(text)),
+            Value::Text(text) => FoldedValue::Text(KeptText::new(text)),
+            Value::Markup { exact, text } => FoldedValue::Markup(exact, KeptText::new(text)),
             Value::Number(number) => FoldedValue::Number(number),
             Value::Bool(value) => FoldedValue::Bool(value),
             Value::Instant { micros, text } => FoldedValue::Instant(micros, text),
@@ -100,7 +100,7 @@ impl FoldedValue {
     }
 
     fn bytes(&self) -> usize {
-        let text = |text: &FoldedText| text.text.len() + text.folded.as_ref().map_or(0, |folded| folded.len());
+        let text = |text: &KeptText| text.text.len() + text.folded.as_ref().map_or(0, |folded| folded.len());
         48 + match self {
             FoldedValue::Text(value) | FoldedValue::Markup(_, value) => text(value),
             FoldedValue::Number(_) | FoldedValue::Bool(_) => 0,
@@ -110,13 +110,13 @@ impl FoldedValue {
     }
 }
 
-impl FoldedText {
-    fn new(text: Arc<str>) -> FoldedText {
+impl KeptText {
+    fn new(text: Arc<str>) -> KeptText {
         let folded = fold(&text);
         let folded = (*folded != *text).then(|| folded.into_owned().into_boxed_str());
         // A head has at most 256 code points, so at most 1 KiB.
         let head = head(&text).len() as u32;
-        FoldedText { text, head, folded }
+        KeptText { text, head, folded }
     }
 
     fn as_ref(&self) -> TextRef<'_> {
@@ -127,7 +127,7 @@ impl FoldedText {
                 true => FullText::Head,
                 false => FullText::Plain(&self.text),
             },
-            folded: self.folded.as_deref().unwrap_or(&self.text),
+            folded: FoldedText::Plain(self.folded.as_deref().unwrap_or(&self.text)),
         }
     }
 }

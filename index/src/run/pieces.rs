@@ -40,19 +40,23 @@ impl<'a> Iterator for Spans<'a> {
     type Item = Span<'a>;
 
     fn next(&mut self) -> Option<Span<'a>> {
-        let mut chars = self.rest.chars();
-        let class = class(chars.next()?);
-        let mut count = 1;
-        let rest = loop {
-            let rest = chars.as_str();
-            match chars.next() {
-                Some(char) if self::class(char) == class => count += 1,
-                _ => break rest,
+        let class = class(self.rest.chars().next()?);
+        let (mut length, mut chars) = (0, 0);
+        loop {
+            // Most texts are mostly ASCII, which needs no decoding.
+            let ascii = self.rest.as_bytes()[length..].iter();
+            let ascii = ascii.take_while(|byte| byte.is_ascii() && class_of_ascii(**byte) == class).count();
+            (length, chars) = (length + ascii, chars + ascii);
+            match self.rest[length..].chars().next() {
+                Some(char) if !char.is_ascii() && self::class(char) == class => {
+                    (length, chars) = (length + char.len_utf8(), chars + 1);
+                }
+                _ => break,
             }
-        };
-        let text = &self.rest[..self.rest.len() - rest.len()];
+        }
+        let (text, rest) = self.rest.split_at(length);
         self.rest = rest;
-        Some(Span { class, text, chars: count })
+        Some(Span { class, text, chars })
     }
 }
 
@@ -70,10 +74,14 @@ const SCRIPTS: icu_properties::CodePointMapDataBorrowed<'static, Script> = CodeP
 #[inline]
 pub(super) fn class(char: char) -> Class {
     match char.is_ascii() {
-        true if char.is_ascii_alphanumeric() => Class::Word,
-        true => Class::Gap,
+        true => class_of_ascii(char as u8),
         false => class_beyond_ascii(char),
     }
+}
+
+#[inline]
+fn class_of_ascii(char: u8) -> Class {
+    if char.is_ascii_alphanumeric() { Class::Word } else { Class::Gap }
 }
 
 fn class_beyond_ascii(char: char) -> Class {

@@ -134,11 +134,16 @@ impl SectionWriter {
     ) -> io::Result<()> {
         let offset = self.position;
         fill(self)?;
+        self.end_section(name, offset);
+        Ok(())
+    }
+
+    /// Makes what was put since the file had `offset` bytes a section, unless that is nothing.
+    pub(super) fn end_section(&mut self, name: SectionName, offset: u64) {
         let length = self.position - offset;
         if length > 0 {
             self.table.push(Section { name, offset, length });
         }
-        Ok(())
     }
 
     /// Writes table and trailer, and syncs the file. Returns its checksums.

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -84,4 +86,13 @@ fn the_head_is_cut_between_code_points() {
     let exact = "é".repeat(256);
     assert_eq!(head(&exact), exact);
     assert_eq!(head("short"), "short");
+}
+
+proptest! {
+    #[test]
+    fn case_is_folded_in_parts_as_in_the_whole(
+        text in "(\\PC|[a-zA-Z \u{130}\u{131}\u{df}\u{3a3}\u{1e9e}\u{345}\u{149}]){0,12}"
+    ) {
+        prop_assert_eq!(fold_case(&text), CASES.fold_string(&text));
+    }
 }

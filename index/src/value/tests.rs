@@ -2,21 +2,35 @@ use std::path::Path;
 
 use super::*;
 use crate::damage::Damage;
+use crate::packing::Packer;
 
 #[test]
 fn compressed_texts_compare_like_plain_ones() {
     let long = "päckt ".repeat(400);
-    let packed = zstd::encode_all(long.as_bytes(), 3).expect("memory");
+    let folded = long.replace('p', "q");
+    let mut packer = Packer::new().expect("memory");
+    let whole = packer.pack_behind(&folded, &long).expect("memory");
+    let packed = packer.pack(&folded).expect("memory");
     let damage = Damage::default();
     let file = FileDamage { path: Path::new("file"), damage: &damage };
-    let text = TextRef { head: head(&long), full: FullText::Packed(&packed, file), folded: &long };
+    let full = |whole| FullText::Packed(PackedText { whole, folded: &packed, file });
+    let text = TextRef { head: head(&long), full: full(&whole), folded: FoldedText::Packed(&packed, file) };
     assert_eq!(text.whole(), long);
+    assert_eq!(text.folded.get(), folded);
     for other in [long.clone(), format!("{long}x"), long[..long.len() - 1].to_owned(), "q".into(), "pä".into()] {
         assert_eq!(text.compare(&other), long.as_str().cmp(&other), "{other:?}");
     }
     assert!(!damage.is_found());
-    let text = TextRef { full: FullText::Packed(&packed[1..], file), ..text };
+    let text = TextRef { full: full(&whole[1..]), ..text };
     assert_eq!(text.whole(), head(&long));
+    assert!(damage.is_found());
+}
+
+#[test]
+fn a_folded_text_that_cannot_be_decompressed_is_damage() {
+    let damage = Damage::default();
+    let text = FoldedText::Packed(b"other", FileDamage { path: Path::new("file"), damage: &damage });
+    assert_eq!(text.get(), "");
     assert!(damage.is_found());
 }
 

@@ -59,15 +59,15 @@ impl StoredColumn {
         }
     }
 
-    /// The folded text of a document, or the folded elements of a list, without reading anything else. `None` for
+    /// Passes the folded text of a document, or the folded elements of a list, to `read`, and reads nothing else. `None` for
     /// encodings without a folded form.
-    pub(crate) fn folded(&self, document: u32) -> Option<&[u8]> {
+    pub(crate) fn with_folded<T>(&self, document: u32, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match &self.values {
-            Values::Text(texts) | Values::Markup { text: texts, .. } => Some(texts.folded(document)),
-            Values::List { raw, folded } => match folded.get(document) {
-                [] => Some(raw.get(document)),
-                folded => Some(folded),
-            },
+            Values::Text(texts) | Values::Markup { text: texts, .. } => Some(texts.with_folded(document, read)),
+            Values::List { raw, folded } => Some(read(match folded.get(document) {
+                [] => raw.get(document),
+                folded => folded,
+            })),
             Values::Number(_) | Values::Bool(_) | Values::Instant { .. } => None,
         }
     }

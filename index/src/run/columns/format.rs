@@ -50,13 +50,13 @@ impl SectionKind {
 
 /// Stands for a column in the section of slots.
 pub(super) const NO_COLUMN: ColumnId = u32::MAX;
-pub(super) const MAGIC: [u8; 8] = *b"bndcol02";
+pub(super) const MAGIC: [u8; 8] = *b"bndcol03";
 /// The name of the file in the folder of its run.
 pub(crate) const FILE: &str = "columns";
 
-/// Precedes a whole text that is stored as it is.
+/// Precedes a text that is stored as it is.
 pub(super) const PLAIN: u8 = 0;
-/// Precedes a whole text that is compressed with zstd.
+/// Precedes a text that is compressed: the whole text behind its folded form.
 pub(super) const PACKED: u8 = 1;
 
 impl Encoding {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::format::PLAIN;
+use super::format::{PACKED, PLAIN};
+use crate::damage::FileDamage;
 use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::run::sections::array;
-use crate::value::{FRAME, FullText, TextRef};
+use crate::value::{FRAME, FoldedText, FullText, PackedText, TextRef};
 
 /// The byte strings of all documents, one after another, and their offsets.
 pub(super) struct Strings {
@@ -66,33 +67,50 @@ impl Strings {
 pub(super) struct Texts {
     /// The first 256 code points.
     pub(super) heads: Strings,
-    /// The whole text after [`PLAIN`] or [`PACKED`](super::format::PACKED); empty if the head is the whole text.
+    /// The whole text after [`PLAIN`] or [`PACKED`]; empty if the head is the whole text.
     pub(super) fulls: Strings,
-    /// The folded text; empty if it equals the whole text and that is not compressed.
+    /// The folded text after [`PLAIN`] or [`PACKED`]; empty if it equals the whole text and that is not compressed.
     pub(super) folded: Strings,
 }
 
 impl Texts {
     pub(super) fn get(&self, document: u32) -> TextRef<'_> {
-        TextRef { folded: self.heads.text(self.folded(document)), ..self.without_folded(document) }
+        let text = self.without_folded(document);
+        let folded = match (self.folded.get(document), text.full) {
+            ([], FullText::Plain(whole)) => FoldedText::Plain(whole),
+            ([], _) => FoldedText::Plain(text.head),
+            ([PACKED, packed @ ..], _) => FoldedText::Packed(packed, self.damage()),
+            ([_, plain @ ..], _) => FoldedText::Plain(self.heads.text(plain)),
+        };
+        TextRef { folded, ..text }
     }
 
     /// The same with an empty folded text.
     pub(super) fn without_folded(&self, document: u32) -> TextRef<'_> {
         let full = match self.fulls.get(document) {
             [PLAIN, whole @ ..] => FullText::Plain(self.heads.text(whole)),
-            [_, packed @ ..] => FullText::Packed(packed, self.fulls.bytes.damage()),
+            [_, whole @ ..] => {
+                let folded = self.folded.get(document).get(1..).unwrap_or_default();
+                FullText::Packed(PackedText { whole, folded, file: self.damage() })
+            }
             [] => FullText::Head,
         };
-        TextRef { head: self.heads.str(document), full, folded: "" }
+        TextRef { head: self.heads.str(document), full, folded: FoldedText::Plain("") }
     }
 
-    /// The folded text as bytes.
-    pub(super) fn folded(&self, document: u32) -> &[u8] {
-        match (self.folded.get(document), self.fulls.get(document)) {
-            ([], []) => self.heads.get(document),
-            ([], [PLAIN, whole @ ..]) => whole,
-            (folded, _) => folded,
+    /// Passes the folded text as bytes to `read`.
+    pub(super) fn with_folded<T>(&self, document: u32, read: impl FnOnce(&[u8]) -> T) -> T {
+        match self.folded.get(document) {
+            [PACKED, packed @ ..] => FoldedText::Packed(packed, self.damage()).with(read),
+            [_, plain @ ..] => read(plain),
+            [] => match self.fulls.get(document) {
+                [PLAIN, whole @ ..] => read(whole),
+                _ => read(self.heads.get(document)),
+            },
         }
+    }
+
+    fn damage(&self) -> FileDamage<'_> {
+        self.fulls.bytes.damage()
     }
 }

@@ -5,15 +5,14 @@ use std::path::Path;
 
 use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SectionKind};
 use crate::error::Error;
+use crate::packing::Packer;
 use crate::run::sections::SectionWriter;
 use crate::run::sums::FileSums;
 use crate::schema::ColumnId;
-use crate::value::{FullText, TextRef, ValueRef};
+use crate::value::{FoldedText, FullText, TextRef, ValueRef};
 
 /// Longer texts are compressed.
 const PLAIN_BYTES: usize = 1024;
-/// Of zstd, for fast writing: compressed texts are rarely read.
-const COMPRESSION_LEVEL: i32 = 1;
 
 /// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
 /// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column. The file is synced
@@ -119,26 +118,33 @@ fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, value
     write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
         text_of(&value).map_or(Ok(()), |text| out.put(text.head.as_bytes()))
     })?;
-    let mut packer = zstd::bulk::Compressor::new(COMPRESSION_LEVEL)?;
+    let mut packer = Packer::new()?;
     write_strings(file, id, encoding, [SectionKind::FullOffsets, SectionKind::Fulls], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
-        let (packing, whole) = match text.full {
-            FullText::Head => return Ok(()),
-            FullText::Packed(packed, _) => (PACKED, packed),
-            FullText::Plain(plain) if plain.len() <= PLAIN_BYTES => (PLAIN, plain.as_bytes()),
-            FullText::Plain(plain) => (PACKED, &packer.compress(plain.as_bytes())?[..]),
+        let (packing, whole) = match (text.full, text.folded) {
+            (FullText::Head, _) => return Ok(()),
+            (FullText::Packed(packed), _) => (PACKED, packed.whole),
+            (FullText::Plain(whole), FoldedText::Plain(folded)) if whole.len() > PLAIN_BYTES => {
+                (PACKED, &packer.pack_behind(folded, whole)?[..])
+            }
+            (FullText::Plain(whole), _) => (PLAIN, whole.as_bytes()),
         };
         out.put(&[packing])?;
         out.put(whole)
     })?;
     write_strings(file, id, encoding, [SectionKind::FoldedOffsets, SectionKind::Folded], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
-        let is_whole = match text.full {
-            FullText::Head => text.folded == text.head,
-            FullText::Plain(plain) => plain.len() <= PLAIN_BYTES && text.folded == plain,
-            FullText::Packed(..) => false,
+        let (packing, folded) = match (text.full, text.folded) {
+            (FullText::Head, FoldedText::Plain(folded)) if folded == text.head => return Ok(()),
+            (_, FoldedText::Packed(packed, _)) => (PACKED, packed),
+            (FullText::Plain(whole), FoldedText::Plain(folded)) if whole.len() > PLAIN_BYTES => {
+                (PACKED, &packer.pack(folded)?[..])
+            }
+            (FullText::Plain(whole), FoldedText::Plain(folded)) if folded == whole => return Ok(()),
+            (_, FoldedText::Plain(folded)) => (PLAIN, folded.as_bytes()),
         };
-        if is_whole { Ok(()) } else { out.put(text.folded.as_bytes()) }
+        out.put(&[packing])?;
+        out.put(folded)
     })
 }
 

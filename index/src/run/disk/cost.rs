@@ -1,12 +1,12 @@
 //! Roughly what evaluating a predicate on a disk run costs. It must not evaluate any.
 
+use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
 use super::evaluate::number_of;
 use super::terms;
 use crate::predicate::PreparedPredicate;
 use crate::run::columns::Encoding;
 use crate::run::orders::RankRange;
-use crate::run::segment::TermList;
 use crate::schema::{Column, ColumnId, Kind};
 
 /// Nanoseconds for each document of a posting list or of a slice.
@@ -26,17 +26,17 @@ impl DiskRun {
         match (predicate, stored.encoding) {
             (PreparedPredicate::Null, _) => 0,
             (PreparedPredicate::Equals { text, .. }, Encoding::Text | Encoding::List) => {
-                self.cost_of_term(&terms::exact(column.id, text))
+                self.cost_of_term(column.id, &terms::exact(text))
             }
             (PreparedPredicate::Equals { hash, .. }, Encoding::Markup) => {
-                self.cost_of_term(&terms::markup(column.id, hash))
+                self.cost_of_term(column.id, &terms::markup(hash))
             }
             (PreparedPredicate::Equals { text, .. }, Encoding::Number) => {
                 number_of(text).map_or(0, |number| self.cost_of_range(column.id, &RankRange::of_number(number)))
             }
             (PreparedPredicate::Equals { .. }, Encoding::Bool) => u64::from(self.len()) / 16,
             (PreparedPredicate::Has(element), Encoding::List) => {
-                self.cost_of_term(&terms::element(column.id, &element.text))
+                self.cost_of_term(column.id, &terms::element(&element.text))
             }
             (PreparedPredicate::Number(range), Encoding::Number) => {
                 self.cost_of_range(column.id, &RankRange::of_numbers(range))
@@ -52,10 +52,9 @@ impl DiskRun {
         }
     }
 
-    fn cost_of_term(&self, term: &[u8]) -> u64 {
-        // An error is reported by the evaluation.
-        let term = self.segment.term(TermList::Plain, term).ok().flatten();
-        term.map_or(0, |term| u64::from(term.doc_count()) * LISTED)
+    fn cost_of_term(&self, column: ColumnId, term: &[u8]) -> u64 {
+        let list = self.dictionary.get(column, StringsOf::Exacts, term);
+        list.map_or(0, |list| u64::from(list.doc_count()) * LISTED)
     }
 
     fn cost_of_range(&self, column: ColumnId, range: &RankRange) -> u64 {

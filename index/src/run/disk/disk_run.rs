@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::dictionary::{self, WordFile, WordFileWriter};
-use super::terms::{self, ColumnTerms};
+use super::dictionary::{self, Dictionary, DictionaryInput, DictionaryWriter, StringsOf};
+use super::terms::ColumnTerms;
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
 use crate::damage::Damage;
@@ -16,7 +16,7 @@ use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::memory::Document;
 use crate::run::orders::{self, KeyKind, OrderFile, OrderInput, OrderedColumn, RunOrder};
-use crate::run::segment::{Posting, PostingPlace, Segment, SegmentInput, TermList};
+use crate::run::postings::Posting;
 use crate::run::sums::{self, FileSums};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
@@ -29,8 +29,7 @@ pub(crate) struct DiskRun {
     /// The checksum of the file that holds the checksums of its files.
     sums_crc: u32,
     pub(super) columns: ColumnFile,
-    pub(super) words: WordFile,
-    pub(super) segment: Segment,
+    pub(super) dictionary: Dictionary,
     orders: OrderFile,
 }
 
@@ -75,25 +74,25 @@ impl DiskRun {
 
         create_empty_folder(folder)?;
         let columns_sums = columns::write(folder, &slots, &columns, &|document, id| documents[document].value(id))?;
-        let mut terms: Vec<ColumnTerms> = columns
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|of_one_column| {
-                let id = of_one_column[0].0;
-                ColumnTerms::of(id, (0..).zip(documents).map(|(number, document)| (number, document.value(id))))
-            })
-            .collect();
+        let mut dictionary = DictionaryWriter::create(folder)?;
+        for of_one_column in columns.chunk_by(|a, b| a.0 == b.0) {
+            let id = of_one_column[0].0;
+            let mut terms =
+                ColumnTerms::of((0..).zip(documents).map(|(number, document)| (number, document.value(id))));
+            for of in StringsOf::ALL {
+                dictionary.list(id, of, |sink| terms.write(of, sink))?;
+            }
+            if let Some(steps) = terms.length_steps(documents.len()) {
+                dictionary.lengths(id, &steps)?;
+            }
+        }
         let count = document_count(&slots);
-        let segment_sums = Segment::write(folder, count, &mut |list, sink| {
-            terms.iter_mut().try_for_each(|column| column.write(list, sink))
-        })?;
-        let mut words = strings_of(&open_segment(folder, count, &segment_sums, damage)?)?;
-        terms.iter().for_each(|column| column.add_lengths(&mut words, documents.len()));
-        let words_sums = words.write(folder, count)?;
+        let dictionary_sums = dictionary.finish(count)?;
         let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
             let value = |document: u32| documents[document as usize].value(column.id);
             RunOrder::sorted(column.kind, 0..count, value, collation, &Interrupt::never())
         })?;
-        DiskRun::finish(folder, [columns_sums, words_sums, orders_sums], segment_sums, damage)
+        DiskRun::finish(folder, vec![columns_sums, dictionary_sums, orders_sums], damage)
     }
 
     /// Opens the run in `folder`. `sums_crc` is what [`DiskRun::sums_crc`] returned when it was written. Reads little: the
@@ -103,30 +102,24 @@ impl DiskRun {
     }
 
     /// Writes the checksums of a run whose files are written, and opens it.
-    fn finish(
-        folder: &Path,
-        own_files: [FileSums; 3],
-        segment: Vec<FileSums>,
-        damage: &Arc<Damage>,
-    ) -> Result<DiskRun, Error> {
-        let files = Vec::from_iter(own_files.into_iter().chain(segment));
+    fn finish(folder: &Path, files: Vec<FileSums>, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
         let sums_crc = sums::write(folder, &files)?;
         sync_folder(folder)?;
         DiskRun::open_files(folder, files, sums_crc, damage)
     }
 
     fn open_files(folder: &Path, sums: Vec<FileSums>, sums_crc: u32, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
-        let files = open_checked(folder, sums, damage)?;
+        let open = |sums| CheckedFile::open(folder, sums, damage);
+        let files = sums.into_iter().map(open).collect::<Result<Vec<_>, Error>>()?;
         let file = |name: &str| {
             let file = files.iter().find(|file| file.name() == name);
             file.ok_or_else(|| Error::corrupt(folder, format!("the file {name} is missing")))
         };
         let columns = ColumnFile::open(file(columns::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
-        let words = WordFile::open(file(dictionary::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
+        let dictionary = Dictionary::open(file(dictionary::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
         let orders = OrderFile::open(file(orders::FILE)?).map_err(|what| Error::corrupt(folder, what))?;
-        let segment = Segment::new(folder, columns.len(), &files);
         let (folder, damage) = (folder.to_owned(), Arc::clone(damage));
-        Ok(DiskRun { folder, files, damage, sums_crc, columns, words, segment, orders })
+        Ok(DiskRun { folder, files, damage, sums_crc, columns, dictionary, orders })
     }
 
     /// Writes the live documents of the inputs, in the order of the inputs, as a run into `folder`, and replaces what
@@ -138,16 +131,14 @@ impl DiskRun {
         damage: &Arc<Damage>,
     ) -> Result<DiskRun, Error> {
         let mut merged: Vec<MergedDoc> = Vec::new();
-        let mut segments: Vec<SegmentInput<'_>> = Vec::new();
+        let mut new_numbers: Vec<Vec<u32>> = Vec::new();
         for (input, MergeInput { run, live_docs }) in inputs.iter().enumerate() {
-            let new_number = |doc: u32| {
-                live_docs.contains(doc).then(|| {
-                    merged.push(MergedDoc { input, doc });
-                    merged.len() as u32 - 1
-                })
-            };
-            segments
-                .push(SegmentInput { segment: &run.segment, new_numbers: (0..run.len()).map(new_number).collect() });
+            let mut numbers = vec![dictionary::DROPPED; run.len() as usize];
+            for doc in live_docs.iter() {
+                numbers[doc as usize] = merged.len() as u32;
+                merged.push(MergedDoc { input, doc });
+            }
+            new_numbers.push(numbers);
         }
         let slots: Vec<u32> = merged.iter().map(|&MergedDoc { input, doc }| inputs[input].run.slot(doc)).collect();
         let encodings =
@@ -160,21 +151,14 @@ impl DiskRun {
             let MergedDoc { input, doc } = merged[index];
             inputs[input].run.value(doc, id)
         })?;
+        let dictionary_sums = merge_dictionaries(folder, inputs, &merged, &new_numbers)?;
         let count = document_count(&slots);
-        let segment_sums = Segment::merge(folder, count, &segments)?;
-        let mut words = strings_of(&open_segment(folder, count, &segment_sums, damage)?)?;
-        let texts: BTreeSet<ColumnId> = inputs.iter().flat_map(|input| input.run.words.columns()).collect();
-        for column in texts {
-            let step = |&MergedDoc { input, doc }: &MergedDoc| inputs[input].run.words.length_step(column, doc);
-            words.add_length_steps(column, merged.iter().map(step).collect());
-        }
-        let words_sums = words.write(folder, count)?;
         let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
-            merged_order(column, inputs, &segments, collation)
+            merged_order(column, inputs, &new_numbers, collation)
         })?;
         // What was read from damaged inputs is not what they held.
         damage.check()?;
-        DiskRun::finish(folder, [columns_sums, words_sums, orders_sums], segment_sums, damage)
+        DiskRun::finish(folder, vec![columns_sums, dictionary_sums, orders_sums], damage)
     }
 
     /// How many documents it has.
@@ -226,7 +210,7 @@ impl DiskRun {
         self.orders.ranks(column)
     }
 
-    /// Compares every byte with its checksum, and the inverted index and the orders with the columns. Writes nothing.
+    /// Compares every byte with its checksum, and the dictionary and the orders with the columns. Writes nothing.
     pub(crate) fn verify(&self) -> Result<(), Error> {
         self.files.iter().try_for_each(|file| file.verify())?;
         let has_terms = self.has_terms_of_columns()?;
@@ -240,56 +224,70 @@ impl DiskRun {
         }
     }
 
-    /// Whether the inverted index and the word file hold what the columns say, and nothing else. Collects the terms of a few
-    /// documents at a time, since those of all would need too much memory.
+    /// Whether the dictionary holds what the columns say, and nothing else. Collects the terms of a few documents at a time,
+    /// since those of all would need too much memory.
     fn has_terms_of_columns(&self) -> Result<bool, Error> {
         let ids = self.columns.columns().chunk_by(|a, b| a.id == b.id).map(|of_one_column| of_one_column[0].id);
-        let mut found = [0u64; 2];
+        let mut postings = 0;
         let mut is_same = true;
         for id in ids {
             for start in (0..self.len()).step_by(VERIFIED_AT_ONCE) {
                 let documents = start..self.len().min(start + VERIFIED_AT_ONCE as u32);
-                let values = documents.map(|document| (document, self.value(document, id)));
-                let mut terms = ColumnTerms::of(id, values);
-                for (list, found) in TermList::ALL.into_iter().zip(&mut found) {
+                let mut terms = ColumnTerms::of(documents.map(|document| (document, self.value(document, id))));
+                for of in StringsOf::ALL {
                     let mut error = None;
-                    let compared = terms.write(list, &mut |term, posting| {
-                        *found += posting.documents.len() as u64;
-                        match self.has_postings(list, term, posting) {
+                    let compared = terms.write(of, &mut |string, posting| {
+                        postings += posting.documents.len() as u64;
+                        match self.has_postings(id, of, string, posting) {
                             Ok(has) => is_same &= has,
                             Err(other) => error = Some(other),
                         }
                         Ok(())
                     });
-                    compared.map_err(|error| self.segment.error(error))?;
                     error.map_or(Ok(()), Err)?;
+                    compared.map_err(Error::io(&self.folder))?;
                 }
-                is_same &= self.has_lengths(id, &terms);
+                let step = |document| self.dictionary.length_step(id, document);
+                is_same &= terms.lengths().iter().all(|of| of.step() == step(of.document));
             }
         }
         // As many postings as documents have terms, so there are no others.
-        let mut words = WordFileWriter::default();
-        for (list, found) in TermList::ALL.into_iter().zip(found) {
-            let mut postings = 0;
-            self.segment.each_term(list, &mut |term, place| {
-                postings += u64::from(place.documents);
-                add_string(&mut words, term, place);
-            })?;
-            is_same &= postings == found;
-        }
-        Ok(is_same && words.has_same_strings(&self.words))
+        Ok(is_same && self.dictionary.postings() == postings)
     }
 
-    fn has_postings(&self, list: TermList, term: &[u8], posting: Posting<'_>) -> Result<bool, Error> {
-        match self.segment.term(list, term)? {
-            Some(term) => self.segment.has_all(&term, posting),
-            None => Ok(posting.documents.is_empty()),
+    fn has_postings(&self, id: ColumnId, of: StringsOf, string: &[u8], posting: Posting<'_>) -> Result<bool, Error> {
+        match self.dictionary.get(id, of, string) {
+            Some(list) => self.dictionary.lists().has_all(list, posting),
+            None => Ok(false),
         }
     }
+}
 
-    fn has_lengths(&self, column: ColumnId, terms: &ColumnTerms) -> bool {
-        terms.words.lengths().iter().all(|of| of.step() == self.words.length_step(column, of.document))
+/// Writes the dictionary of a merged run. `new_numbers` are those of the documents of each input.
+fn merge_dictionaries(
+    folder: &Path,
+    inputs: &[MergeInput],
+    merged: &[MergedDoc],
+    new_numbers: &[Vec<u32>],
+) -> Result<FileSums, Error> {
+    let mut dictionaries = Vec::new();
+    for (MergeInput { run, .. }, new_numbers) in inputs.iter().zip(new_numbers) {
+        dictionaries.push(DictionaryInput { dictionary: &run.dictionary, new_numbers });
     }
+    let columns = dictionaries.iter().flat_map(|input| input.dictionary.columns());
+    let columns: BTreeSet<(ColumnId, bool)> = columns.collect();
+    let mut writer = DictionaryWriter::create(folder)?;
+    for of_one_column in Vec::from_iter(columns).chunk_by(|a, b| a.0 == b.0) {
+        let id = of_one_column[0].0;
+        for of in StringsOf::ALL {
+            writer.list(id, of, |sink| dictionary::merge(&dictionaries, id, of, sink))?;
+        }
+        if of_one_column.iter().any(|(_, has_lengths)| *has_lengths) {
+            let step = |&MergedDoc { input, doc }: &MergedDoc| dictionaries[input].dictionary.length_step(id, doc);
+            writer.lengths(id, &merged.iter().map(step).collect::<Vec<u8>>())?;
+        }
+    }
+    writer.finish(merged.len() as u32)
 }
 
 /// The order of a column in a merged run: that of the orders of the inputs. One that lacks it, since its collation was
@@ -297,21 +295,22 @@ impl DiskRun {
 fn merged_order(
     column: OrderedColumn,
     inputs: &[MergeInput],
-    segments: &[SegmentInput<'_>],
+    new_numbers: &[Vec<u32>],
     collation: &Collation,
 ) -> Result<RunOrder, Error> {
     let never = Interrupt::never();
     let mut merged = Vec::new();
-    for (MergeInput { run, .. }, SegmentInput { new_numbers, .. }) in inputs.iter().zip(segments) {
+    for (MergeInput { run, .. }, new_numbers) in inputs.iter().zip(new_numbers) {
         let value = |document| run.value_without_folded(document, column.id);
         let orders = match run.order(column.id, column.kind, collation) {
             Some(orders) => orders,
             None => vec![Arc::new(RunOrder::sorted(column.kind, 0..run.len(), value, collation, &never)?)],
         };
+        let number = |document: u32| new_numbers.get(document as usize).copied().filter(|new| *new != dictionary::DROPPED);
         merged.extend(orders.into_iter().map(|order| OrderInput {
             groups: 0..order.groups(),
             order,
-            number: Box::new(|document| new_numbers.get(document as usize).copied().flatten()),
+            number: Box::new(number),
             value: Box::new(value),
         }));
     }
@@ -320,33 +319,6 @@ fn merged_order(
 
 /// How many documents are verified at once.
 const VERIFIED_AT_ONCE: usize = 2_048;
-
-/// The files of these checksums.
-fn open_checked(folder: &Path, sums: Vec<FileSums>, damage: &Arc<Damage>) -> Result<Vec<Arc<CheckedFile>>, Error> {
-    sums.into_iter().map(|sums| CheckedFile::open(folder, sums, damage)).collect()
-}
-
-/// A segment that was just written.
-fn open_segment(folder: &Path, documents: u32, sums: &[FileSums], damage: &Arc<Damage>) -> Result<Segment, Error> {
-    let files = open_checked(folder, sums.to_vec(), damage)?;
-    Ok(Segment::new(folder, documents, &files))
-}
-
-/// The strings that terms of a segment stand for, with the places of their posting lists.
-fn strings_of(segment: &Segment) -> Result<WordFileWriter, Error> {
-    let mut words = WordFileWriter::default();
-    for list in TermList::ALL {
-        segment.each_term(list, &mut |term, place| add_string(&mut words, term, place))?;
-    }
-    Ok(words)
-}
-
-/// Adds the string that a term stands for, if it stands for one.
-fn add_string(words: &mut WordFileWriter, term: &[u8], place: PostingPlace) {
-    if let Some((column, of, string)) = terms::string_of(term) {
-        words.add(column, of, string, place);
-    }
-}
 
 /// The length of `slots`, which fits: there are at most 2^32 slots, and each document has its own.
 fn document_count(slots: &[u32]) -> u32 {

@@ -2,6 +2,7 @@
 //! gives the same result as [`PreparedPredicate::matches`] on each document. It knows no filters, and not which
 //! documents are current.
 
+use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
 use super::terms;
 use crate::bitmap::Bitmap;
@@ -11,7 +12,6 @@ use crate::predicate::{Needle, PreparedPredicate};
 use crate::query::Range;
 use crate::run::columns::{Encoding, StoredColumn};
 use crate::run::orders::RankRange;
-use crate::run::segment::TermList;
 use crate::schema::{Column, ColumnId, Kind};
 use crate::text::{bool_text, number_text};
 
@@ -32,7 +32,7 @@ impl DiskRun {
             PreparedPredicate::Null => Ok(()),
             PreparedPredicate::Equals { text, hash } => queried.equals(text, hash, documents),
             PreparedPredicate::Has(element) => match stored.encoding {
-                Encoding::List => queried.term(&terms::element(column.id, &element.text), documents),
+                Encoding::List => queried.exact(&terms::element(&element.text), documents),
                 _ => Ok(()),
             },
             PreparedPredicate::AnyId(ids) => queried.any_id(ids, documents),
@@ -103,8 +103,8 @@ pub(super) struct QueriedColumn<'a> {
 impl QueriedColumn<'_> {
     fn equals(self, text: &str, hash: &[u8; 16], documents: &mut Bitmap) -> Result<(), Error> {
         match self.stored.encoding {
-            Encoding::Text | Encoding::List => self.term(&terms::exact(self.stored.id, text), documents),
-            Encoding::Markup => self.term(&terms::markup(self.stored.id, hash), documents),
+            Encoding::Text | Encoding::List => self.exact(&terms::exact(text), documents),
+            Encoding::Markup => self.exact(&terms::markup(hash), documents),
             Encoding::Number => {
                 // Different numbers have different text forms, except for the two zeros, which `==` does not
                 // distinguish either.
@@ -166,16 +166,14 @@ impl QueriedColumn<'_> {
 
     /// Whether a document's folded text contains the needle at its anchor.
     pub(super) fn holds(self, needle: &Needle, document: u32) -> bool {
-        match (self.stored.encoding, self.stored.folded(document)) {
-            (Encoding::List, Some(folded)) => needle.is_in_list(folded),
-            (_, Some(folded)) => needle.is_in_text(folded),
-            (_, None) => false,
-        }
+        let is_list = self.stored.encoding == Encoding::List;
+        let holds = |folded: &[u8]| if is_list { needle.is_in_list(folded) } else { needle.is_in_text(folded) };
+        self.stored.with_folded(document, holds).unwrap_or(false)
     }
 
-    fn term(self, term: &[u8], documents: &mut Bitmap) -> Result<(), Error> {
-        let term = self.run.segment.term(TermList::Plain, term)?;
-        self.run.segment.union(term.as_slice(), self.interrupt, documents)
+    fn exact(self, term: &[u8], documents: &mut Bitmap) -> Result<(), Error> {
+        let list = self.run.dictionary.get(self.stored.id, StringsOf::Exacts, term);
+        self.run.dictionary.lists().union(list.as_slice(), self.interrupt, documents)
     }
 
     /// Adds the documents whose value has a rank in the range: a slice of their order.

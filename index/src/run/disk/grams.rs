@@ -1,35 +1,41 @@
 //! Grams: the distinct sequences of one and two code points in texts, and the documents that contain them. It knows nothing
 //! of columns or terms.
 
-use tantivy::TantivyError;
+use std::io;
 
+use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
-use crate::run::segment::Posting;
 
 /// The longest gram, in code points.
 pub(super) const MAX_CHARS: usize = 2;
 
 /// Collects the grams of documents, which must come in ascending order.
-#[derive(Default)]
 pub(super) struct Grams {
     grams: KeyedInverter,
     /// Pairs that were added lately, each with its document plus one, for a cheap test of most positions.
     seen: Vec<(u32, u64)>,
+    /// The document plus one that each ASCII character was last added to.
+    seen_ascii: [u32; 128],
 }
 
 /// How many entries [`Grams::seen`] has: a power of two.
-const SEEN: usize = 1 << 12;
+const SEEN: usize = 1 << 11;
+
+impl Default for Grams {
+    fn default() -> Grams {
+        Grams { grams: KeyedInverter::new(false), seen: vec![(0, 0); SEEN], seen_ascii: [0; 128] }
+    }
+}
 
 impl Grams {
     /// Adds the grams of a text of a document. A document may have several texts; grams do not cross from one to the
     /// next.
     pub(super) fn add(&mut self, document: u32, text: &str) {
-        self.seen.resize(SEEN, (0, 0));
         let mut chars = text.char_indices().peekable();
         while let Some((start, first)) = chars.next() {
             let middle = start + first.len_utf8();
             let Some(&(_, second)) = chars.peek() else {
-                self.grams.add(document, &text.as_bytes()[start..middle]);
+                self.add_single(document, &text[start..middle]);
                 break;
             };
             let pair = u64::from(first) << 32 | u64::from(second);
@@ -38,17 +44,25 @@ impl Grams {
             if self.seen[at] != (document + 1, pair) {
                 self.seen[at] = (document + 1, pair);
                 self.grams.add(document, &text.as_bytes()[start..middle + second.len_utf8()]);
-                self.grams.add(document, &text.as_bytes()[start..middle]);
+                self.add_single(document, &text[start..middle]);
             }
         }
     }
 
+    fn add_single(&mut self, document: u32, char: &str) {
+        if let [ascii @ 0..128] = char.as_bytes() {
+            let seen = &mut self.seen_ascii[usize::from(*ascii)];
+            if *seen == document + 1 {
+                return;
+            }
+            *seen = document + 1;
+        }
+        self.grams.add(document, char.as_bytes());
+    }
+
     /// Emits every gram, in ascending order of its UTF-8, with its documents.
-    pub(super) fn finish(
-        self,
-        mut emit: impl FnMut(&[u8], Posting<'_>) -> Result<(), TantivyError>,
-    ) -> Result<(), TantivyError> {
-        self.grams.finish(|gram, posting| emit(gram, posting))
+    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<()> {
+        self.grams.finish(sink)
     }
 }
 
@@ -89,7 +103,7 @@ mod tests {
                 }
             }
             let mut found = Vec::new();
-            grams.finish(|gram, posting| {
+            grams.finish(&mut |gram, posting| {
                 found.push((str::from_utf8(gram).unwrap().to_owned(), posting.documents.to_vec()));
                 Ok(())
             }).unwrap();

@@ -1,36 +1,41 @@
 //! Finding texts and list elements that are ids of a set, by their terms. It knows no filters.
 
+use super::dictionary::StringsOf;
 use super::evaluate::QueriedColumn;
 use super::terms::WholeTerms;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::ids::{IdSet, parse, text_of};
 use crate::run::columns::Encoding;
-use crate::run::segment::TermList;
 
 /// Looking a term up takes as long as reading so many of them in a row.
-const TERMS_PER_LOOKUP: u64 = 16;
+const TERMS_PER_LOOKUP: usize = 16;
+
+/// So many posting lists are held until their documents are added.
+const UNITED_AT_ONCE: usize = 1_024;
 
 impl QueriedColumn<'_> {
     /// Adds the documents whose text, or an element of whose list, is in the set: each id is looked up, or, if there are many
     /// of them, all terms of the column are compared with the ids, both in order.
     pub(super) fn any_id(self, ids: &IdSet, documents: &mut Bitmap) -> Result<(), Error> {
         let terms = match self.stored.encoding {
-            Encoding::Text => WholeTerms::of_texts(self.stored.id),
-            Encoding::List => WholeTerms::of_elements(self.stored.id),
+            Encoding::Text => WholeTerms::OF_TEXTS,
+            Encoding::List => WholeTerms::OF_ELEMENTS,
             _ => return Ok(()),
         };
-        let (segment, range) = (&self.run.segment, terms.range());
-        if !ids.is_complement() && ids.listed() as u64 * TERMS_PER_LOOKUP <= segment.count_terms(&range)? {
+        let (dictionary, column, range) = (&self.run.dictionary, self.stored.id, terms.range());
+        let range = &range.start[..]..&range.end[..];
+        let count = dictionary.count_between(column, StringsOf::Exacts, range.clone());
+        if !ids.is_complement() && ids.listed() * TERMS_PER_LOOKUP <= count {
             let mut found = Vec::with_capacity(ids.listed());
             for id in ids.ids() {
                 self.interrupt.step()?;
-                found.extend(segment.term(TermList::Plain, &terms.term(&text_of(*id)))?);
+                found.extend(dictionary.get(column, StringsOf::Exacts, &terms.term(&text_of(*id))));
             }
-            return segment.union(&found, self.interrupt, documents);
+            return dictionary.lists().union(&found, self.interrupt, documents);
         }
         let mut rest = ids.ids();
-        let accept = |term: &[u8]| {
+        let mut accept = |term: &[u8]| {
             let id = terms.text(term).and_then(parse);
             let is_listed = id.is_some_and(|id| {
                 rest = skip_below(rest, id);
@@ -38,7 +43,18 @@ impl QueriedColumn<'_> {
             });
             is_listed != ids.is_complement()
         };
-        segment.union_range(&range, accept, self.interrupt, documents)
+        let mut accepted = Vec::with_capacity(UNITED_AT_ONCE);
+        for (term, list) in dictionary.between(column, StringsOf::Exacts, range) {
+            self.interrupt.step()?;
+            if accept(term) {
+                accepted.push(list);
+            }
+            if accepted.len() == UNITED_AT_ONCE {
+                dictionary.lists().union(&accepted, self.interrupt, documents)?;
+                accepted.clear();
+            }
+        }
+        dictionary.lists().union(&accepted, self.interrupt, documents)
     }
 }
 

@@ -1,174 +1,255 @@
 //! Collects which documents have which keys, and hands the keys out in order, each with its posting list. It knows nothing
 //! of what a key stands for.
 //!
-//! Building a run spends most of its time here and in its callers.
+//! Building a run spends most of its time here and in its callers. Most of that is waiting for memory, so all that adding a key
+//! to a document looks at is in one entry of a hash table, the key included if it is short.
 
 use std::hash::BuildHasher;
+use std::io;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use tantivy::TantivyError;
 
-use crate::run::segment::Posting;
+use crate::run::postings::Posting;
 
-/// Byte strings, numbered in the order of their first appearance.
-#[derive(Default)]
-struct Keys {
-    table: HashTable<u32>,
+/// Keys with their documents.
+pub(super) struct KeyedInverter {
+    entries: HashTable<Entry>,
     hasher: DefaultHashBuilder,
-    bytes: Vec<u8>,
-    /// Where each key ends in `bytes`.
-    ends: Vec<usize>,
-}
-
-impl Keys {
-    /// The number of a key.
-    fn number(&mut self, key: &[u8]) -> u32 {
-        let Keys { table, hasher, bytes, ends } = self;
-        let hash = hasher.hash_one(key);
-        let is_same = |&number: &u32| key_at(bytes, ends, number) == key;
-        if let Some(&number) = table.find(hash, is_same) {
-            return number;
-        }
-        let number = ends.len() as u32;
-        bytes.extend_from_slice(key);
-        ends.push(bytes.len());
-        table.insert_unique(hash, number, |&number| hasher.hash_one(key_at(bytes, ends, number)));
-        number
-    }
-
-    fn get(&self, number: u32) -> &[u8] {
-        key_at(&self.bytes, &self.ends, number)
-    }
-
-    /// The numbers of all keys, by key, ascending.
-    fn sorted(&self) -> Vec<u32> {
-        // Most comparisons are decided by the first bytes, without a look at the keys.
-        let prefix = |key: &[u8]| {
-            let mut prefix = [0; 16];
-            let length = key.len().min(16);
-            prefix[..length].copy_from_slice(&key[..length]);
-            u128::from_be_bytes(prefix)
-        };
-        let mut order: Vec<(u128, u32)> =
-            (0..self.ends.len() as u32).map(|number| (prefix(self.get(number)), number)).collect();
-        order.sort_unstable_by(|(one_prefix, one), (other_prefix, other)| {
-            one_prefix.cmp(other_prefix).then_with(|| self.get(*one).cmp(self.get(*other)))
-        });
-        order.into_iter().map(|(_, number)| number).collect()
-    }
-}
-
-fn key_at<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
-    let number = number as usize;
-    let start = number.checked_sub(1).map_or(0, |before| ends[before]);
-    &bytes[start..ends[number]]
-}
-
-/// Which documents have the keys of these numbers, and how often.
-#[derive(Default)]
-struct Inverter {
-    keys: Vec<KeyCount>,
-    /// The keys of each document, one document after another.
-    found: Vec<Found>,
+    long: LongKeys,
+    /// The numbers of the keys of each document, one document after another.
+    found: Vec<u32>,
+    /// How often the document has the key, for each of `found`; empty if that is not counted.
+    counts: Vec<u32>,
+    has_counts: bool,
     documents: Vec<DocumentEnd>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct KeyCount {
+struct Entry {
+    key: Code,
+    /// Keys are numbered in the order of their first appearance.
+    number: u32,
     /// How many documents have the key.
     documents: u32,
-    /// The last document that has it, plus one.
+    /// The last document that has it.
     last: u32,
-    /// Where that document has it in [`Inverter::found`].
-    at: usize,
-}
-
-#[derive(Clone, Copy)]
-struct Found {
-    key: u32,
-    count: u32,
+    /// Where that document has it in [`KeyedInverter::found`].
+    at: u32,
 }
 
 struct DocumentEnd {
     document: u32,
-    /// Where its keys end in [`Inverter::found`].
+    /// Where its keys end in [`KeyedInverter::found`].
     end: usize,
 }
 
-impl Inverter {
-    /// Adds a key, by its number, to a document. Documents must come in ascending order.
-    fn add(&mut self, document: u32, key: u32) {
+/// A key in the table. The lowest byte is the length of the key, whose bytes are the upper ones. Or it is [`LONG`]: then the
+/// upper half is the hash of the key, and bits 8 to 39 are its number among the long ones.
+type Code = u128;
+
+const LONG: u8 = 0xFF;
+/// Keys of so many bytes are short.
+const MAX_SHORT: usize = 15;
+
+/// The bytes of keys that are not short.
+#[derive(Default)]
+struct LongKeys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl LongKeys {
+    fn push(&mut self, key: &[u8]) -> u32 {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+        self.ends.len() as u32 - 1
+    }
+
+    fn get(&self, code: Code) -> &[u8] {
+        let number = (code >> 8) as u32 as usize;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[number]]
+    }
+}
+
+fn is_long(code: Code) -> bool {
+    code as u8 == LONG
+}
+
+fn hash_of_long(code: Code) -> u64 {
+    (code >> 64) as u64
+}
+
+/// The first bytes of a key above a number for the lowest byte. Codes of short keys sort as the keys do.
+#[inline]
+fn code(key: &[u8], lowest: u8) -> Code {
+    let mut bytes = [0; 16];
+    let length = key.len().min(MAX_SHORT);
+    bytes[..length].copy_from_slice(&key[..length]);
+    bytes[MAX_SHORT] = lowest;
+    Code::from_be_bytes(bytes)
+}
+
+/// A key that is handed out.
+struct SortedKey {
+    /// Its first bytes. They decide most comparisons.
+    start: Code,
+    key: Code,
+    number: u32,
+    documents: u32,
+}
+
+impl KeyedInverter {
+    /// An empty one, which counts how often each document has each key, or does not.
+    pub(super) fn new(has_counts: bool) -> KeyedInverter {
+        KeyedInverter {
+            entries: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            long: LongKeys::default(),
+            found: Vec::new(),
+            counts: Vec::new(),
+            has_counts,
+            documents: Vec::new(),
+        }
+    }
+
+    /// Adds a key to a document. Documents must come in ascending order.
+    #[inline]
+    pub(super) fn add(&mut self, document: u32, key: &[u8]) {
         if self.documents.last().is_none_or(|last| last.document != document) {
             self.documents.push(DocumentEnd { document, end: self.found.len() });
         }
-        let mark = document + 1;
-        if key as usize >= self.keys.len() {
-            self.keys.resize(key as usize + 1, KeyCount::default());
+        let KeyedInverter { entries, hasher, long, .. } = self;
+        let is_short = key.len() <= MAX_SHORT;
+        let short = code(key, key.len() as u8);
+        let hash = if is_short { hasher.hash_one(short) } else { hasher.hash_one(key) };
+        let is_same = |entry: &Entry| match is_short {
+            true => entry.key == short,
+            false => is_long(entry.key) && hash_of_long(entry.key) == hash && long.get(entry.key) == key,
+        };
+        let at = self.found.len() as u32;
+        let number = match entries.find_mut(hash, is_same) {
+            Some(entry) if entry.last == document => {
+                if self.has_counts {
+                    self.counts[entry.at as usize] += 1;
+                }
+                return;
+            }
+            Some(entry) => {
+                (entry.documents, entry.last, entry.at) = (entry.documents + 1, document, at);
+                entry.number
+            }
+            None => {
+                let number = entries.len() as u32;
+                let key = match is_short {
+                    true => short,
+                    false => Code::from(hash) << 64 | Code::from(long.push(key)) << 8 | Code::from(LONG),
+                };
+                let entry = Entry { key, number, documents: 1, last: document, at };
+                let rehash = |entry: &Entry| {
+                    if is_long(entry.key) { hash_of_long(entry.key) } else { hasher.hash_one(entry.key) }
+                };
+                entries.insert_unique(hash, entry, rehash);
+                number
+            }
+        };
+        self.found.push(number);
+        if self.has_counts {
+            self.counts.push(1);
         }
-        let counted = &mut self.keys[key as usize];
-        if counted.last == mark {
-            self.found[counted.at].count += 1;
-            return;
-        }
-        *counted = KeyCount { documents: counted.documents + 1, last: mark, at: self.found.len() };
-        self.found.push(Found { key, count: 1 });
         if let Some(last) = self.documents.last_mut() {
             last.end = self.found.len();
         }
     }
 
-    /// Emits each key's documents, in the order of keys given.
-    fn each(
-        &self,
-        order: &[u32],
-        mut emit: impl FnMut(u32, Posting<'_>) -> Result<(), TantivyError>,
-    ) -> Result<(), TantivyError> {
-        let mut next = vec![0; self.keys.len()];
+    /// Emits every key in ascending order with its documents.
+    pub(super) fn finish(self, mut emit: impl FnMut(&[u8], Posting<'_>) -> io::Result<()>) -> io::Result<()> {
+        let KeyedInverter { entries, long, found, counts, has_counts, documents, .. } = self;
+        let keys = sorted(entries, &long);
+        // Where the next document of each key goes.
+        let mut next = vec![0; keys.len()];
         let mut total = 0;
-        for &key in order {
-            next[key as usize] = total;
-            total += self.keys[key as usize].documents as usize;
+        for key in &keys {
+            next[key.number as usize] = total;
+            total += key.documents as usize;
         }
-        let (mut documents, mut counts) = (vec![0; total], vec![0; total]);
+        let mut sorted_documents = vec![0; total];
+        let mut sorted_counts = vec![0; if has_counts { total } else { 0 }];
         let mut start = 0;
-        for &DocumentEnd { document, end } in &self.documents {
-            for &Found { key, count } in &self.found[start..end] {
-                let at = &mut next[key as usize];
-                (documents[*at], counts[*at]) = (document, count);
+        for DocumentEnd { document, end } in documents {
+            for index in start..end {
+                let at = &mut next[found[index] as usize];
+                sorted_documents[*at] = document;
+                if has_counts {
+                    sorted_counts[*at] = counts[index];
+                }
                 *at += 1;
             }
             start = end;
         }
+        drop((found, counts, next));
         let mut start = 0;
-        for &key in order {
-            let end = next[key as usize];
-            emit(key, Posting { documents: &documents[start..end], counts: &counts[start..end] })?;
+        for SortedKey { start: first, key, documents, .. } in keys {
+            let end = start + documents as usize;
+            let counts = if has_counts { &sorted_counts[start..end] } else { &[] };
+            let posting = Posting { documents: &sorted_documents[start..end], counts };
+            match is_long(key) {
+                true => emit(long.get(key), posting)?,
+                false => emit(&first.to_be_bytes()[..usize::from(first as u8)], posting)?,
+            }
             start = end;
         }
         Ok(())
     }
 }
 
-/// Keys with their documents.
-#[derive(Default)]
-pub(super) struct KeyedInverter {
-    keys: Keys,
-    inverter: Inverter,
+fn sorted(entries: HashTable<Entry>, long: &LongKeys) -> Vec<SortedKey> {
+    let start = |key| if is_long(key) { code(long.get(key), LONG) } else { key };
+    let sorted = |Entry { key, number, documents, .. }| SortedKey { start: start(key), key, number, documents };
+    let mut keys: Vec<SortedKey> = entries.into_iter().map(sorted).collect();
+    keys.sort_unstable_by(|one, other| {
+        one.start.cmp(&other.start).then_with(|| match is_long(one.key) {
+            // Equal beginnings of short keys are equal keys, and there are no two of those.
+            false => std::cmp::Ordering::Equal,
+            true => long.get(one.key).cmp(long.get(other.key)),
+        })
+    });
+    keys
 }
 
-impl KeyedInverter {
-    /// Adds a key to a document. Documents must come in ascending order.
-    pub(super) fn add(&mut self, document: u32, key: &[u8]) {
-        let number = self.keys.number(key);
-        self.inverter.add(document, number);
-    }
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
 
-    /// Emits every key in ascending order with its documents.
-    pub(super) fn finish(
-        self,
-        mut emit: impl FnMut(&[u8], Posting<'_>) -> Result<(), TantivyError>,
-    ) -> Result<(), TantivyError> {
-        let order = self.keys.sorted();
-        self.inverter.each(&order, |number, posting| emit(self.keys.get(number), posting))
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn keys_come_in_order_with_their_documents(
+            documents in prop::collection::vec(prop::collection::vec("[a\0\u{ff}]{0,3}|a{13,16}[ab]{0,2}", 0..9), 0..6),
+            has_counts in any::<bool>(),
+        ) {
+            let mut inverter = KeyedInverter::new(has_counts);
+            let mut expected: BTreeMap<&[u8], BTreeMap<u32, u32>> = BTreeMap::new();
+            for (document, keys) in (0..).zip(&documents) {
+                for key in keys {
+                    inverter.add(document, key.as_bytes());
+                    *expected.entry(key.as_bytes()).or_default().entry(document).or_default() += 1;
+                }
+            }
+            let mut found = Vec::new();
+            inverter.finish(|key, Posting { documents, counts }| {
+                found.push((key.to_vec(), documents.to_vec(), counts.to_vec()));
+                Ok(())
+            }).unwrap();
+            let expected: Vec<_> = expected.into_iter().map(|(key, documents)| {
+                let counts = if has_counts { documents.values().copied().collect() } else { Vec::new() };
+                (key.to_vec(), Vec::from_iter(documents.into_keys()), counts)
+            }).collect();
+            prop_assert_eq!(found, expected);
+        }
     }
 }

@@ -23,20 +23,20 @@ use crate::error::Error;
 use crate::predicate::Needle;
 use crate::query::Anchor;
 use crate::run::pieces::{Class, Span, last_chars, spans};
-use crate::run::segment::{Term, TermList};
+use crate::run::postings::PostingList;
 use crate::text::first_chars;
 
-/// A condition that every document with the needle satisfies: it has one of these terms.
+/// A condition that every document with the needle satisfies: it is in one of these posting lists.
 struct Condition {
-    terms: Vec<Term>,
-    /// The length of their posting lists.
+    lists: Vec<PostingList>,
+    /// The length of all of them.
     postings: u64,
 }
 
 /// What a needle is looked up by.
 enum Lookup {
     /// The documents that satisfy the condition contain the needle. Of the others, only those of the list may.
-    Decides(Condition, Vec<Term>),
+    Decides(Condition, Vec<PostingList>),
     /// Documents that do not satisfy all of them do not contain the needle.
     Narrows(Vec<Condition>),
 }
@@ -70,11 +70,11 @@ impl QueriedColumn<'_> {
     pub(super) fn containing(self, needle: &Needle, documents: &mut Bitmap) -> Result<(), Error> {
         let candidates = match self.lookup(&needle.folded)? {
             Lookup::Decides(condition, others) if needle.anchor == Anchor::Anywhere => {
-                self.run.segment.union(&condition.terms, self.interrupt, documents)?;
+                self.run.dictionary.lists().union(&condition.lists, self.interrupt, documents)?;
                 self.candidates(vec![Condition::of(others)])?
             }
             Lookup::Decides(mut condition, others) => {
-                condition.terms.extend(others);
+                condition.lists.extend(others);
                 self.candidates(vec![condition])?
             }
             Lookup::Narrows(conditions) => self.candidates(conditions)?,
@@ -100,19 +100,19 @@ impl QueriedColumn<'_> {
             })?;
             return Ok(candidates);
         };
-        self.run.segment.union(&first.terms, self.interrupt, &mut candidates)?;
+        self.run.dictionary.lists().union(&first.lists, self.interrupt, &mut candidates)?;
         for condition in conditions {
             let count = candidates.count() as u64;
             if count <= FEW_CANDIDATES {
                 break;
             }
-            match &condition.terms[..] {
+            match &condition.lists[..] {
                 [only] if condition.postings > count * SEARCHED_FROM => {
-                    self.run.segment.retain(only, self.interrupt, &mut candidates)?;
+                    self.run.dictionary.lists().retain(*only, self.interrupt, &mut candidates)?;
                 }
-                terms if condition.postings <= count * POSTINGS_PER_CANDIDATE => {
+                lists if condition.postings <= count * POSTINGS_PER_CANDIDATE => {
                     let mut satisfying = Bitmap::with_room(self.run.len() as usize);
-                    self.run.segment.union(terms, self.interrupt, &mut satisfying)?;
+                    self.run.dictionary.lists().union(lists, self.interrupt, &mut satisfying)?;
                     candidates.intersect(&satisfying);
                 }
                 _ => {}
@@ -125,12 +125,12 @@ impl QueriedColumn<'_> {
         let spans: Vec<Span<'_>> = spans(needle).collect();
         let chars: usize = spans.iter().map(|span| span.chars).sum();
         if chars <= grams::MAX_CHARS {
-            return Ok(Lookup::Decides(self.gram(needle)?, Vec::new()));
+            return Ok(Lookup::Decides(self.gram(needle), Vec::new()));
         }
         match &spans[..] {
             [Span { class: Class::Word, chars, .. }] if *chars <= MAX_WORD => {
                 let condition = self.strings(StringsOf::Words, needle, Place::Anywhere)?;
-                return Ok(Lookup::Decides(condition, self.long_words()?.terms));
+                return Ok(Lookup::Decides(condition, self.long_words().lists));
             }
             spans if is_within_joint(spans) => {
                 return Ok(Lookup::Decides(self.strings(StringsOf::Joints, needle, Place::Anywhere)?, Vec::new()));
@@ -140,10 +140,10 @@ impl QueriedColumn<'_> {
         let mut conditions = Vec::new();
         let has_gaps_only = matches!(spans[..], [Span { class: Class::Gap, .. }]);
         if has_gaps_only || spans.iter().any(|span| span.class == Class::Unspaced) {
-            self.pairs(needle, has_gaps_only, &mut conditions)?;
+            self.pairs(needle, has_gaps_only, &mut conditions);
         }
         if spans.iter().any(|span| span.class == Class::Word && span.chars > MAX_WORD) {
-            conditions.push(self.long_words()?);
+            conditions.push(self.long_words());
         }
         let mut wanted = wanted(&spans);
         wanted.sort_by_key(|wanted| !wanted.is_looked_up());
@@ -160,54 +160,45 @@ impl QueriedColumn<'_> {
         let mut condition = self.strings(wanted.of, &wanted.text, wanted.place)?;
         // A part of a word may be part of one that is too long to be a term.
         if wanted.of == StringsOf::Words && wanted.place != Place::Whole {
-            let Condition { terms, postings } = self.long_words()?;
-            condition.terms.extend(terms);
+            let Condition { lists, postings } = self.long_words();
+            condition.lists.extend(lists);
             condition.postings += postings;
         }
         Ok(condition)
     }
 
     /// What the pairs of code points in the needle say: all of them, or those with unspaced text.
-    fn pairs(self, needle: &str, all: bool, conditions: &mut Vec<Condition>) -> Result<(), Error> {
+    fn pairs(self, needle: &str, all: bool, conditions: &mut Vec<Condition>) {
         let starts: Vec<usize> = needle.char_indices().map(|(at, _)| at).chain([needle.len()]).collect();
         let mut pairs: Vec<&str> = starts.windows(3).map(|window| &needle[window[0]..window[2]]).collect();
         pairs.retain(|pair| all || spans(pair).any(|span| span.class == Class::Unspaced));
         pairs.sort_unstable();
         pairs.dedup();
-        for pair in pairs {
-            conditions.push(self.gram(pair)?);
-        }
-        Ok(())
+        conditions.extend(pairs.into_iter().map(|pair| self.gram(pair)));
     }
 
-    fn gram(self, gram: &str) -> Result<Condition, Error> {
-        self.plain(&terms::gram(self.stored.id, gram))
+    fn gram(self, gram: &str) -> Condition {
+        self.looked_up(StringsOf::Grams, gram.as_bytes())
     }
 
-    fn long_words(self) -> Result<Condition, Error> {
-        self.plain(&terms::long_word(self.stored.id))
+    fn long_words(self) -> Condition {
+        self.looked_up(StringsOf::Exacts, terms::LONG_WORD)
     }
 
-    fn plain(self, term: &[u8]) -> Result<Condition, Error> {
-        Ok(Condition::of(self.run.segment.term(TermList::Plain, term)?.into_iter().collect()))
+    fn looked_up(self, of: StringsOf, string: &[u8]) -> Condition {
+        Condition::of(self.run.dictionary.get(self.stored.id, of, string).into_iter().collect())
     }
 
     /// The words or joints that contain a text at that place.
     fn strings(self, of: StringsOf, text: &str, place: Place) -> Result<Condition, Error> {
-        let Some(strings) = self.run.words.strings(self.stored.id, of) else { return Ok(Condition::of(Vec::new())) };
-        let found = strings.find(text, place, self.interrupt)?;
-        let list = match of {
-            StringsOf::Words => TermList::Counted,
-            StringsOf::Joints => TermList::Plain,
-        };
-        Ok(Condition::of(found.into_iter().map(|place| Term::at(list, place)).collect()))
+        self.run.dictionary.find(self.stored.id, of, text.as_bytes(), place, self.interrupt).map(Condition::of)
     }
 }
 
 impl Condition {
-    fn of(terms: Vec<Term>) -> Condition {
-        let postings = terms.iter().map(|term| u64::from(term.doc_count())).sum();
-        Condition { terms, postings }
+    fn of(lists: Vec<PostingList>) -> Condition {
+        let postings = lists.iter().map(|list| u64::from(list.doc_count())).sum();
+        Condition { lists, postings }
     }
 }
 

@@ -1,207 +1,157 @@
-//! The terms of a run's inverted index: for each column its exact values, list elements, grams, joints and words. Defines
-//! what a term consists of, both for writing and for lookups. It knows no predicates.
+//! The terms of a column, which are the strings in its dictionary: exact values, list elements, grams, joints and words.
+//! Defines what a term consists of, both for writing and for lookups. It knows no predicates.
 
+use std::io;
 use std::ops::Range;
 
-use tantivy::TantivyError;
-
-use super::dictionary::{StringsOf, WordFileWriter};
+use super::dictionary::{StringSink, StringsOf};
 use super::grams::Grams;
-use super::words::Words;
-use crate::run::segment::{Posting, TermList, TermSink};
-use crate::schema::ColumnId;
+use super::words::{DocumentLength, Joints, Words};
+use crate::ids;
+use crate::run::postings::Posting;
 use crate::value::{ValueRef, unframed};
 
-/// What a term states about the value in its column. Part of the file format: a term is the column's number (4 bytes,
-/// big-endian), the tag and the payload.
+/// What an exact term states about the value in its column. Part of the file format: such a term is the tag and the payload.
+/// Neither has a byte `FF`.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 enum Tag {
     /// The payload is the exact form.
     Exact = 1,
-    /// The payload is the BLAKE3 hash of the exact form.
+    /// The payload is the hash of the exact form.
     ExactHash = 2,
     /// The payload is an element of the list.
     Element = 3,
-    /// The payload is the BLAKE3 hash of an element of the list.
+    /// The payload is the hash of an element of the list.
     ElementHash = 4,
     /// The payload is the hash of the markup's exact form.
     MarkupHash = 5,
-    /// The folded text form, or an element of a folded list, contains the payload of one or two code points.
-    Gram = 6,
-    /// The same, for a payload that is a joint; see [`Words`].
-    Joint = 7,
-    /// It contains a word that is too long to be a term. No payload.
+    /// The folded text form, or an element of a folded list, has a word that is too long to be a term. No payload.
     LongWord = 8,
-    /// It contains the payload as a word. In the list with counts.
-    Word = 9,
 }
 
-/// Exact values of more bytes are hashed.
-const MAX_EXACT_BYTES: usize = 64;
+/// Longer exact values, in bytes, are hashed. Ids, which are compared with sets of ids, are just not.
+const MAX_EXACT_BYTES: usize = ids::TEXT_BYTES;
 
-/// The term of texts whose exact form is `text`, and of lists whose joined elements are.
-pub(super) fn exact(column: ColumnId, text: &str) -> Vec<u8> {
-    WholeTerms::of_texts(column).term(text.as_bytes())
+/// The exact term of texts whose exact form is `text`, and of lists whose joined elements are.
+pub(super) fn exact(text: &str) -> Vec<u8> {
+    WholeTerms::OF_TEXTS.term(text.as_bytes())
 }
 
-/// The term of lists that have this element.
-pub(super) fn element(column: ColumnId, element: &str) -> Vec<u8> {
-    WholeTerms::of_elements(column).term(element.as_bytes())
+/// The exact term of lists that have this element.
+pub(super) fn element(element: &str) -> Vec<u8> {
+    WholeTerms::OF_ELEMENTS.term(element.as_bytes())
 }
 
-/// The terms of texts, or of lists by their elements.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WholeTerms {
-    column: ColumnId,
-    tags: ExactTags,
-}
+/// The exact terms of texts, or of lists by their elements.
+#[derive(Clone, Copy)]
+pub(super) struct WholeTerms(ExactTags);
 
 impl WholeTerms {
     /// Of texts whose exact form is something.
-    pub(super) fn of_texts(column: ColumnId) -> WholeTerms {
-        WholeTerms { column, tags: ExactTags::VALUE }
-    }
-
+    pub(super) const OF_TEXTS: WholeTerms = WholeTerms(ExactTags::VALUE);
     /// Of lists that have some element.
-    pub(super) fn of_elements(column: ColumnId) -> WholeTerms {
-        WholeTerms { column, tags: ExactTags::ELEMENT }
-    }
+    pub(super) const OF_ELEMENTS: WholeTerms = WholeTerms(ExactTags::ELEMENT);
 
     /// The term of this text.
     pub(super) fn term(self, text: &[u8]) -> Vec<u8> {
-        let mut term = self.column.to_be_bytes().to_vec();
-        push_exact(&mut term, self.tags, text);
+        let mut term = Vec::new();
+        push_exact(&mut term, self.0, text);
         term
     }
 
     /// All of them: the first is the beginning of the range or greater, and the last is less than its end.
-    pub(super) fn range(self) -> Range<Vec<u8>> {
-        let bound = |tag| [&self.column.to_be_bytes()[..], &[tag]].concat();
-        bound(self.tags.short as u8)..bound(self.tags.hashed as u8 + 1)
+    pub(super) fn range(self) -> Range<[u8; 1]> {
+        [self.0.short as u8]..[self.0.hashed as u8 + 1]
     }
 
     /// The text of one of the terms; `None` if the term has only its hash.
     pub(super) fn text(self, term: &[u8]) -> Option<&[u8]> {
-        let (tag, text) = term.get(4..)?.split_first()?;
-        (*tag == self.tags.short as u8).then_some(text)
+        let (tag, text) = term.split_first()?;
+        (*tag == self.0.short as u8).then_some(text)
     }
 }
 
-/// The term of markup whose exact form has this hash.
-pub(super) fn markup(column: ColumnId, hash: &[u8; 16]) -> Vec<u8> {
-    term(column, Tag::MarkupHash, hash)
-}
-
-/// The term of texts that contain these one or two code points.
-pub(super) fn gram(column: ColumnId, gram: &str) -> Vec<u8> {
-    term(column, Tag::Gram, gram.as_bytes())
-}
-
-/// The term of texts with a word that is too long to be a term.
-pub(super) fn long_word(column: ColumnId) -> Vec<u8> {
-    term(column, Tag::LongWord, &[])
-}
-
-/// The string that a term stands for in the word file, with its column and list; `None` if it is not in that file.
-pub(super) fn string_of(term: &[u8]) -> Option<(ColumnId, StringsOf, &[u8])> {
-    let (column, rest) = term.split_first_chunk::<4>()?;
-    let column = ColumnId::from_be_bytes(*column);
-    match rest.split_first()? {
-        (&tag, string) if tag == Tag::Joint as u8 => Some((column, StringsOf::Joints, string)),
-        (&tag, string) if tag == Tag::Word as u8 => Some((column, StringsOf::Words, string)),
-        _ => None,
-    }
-}
-
-/// The terms of one column.
-pub(super) struct ColumnTerms {
-    column: ColumnId,
-    exacts: Exacts,
-    grams: Grams,
-    pub(super) words: Words,
-}
-
-impl ColumnTerms {
-    /// Collects the terms of a column from its values by document, ascending.
-    pub(super) fn of<'a>(column: ColumnId, values: impl Iterator<Item = (u32, ValueRef<'a>)>) -> ColumnTerms {
-        let mut exacts = Exacts::default();
-        let (mut grams, mut words) = (Grams::default(), Words::default());
-        let mut add_text = |document, text: &str| {
-            grams.add(document, text);
-            words.add(document, text);
-        };
-        for (document, value) in values {
-            match value {
-                ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
-                ValueRef::Text(text) => {
-                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, text.whole().as_bytes()));
-                    add_text(document, text.folded);
-                }
-                ValueRef::Markup { exact, text } => {
-                    exacts.add(document, |key| push(key, Tag::MarkupHash, &exact));
-                    add_text(document, text.folded);
-                }
-                ValueRef::List(list) => {
-                    exacts.add(document, |key| push_exact(key, ExactTags::VALUE, list.joined().as_bytes()));
-                    for element in list.elements() {
-                        exacts.add(document, |key| push_exact(key, ExactTags::ELEMENT, element.as_bytes()));
-                    }
-                    unframed(list.folded).for_each(|element| add_text(document, element));
-                }
-            }
-        }
-        ColumnTerms { column, exacts, grams, words }
-    }
-
-    /// Adds how long the texts are. `documents` is how many documents the run has.
-    pub(super) fn add_lengths(&self, words: &mut WordFileWriter, documents: usize) {
-        if !self.words.lengths().is_empty() {
-            words.add_lengths(self.column, documents, self.words.lengths());
-        }
-    }
-
-    /// Emits the terms of one list. May be called once for each. Columns must come in ascending order.
-    pub(super) fn write(&mut self, list: TermList, sink: &mut TermSink<'_>) -> Result<(), TantivyError> {
-        let mut term = self.column.to_be_bytes().to_vec();
-        let mut emit = |tag: &[u8], key: &[u8], posting: Posting<'_>| {
-            term.truncate(4);
-            term.extend_from_slice(tag);
-            term.extend_from_slice(key);
-            sink(&term, posting)
-        };
-        if list == TermList::Counted {
-            return self.words.finish_words(&mut |word, posting| emit(&[Tag::Word as u8], word, posting));
-        }
-        std::mem::take(&mut self.exacts)
-            .finish(|key, documents| emit(&[], key, once_each(documents, &mut Vec::new())))?;
-        std::mem::take(&mut self.grams).finish(|gram, posting| emit(&[Tag::Gram as u8], gram, posting))?;
-        self.words.finish_joints(&mut |joint, posting| emit(&[Tag::Joint as u8], joint, posting))?;
-        let long = self.words.documents_with_long_words();
-        emit(&[Tag::LongWord as u8], &[], once_each(long, &mut Vec::new()))
-    }
-}
-
-/// A posting list of documents that have their term once.
-fn once_each<'a>(documents: &'a [u32], counts: &'a mut Vec<u32>) -> Posting<'a> {
-    counts.resize(documents.len(), 1);
-    Posting { documents, counts }
-}
-
-fn term(column: ColumnId, tag: Tag, payload: &[u8]) -> Vec<u8> {
-    let mut term = Vec::with_capacity(5 + payload.len());
-    term.extend_from_slice(&column.to_be_bytes());
-    push(&mut term, tag, payload);
+/// The exact term of markup whose exact form has this hash.
+pub(super) fn markup(hash: &[u8; 16]) -> Vec<u8> {
+    let mut term = Vec::new();
+    push_hash(&mut term, Tag::MarkupHash, hash);
     term
 }
 
-fn push(key: &mut Vec<u8>, tag: Tag, payload: &[u8]) {
-    key.push(tag as u8);
-    key.extend_from_slice(payload);
+/// The exact term of texts with a word that is too long to be a term.
+pub(super) const LONG_WORD: &[u8] = &[Tag::LongWord as u8];
+
+/// The terms of one column, from its values by document, ascending.
+pub(super) struct ColumnTerms<V> {
+    values: V,
+    /// The documents with a word that is too long to be a term.
+    long: Vec<u32>,
+    lengths: Vec<DocumentLength>,
+}
+
+impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
+    /// Collects nothing yet.
+    pub(super) fn of(values: V) -> ColumnTerms<V> {
+        ColumnTerms { values, long: Vec::new(), lengths: Vec::new() }
+    }
+
+    /// Collects the terms of one list and emits each. To be called for all lists in their order.
+    ///
+    /// Lists are collected one after the other: the tables of all of them need much memory, and fit in no cache.
+    pub(super) fn write(&mut self, of: StringsOf, sink: &mut StringSink<'_>) -> io::Result<()> {
+        match of {
+            StringsOf::Words => {
+                let mut words = Words::default();
+                self.each_text(|document, text| words.add(document, text));
+                (self.long, self.lengths) = words.finish(sink)?;
+                Ok(())
+            }
+            StringsOf::Joints => {
+                let mut joints = Joints::default();
+                self.each_text(|document, text| joints.add(document, text));
+                joints.finish(sink)
+            }
+            StringsOf::Grams => {
+                let mut grams = Grams::default();
+                self.each_text(|document, text| grams.add(document, text));
+                grams.finish(sink)
+            }
+            StringsOf::Exacts => {
+                let mut exacts = Exacts::default();
+                self.values.clone().for_each(|(document, value)| exacts.add_value(document, value));
+                self.long.iter().for_each(|&document| exacts.add(document, |key| key.extend_from_slice(LONG_WORD)));
+                exacts.finish(|key, documents| sink(key, Posting { documents, counts: &[] }))
+            }
+        }
+    }
+
+    /// How long the texts of each document are that has a text. Known once the words were written.
+    pub(super) fn lengths(&self) -> &[DocumentLength] {
+        &self.lengths
+    }
+
+    /// The same for all of the run's documents, in Tantivy's steps; `None` if the column has no texts.
+    pub(super) fn length_steps(&self, documents: usize) -> Option<Vec<u8>> {
+        let mut steps = vec![0; if self.lengths.is_empty() { return None } else { documents }];
+        self.lengths.iter().for_each(|of| steps[of.document as usize] = of.step());
+        Some(steps)
+    }
+
+    /// Passes the folded texts on. A document may have several.
+    fn each_text(&self, mut add: impl FnMut(u32, &str)) {
+        for (document, value) in self.values.clone() {
+            match value {
+                ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
+                ValueRef::Text(text) | ValueRef::Markup { text, .. } => add(document, &text.folded.get()),
+                ValueRef::List(list) => unframed(list.folded).for_each(|element| add(document, element)),
+            }
+        }
+    }
 }
 
 /// The tags of one kind of exact value.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct ExactTags {
     short: Tag,
     hashed: Tag,
@@ -214,12 +164,22 @@ impl ExactTags {
 
 fn push_exact(key: &mut Vec<u8>, tags: ExactTags, text: &[u8]) {
     match text.len() <= MAX_EXACT_BYTES {
-        true => push(key, tags.short, text),
-        false => push(key, tags.hashed, blake3::hash(text).as_bytes()),
+        true => {
+            key.push(tags.short as u8);
+            key.extend_from_slice(text);
+        }
+        false => push_hash(key, tags.hashed, blake3::hash(text).as_bytes()),
     }
 }
 
-/// Collects the terms of a column that are not grams.
+/// Pushes the first 16 bytes of a hash, 7 bits in each byte, so that no byte is `FF`.
+fn push_hash(key: &mut Vec<u8>, tag: Tag, hash: &[u8]) {
+    let hash = u128::from_be_bytes(*hash.first_chunk().unwrap_or(&[0; 16]));
+    key.push(tag as u8);
+    key.extend((0..19).map(|index| (hash >> (7 * index)) as u8 & 0x7F));
+}
+
+/// Collects the exact terms of a column.
 #[derive(Default)]
 struct Exacts {
     /// Tag and payload of each term, one after another.
@@ -235,6 +195,20 @@ struct ExactRow {
 }
 
 impl Exacts {
+    fn add_value(&mut self, document: u32, value: ValueRef<'_>) {
+        match value {
+            ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
+            ValueRef::Text(text) => self.add(document, |key| push_exact(key, ExactTags::VALUE, text.whole().as_bytes())),
+            ValueRef::Markup { exact, .. } => self.add(document, |key| push_hash(key, Tag::MarkupHash, &exact)),
+            ValueRef::List(list) => {
+                self.add(document, |key| push_exact(key, ExactTags::VALUE, list.joined().as_bytes()));
+                for element in list.elements() {
+                    self.add(document, |key| push_exact(key, ExactTags::ELEMENT, element.as_bytes()));
+                }
+            }
+        }
+    }
+
     fn add(&mut self, document: u32, push: impl FnOnce(&mut Vec<u8>)) {
         let start = self.keys.len();
         push(&mut self.keys);
@@ -242,7 +216,7 @@ impl Exacts {
     }
 
     /// Emits every key in ascending order with its documents, ascending.
-    fn finish(mut self, mut emit: impl FnMut(&[u8], &[u32]) -> Result<(), TantivyError>) -> Result<(), TantivyError> {
+    fn finish(mut self, mut emit: impl FnMut(&[u8], &[u32]) -> io::Result<()>) -> io::Result<()> {
         let keys = &self.keys;
         self.rows.sort_unstable_by(|a, b| {
             keys[a.key.clone()].cmp(&keys[b.key.clone()]).then_with(|| a.document.cmp(&b.document))

@@ -136,7 +136,7 @@ fn evaluate(run: &DiskRun, column: Column, predicate: &PreparedPredicate) -> Vec
 
 /// A value in a form that can be compared. Leaves out whether a long text is compressed.
 fn plain(value: ValueRef<'_>) -> String {
-    let text = |text: TextRef<'_>| format!("{:?}", (text.head, text.whole(), text.folded));
+    let text = |text: TextRef<'_>| format!("{:?}", (text.head, text.whole(), text.folded.get()));
     match value {
         ValueRef::Text(value) => text(value),
         ValueRef::Markup { exact, text: value } => format!("{exact:?}{}", text(value)),
@@ -364,7 +364,7 @@ fn whatever_a_damaged_run_answers_is_right_or_reported() {
         assert!(open(&run).is_err(), "without {}", file.display());
         fs::write(&file, &bytes).unwrap();
     }
-    assert!(reported > 100, "{reported}");
+    assert!(reported > 40, "{reported}");
 }
 
 /// Everything that a run answers: every value, and predicates that take each of the ways of evaluation.

@@ -4,12 +4,13 @@
 //! needle that crosses one gap, with at most three code points on either side, is in a text exactly if it is in one of its
 //! joints; and a needle inside a word is in a text exactly if it is in one of its words.
 
-use tantivy::TantivyError;
+use std::io;
+
 use tantivy::fieldnorm::FieldNormReader;
 
+use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
 use crate::run::pieces::{Class, last_chars, spans};
-use crate::run::segment::Posting;
 use crate::text::first_chars;
 
 /// A joint has at most this many code points of the word before the gap, and of the word after it.
@@ -20,14 +21,17 @@ pub(super) const JOINT_GAP: usize = 4;
 /// Longer words, in code points, are no terms. The documents that have one are in a list.
 pub(super) const MAX_WORD: usize = 64;
 
-/// Collects the words and joints of documents, which must come in ascending order.
-#[derive(Default)]
+/// Collects the words of documents, which must come in ascending order.
 pub(super) struct Words {
     words: KeyedInverter,
-    joints: KeyedInverter,
     /// The documents with a word that is too long to be a term.
     long: Vec<u32>,
     lengths: Vec<DocumentLength>,
+}
+
+/// Collects the joints of documents, which must come in ascending order.
+pub(super) struct Joints {
+    joints: KeyedInverter,
     joint: Vec<u8>,
 }
 
@@ -45,14 +49,51 @@ impl DocumentLength {
     }
 }
 
-/// Takes keys in ascending order with their documents.
-pub(super) type Emit<'a> = dyn FnMut(&[u8], Posting<'_>) -> Result<(), TantivyError> + 'a;
+impl Default for Words {
+    fn default() -> Words {
+        Words { words: KeyedInverter::new(true), long: Vec::new(), lengths: Vec::new() }
+    }
+}
+
+impl Default for Joints {
+    fn default() -> Joints {
+        Joints { joints: KeyedInverter::new(false), joint: Vec::new() }
+    }
+}
 
 impl Words {
-    /// Adds the words and joints of a text of a document. A document may have several texts; joints do not cross from one to
-    /// the next.
+    /// Adds the words of a text of a document. A document may have several texts.
     pub(super) fn add(&mut self, document: u32, text: &str) {
         let mut length = 0;
+        for span in spans(text) {
+            match span.class {
+                Class::Gap => continue,
+                Class::Unspaced => length += span.chars as u32,
+                Class::Word => length += 1,
+            }
+            match span.class == Class::Word {
+                true if span.chars <= MAX_WORD => self.words.add(document, span.text.as_bytes()),
+                true if self.long.last() != Some(&document) => self.long.push(document),
+                _ => {}
+            }
+        }
+        match self.lengths.last_mut() {
+            Some(last) if last.document == document => last.length += length,
+            _ => self.lengths.push(DocumentLength { document, length }),
+        }
+    }
+
+    /// Emits every word that is a term. Returns the documents with a longer word, and the lengths of the documents that have
+    /// a text.
+    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<(Vec<u32>, Vec<DocumentLength>)> {
+        self.words.finish(sink)?;
+        Ok((self.long, self.lengths))
+    }
+}
+
+impl Joints {
+    /// Adds the joints of a text of a document. A document may have several texts; joints do not cross from one to the next.
+    pub(super) fn add(&mut self, document: u32, text: &str) {
         // The end of the word before the gap; empty at the beginning of the text and after unspaced text.
         let mut left = "";
         let mut gap: Option<(&str, usize)> = None;
@@ -63,33 +104,18 @@ impl Words {
             }
             let is_word = span.class == Class::Word;
             if let Some((gap, chars)) = gap.take() {
-                self.add_joints(
-                    document,
-                    left,
-                    gap,
-                    chars,
-                    if is_word { first_chars(span.text, JOINT_SIDE) } else { "" },
-                );
+                let right = if is_word { first_chars(span.text, JOINT_SIDE) } else { "" };
+                self.add_joints(document, left, gap, chars, right);
             }
             left = if is_word { last_chars(span.text, JOINT_SIDE) } else { "" };
-            length += if is_word { 1 } else { span.chars as u32 };
-            match is_word {
-                true if span.chars <= MAX_WORD => self.words.add(document, span.text.as_bytes()),
-                true if self.long.last() != Some(&document) => self.long.push(document),
-                _ => {}
-            }
         }
         if let Some((gap, chars)) = gap {
             self.add_joints(document, left, gap, chars, "");
         }
-        match self.lengths.last_mut() {
-            Some(last) if last.document == document => last.length += length,
-            _ => self.lengths.push(DocumentLength { document, length }),
-        }
     }
 
     fn add_joints(&mut self, document: u32, left: &str, gap: &str, gap_chars: usize, right: &str) {
-        let Words { joints, joint, .. } = self;
+        let Joints { joints, joint } = self;
         let mut add = |parts: [&str; 3]| {
             joint.clear();
             parts.iter().for_each(|part| joint.extend_from_slice(part.as_bytes()));
@@ -110,22 +136,7 @@ impl Words {
     }
 
     /// Emits every joint.
-    pub(super) fn finish_joints(&mut self, emit: &mut Emit<'_>) -> Result<(), TantivyError> {
-        std::mem::take(&mut self.joints).finish(emit)
-    }
-
-    /// Emits every word that is a term.
-    pub(super) fn finish_words(&mut self, emit: &mut Emit<'_>) -> Result<(), TantivyError> {
-        std::mem::take(&mut self.words).finish(emit)
-    }
-
-    /// The documents with a word that is too long to be a term.
-    pub(super) fn documents_with_long_words(&self) -> &[u32] {
-        &self.long
-    }
-
-    /// The lengths of the documents that have a text.
-    pub(super) fn lengths(&self) -> &[DocumentLength] {
-        &self.lengths
+    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<()> {
+        self.joints.finish(sink)
     }
 }

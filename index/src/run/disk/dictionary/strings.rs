@@ -1,0 +1,249 @@
+//! The strings of one list: searching them, and walking through them in order.
+
+use memchr::memchr;
+use memchr::memmem::Finder;
+
+use super::{FRAME, GROUP, GROUP_BYTES, Place, SectionKind, StringsOf};
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::run::checked::CheckedBytes;
+use crate::run::postings::{PostingList, PostingLists};
+use crate::run::sections::{SectionFile, array};
+use crate::schema::ColumnId;
+
+/// The strings of one list.
+pub(super) struct Strings {
+    bytes: CheckedBytes,
+    groups: CheckedBytes,
+    has_counts: bool,
+}
+
+/// The place of a string: its number in the list.
+type Index = usize;
+
+/// How many bytes are searched between two looks at the interrupt. Fewer in tests, which cover what lies across pieces.
+const PIECE: usize = if cfg!(test) { 4 } else { 1 << 20 };
+
+impl Strings {
+    /// `None` if the column has no such list. Errors say what is wrong with the file.
+    pub(super) fn open(sections: &SectionFile, column: ColumnId, of: StringsOf) -> Result<Option<Strings>, String> {
+        let Some(bytes) = sections.section(SectionKind::Strings.of(column, of))? else { return Ok(None) };
+        let groups = sections.section(SectionKind::Groups.of(column, of))?;
+        let groups = groups.filter(|groups| groups.len().is_multiple_of(GROUP_BYTES));
+        let groups = groups.ok_or_else(|| format!("strings of column {column} are incomplete"))?;
+        Ok(Some(Strings { bytes, groups, has_counts: of.has_counts() }))
+    }
+
+    /// The posting lists of the strings that contain the needle at that place, in the order of the strings.
+    pub(super) fn find(
+        &self,
+        lists: &PostingLists,
+        needle: &[u8],
+        place: Place,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<PostingList>, Error> {
+        interrupt.check()?;
+        match place {
+            Place::Whole => Ok(self.get(lists, needle).into_iter().collect()),
+            Place::AtStart => {
+                let start = self.partition_point(|string| string < needle);
+                let end = self.partition_point(|string| string < needle || string.starts_with(needle));
+                self.lists(lists, start..end, interrupt)
+            }
+            Place::Anywhere => self.lists(lists, self.containing(needle, interrupt)?, interrupt),
+            Place::AtEnd => self.lists(lists, self.containing(&[needle, &[FRAME]].concat(), interrupt)?, interrupt),
+        }
+    }
+
+    /// The posting list of a string.
+    pub(super) fn get(&self, lists: &PostingLists, string: &[u8]) -> Option<PostingList> {
+        let index = self.partition_point(|other| other < string);
+        if self.group(index / GROUP).nth(index % GROUP)? != string {
+            return None;
+        }
+        let mut walk = ListWalk { strings: self, lists, next: None };
+        walk.get(index)
+    }
+
+    /// All strings with their posting lists.
+    pub(super) fn cursor<'a>(&'a self, lists: &'a PostingLists) -> Cursor<'a> {
+        let rest = self.bytes.all().get(1..).unwrap_or_default();
+        Cursor { rest, lists, at: self.postings_at(0), has_counts: self.has_counts }
+    }
+
+    /// How many strings there are from `from` on and before `to`.
+    pub(super) fn count_between(&self, from: &[u8], to: &[u8]) -> usize {
+        let before = |bound: &[u8]| self.partition_point(|string| string < bound);
+        before(to).saturating_sub(before(from))
+    }
+
+    /// The strings from `from` on and before `to`, with their posting lists.
+    pub(super) fn between<'a>(
+        &'a self,
+        lists: &'a PostingLists,
+        from: &'a [u8],
+        to: &'a [u8],
+    ) -> impl Iterator<Item = (&'a [u8], PostingList)> {
+        let first = self.partition_point(|string| string < from);
+        let group = first / GROUP;
+        let rest = self.bytes.all().get(self.string_at(group)..).unwrap_or_default();
+        let cursor = Cursor { rest, lists, at: self.postings_at(group), has_counts: self.has_counts };
+        cursor.skip(first % GROUP).take_while(move |(string, _)| *string < to)
+    }
+
+    fn lists(
+        &self,
+        lists: &PostingLists,
+        indexes: impl IntoIterator<Item = Index>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<PostingList>, Error> {
+        let mut walk = ListWalk { strings: self, lists, next: None };
+        let mut found = Vec::new();
+        for index in indexes {
+            interrupt.step()?;
+            found.extend(walk.get(index));
+        }
+        Ok(found)
+    }
+
+    fn group_count(&self) -> usize {
+        self.groups.len() / GROUP_BYTES
+    }
+
+    /// Where the first string of a group begins; the end of the last string if there is no such group.
+    fn string_at(&self, group: usize) -> usize {
+        let start = group * GROUP_BYTES;
+        let bytes = self.groups.get(start..start + 4);
+        bytes.map_or(self.bytes.len(), |bytes| u32::from_le_bytes(array(bytes)) as usize)
+    }
+
+    /// Where the posting list of the first string of a group begins in the file.
+    fn postings_at(&self, group: usize) -> Option<usize> {
+        let start = group * GROUP_BYTES + 4;
+        usize::try_from(u64::from_le_bytes(array(self.groups.get(start..start + 8)?))).ok()
+    }
+
+    /// The strings of a group; none if there is no such group.
+    fn group(&self, group: usize) -> impl Iterator<Item = &[u8]> {
+        let bytes = self.bytes.get(self.string_at(group)..self.string_at(group + 1)).unwrap_or_default();
+        bytes.split_inclusive(|&byte| byte == FRAME).map(|framed| framed.strip_suffix(&[FRAME]).unwrap_or_default())
+    }
+
+    /// The first string for which `is_before` does not hold.
+    fn partition_point(&self, is_before: impl Fn(&[u8]) -> bool) -> Index {
+        let (mut low, mut high) = (0, self.group_count());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.group(middle).next().is_some_and(&is_before) { low = middle + 1 } else { high = middle }
+        }
+        match low.checked_sub(1) {
+            Some(group) => group * GROUP + self.group(group).take_while(|string| is_before(string)).count(),
+            None => 0,
+        }
+    }
+
+    /// The strings that contain the pattern, with or without the frame behind them.
+    fn containing(&self, pattern: &[u8], interrupt: &Interrupt<'_>) -> Result<Vec<Index>, Error> {
+        let bytes = self.bytes.all();
+        let finder = Finder::new(pattern);
+        let mut found = Vec::new();
+        let (mut from, mut place) = (0, StringPlace { group: 0, index: 0, offset: 1 });
+        while from < bytes.len() {
+            interrupt.check()?;
+            // Pieces overlap, so that no occurrence lies across the end of one.
+            let end = (from + PIECE + pattern.len()).min(bytes.len());
+            while let Some(at) = finder.find(bytes.get(from..end).unwrap_or_default()) {
+                place = self.place_of(bytes, place, from + at);
+                found.push(place.group * GROUP + place.index);
+                let rest = bytes.get(from + at..).unwrap_or_default();
+                from += at + 1 + memchr(FRAME, rest).unwrap_or(rest.len());
+                interrupt.step()?;
+            }
+            from = from.max((end + 1).saturating_sub(pattern.len()));
+            if end == bytes.len() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The string that an offset lies in. It is not before `from`, and probably near it.
+    fn place_of(&self, bytes: &[u8], from: StringPlace, offset: usize) -> StringPlace {
+        let mut step = 1;
+        let (mut low, mut high) = (from.group, from.group + 1);
+        while high < self.group_count() && self.string_at(high) <= offset {
+            low = high;
+            high += step;
+            step *= 2;
+        }
+        high = high.min(self.group_count());
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            if self.string_at(middle) <= offset { low = middle } else { high = middle }
+        }
+        let near = match low == from.group {
+            true => from,
+            false => StringPlace { group: low, index: 0, offset: self.string_at(low) },
+        };
+        let between = bytes.get(near.offset..offset).unwrap_or_default();
+        let passed = between.iter().filter(|&&byte| byte == FRAME).count();
+        StringPlace { group: low, index: near.index + passed, offset }
+    }
+}
+
+/// A place in the section of strings.
+#[derive(Clone, Copy)]
+struct StringPlace {
+    group: usize,
+    /// Which string of the group it is in.
+    index: usize,
+    offset: usize,
+}
+
+/// Looks up posting lists of strings of ascending numbers.
+struct ListWalk<'a> {
+    strings: &'a Strings,
+    lists: &'a PostingLists,
+    /// The string after the last one, and where its posting list begins.
+    next: Option<(Index, usize)>,
+}
+
+impl ListWalk<'_> {
+    /// `None` if there is no such string, or the file is damaged.
+    fn get(&mut self, index: Index) -> Option<PostingList> {
+        let group = index / GROUP;
+        let (mut number, mut at) = match self.next {
+            Some((next, at)) if next / GROUP == group && next <= index => (next, at),
+            _ => (group * GROUP, self.strings.postings_at(group)?),
+        };
+        loop {
+            let (list, next) = self.lists.list_at(at, self.strings.has_counts)?;
+            if number == index {
+                self.next = Some((number + 1, next));
+                return Some(list);
+            }
+            (number, at) = (number + 1, next);
+        }
+    }
+}
+
+/// The strings of a list in order, with their posting lists. Ends early if the file is damaged, which is reported.
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+    lists: &'a PostingLists,
+    at: Option<usize>,
+    has_counts: bool,
+}
+
+impl<'a> Iterator for Cursor<'a> {
+    type Item = (&'a [u8], PostingList);
+
+    fn next(&mut self) -> Option<(&'a [u8], PostingList)> {
+        let end = memchr(FRAME, self.rest)?;
+        let string = &self.rest[..end];
+        self.rest = &self.rest[end + 1..];
+        let (list, next) = self.lists.list_at(self.at?, self.has_counts)?;
+        self.at = Some(next);
+        Some((string, list))
+    }
+}
