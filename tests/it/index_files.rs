@@ -84,7 +84,7 @@ fn a_damaged_index_is_rebuilt_while_reads_and_writes_go_on() {
     write(&server, 0..60);
     let id = server.ids("notes?filter[number]=5").remove(0);
     let mut expected = answers(&server);
-    for damaged in ["columns", ".term", ".idx", "sums", "slots-0", "MANIFEST"] {
+    for damaged in ["columns", "orders", ".term", ".idx", "sums", "slots-0", "MANIFEST"] {
         assert!(server.terminate().success());
         for path in files(&folder.path().join("index")) {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -122,10 +122,11 @@ fn an_unreadable_sector_of_the_index_is_healed_and_not_answered_from() {
 }
 
 /// Every step at which a checkpoint of the index can fail.
-const POINTS: [&str; 14] = [
+const POINTS: [&str; 15] = [
     "index::checkpoint",
     "index::run",
     "run::columns",
+    "run::orders",
     "run::terms",
     "run::sync",
     "run::sums",
