@@ -117,7 +117,9 @@ mod tests {
         assert_eq!(text_of(id), text.as_bytes());
         assert_eq!(parse(&text_of(u128::MAX)), Some(u128::MAX));
         let without_hyphens = text.replace('-', "");
-        for other in [&text.to_uppercase(), &without_hyphens, &format!("{without_hyphens}0000"), "", &text.replace('9', "-")] {
+        for other in
+            [&text.to_uppercase(), &without_hyphens, &format!("{without_hyphens}0000"), "", &text.replace('9', "-")]
+        {
             assert_eq!(parse(other.as_bytes()), None, "{other}");
         }
     }

@@ -15,3 +15,4 @@ mod predicate_key;
 mod query_cache;
 mod snapshot;
 mod sort;
+mod sorted_column;

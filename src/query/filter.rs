@@ -60,8 +60,7 @@ fn search(params: &RawParams, scope: &Scope<'_>) -> Result<Option<index::Filter>
         Some(why) if scope.is_strict => Err(strict::ignored("search", &why)),
         Some(_) => Ok(None),
         None => {
-            let holds =
-                |column| index::Filter::Column(column, Predicate::Substring(Anchor::Anywhere, text.to_owned()));
+            let holds = |column| index::Filter::Column(column, Predicate::Substring(Anchor::Anywhere, text.to_owned()));
             Ok(Some(index::Filter::Or(columns.into_iter().map(holds).collect())))
         }
     }

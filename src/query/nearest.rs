@@ -19,11 +19,7 @@ pub(super) fn nearest<T: AsRef<str>>(sent: &str, known: impl IntoIterator<Item =
 }
 
 /// A sentence about a name that does not exist, which ends by suggesting the known name that is most like it, if one is.
-pub(super) fn with_nearest<T: AsRef<str>>(
-    problem: &str,
-    sent: &str,
-    known: impl IntoIterator<Item = T>,
-) -> String {
+pub(super) fn with_nearest<T: AsRef<str>>(problem: &str, sent: &str, known: impl IntoIterator<Item = T>) -> String {
     match nearest(sent, known) {
         Some(name) => format!("{problem}; did you mean `{}`?", name.as_ref()),
         None => format!("{problem}."),

@@ -56,8 +56,12 @@ fn plain() -> Blueprint {
 fn related(slug: &str) -> Option<&'static Blueprint> {
     static AUTHORS: LazyLock<Blueprint> = LazyLock::new(|| {
         let company = FieldType::Reference { blueprint: "companies".into(), display: vec![] };
-        let fields =
-            [("name", FieldType::Text), ("company", company), ("tags", FieldType::MultiEnum { values: None }), ("address", FieldType::Address)];
+        let fields = [
+            ("name", FieldType::Text),
+            ("company", company),
+            ("tags", FieldType::MultiEnum { values: None }),
+            ("address", FieldType::Address),
+        ];
         let variant = |number, slug: &str, default| Variant { number, name: slug.into(), slug: slug.into(), default };
         let variants = vec![variant(5, "zh-CN", false), variant(6, "de", true)];
         Blueprint { slug: "authors".into(), variants, ..blueprint(&fields) }

@@ -94,7 +94,12 @@ fn query(data: &[u8]) {
 
 fn filter(data: &[u8]) {
     let raw = format!("filter[{}", String::from_utf8_lossy(data));
-    let _ = ListParams::parse(&raw, &EVERY_TYPE, &|slug| (slug == EVERY_TYPE.slug).then_some(&EVERY_TYPE), 1_700_000_000_000);
+    let _ = ListParams::parse(
+        &raw,
+        &EVERY_TYPE,
+        &|slug| (slug == EVERY_TYPE.slug).then_some(&EVERY_TYPE),
+        1_700_000_000_000,
+    );
 }
 
 /// A value that was accepted is accepted again, unchanged.

@@ -14,7 +14,8 @@ fn world() -> Server {
     let relation = |slug: &str, kind: &str, to: &str| json!({ "name": slug, "slug": slug, "type": kind, "settings": { "blueprint": to } });
     server.blueprint("companies", json!([text("name")]));
     server.blueprint("authors", json!([text("name"), text("city"), relation("company", "reference", "companies")]));
-    let fields = [text("title"), relation("author", "reference", "authors"), relation("readers", "references", "authors")];
+    let fields =
+        [text("title"), relation("author", "reference", "authors"), relation("readers", "references", "authors")];
     server.blueprint("articles", json!(fields));
     server.blueprint("others", json!([text("name")]));
     server
@@ -97,7 +98,9 @@ fn exports_take_the_same_filters() {
     let ada = server.create("authors", json!({ "name": "Ada" }));
     server.create("articles", json!({ "title": "a", "author": ada }));
     server.create("articles", json!({ "title": "b" }));
-    let export = |filter: &str| server.get(&format!("{LIST}/export?{filter}&sort=title&format=csv&fields=attributes.title")).expect(200).text;
+    let export = |filter: &str| {
+        server.get(&format!("{LIST}/export?{filter}&sort=title&format=csv&fields=attributes.title")).expect(200).text
+    };
     assert_eq!(export("filter[author.name][contains]=AD"), "title\r\na\r\n");
     assert_eq!(export("filter[$or][0][author.name]=x&filter[$or][1][title]=b"), "title\r\nb\r\n");
 }
@@ -122,8 +125,9 @@ fn the_tag_of_a_list_changes_with_what_it_depends_on() {
     server.create("articles", json!({ "title": "a", "author": ada }));
     server.create("articles", json!({ "title": "b", "author": hidden }));
     let (view, preview) = (server.token(&["view"]), server.token(&["preview"]));
-    let paths = ["", "?filter[author.name]=Ada", "?filter[author.company.name]=Analytical", "?filter[author][dangling]=true"]
-        .map(|query| format!("{LIST}{query}"));
+    let paths =
+        ["", "?filter[author.name]=Ada", "?filter[author.company.name]=Analytical", "?filter[author][dangling]=true"]
+            .map(|query| format!("{LIST}{query}"));
     let patch = |path: String, body: Value| drop(server.patch(&format!("/v2/resources/{path}"), &body).expect(200));
     let name = |name: &str| json!({ "attributes": { "name": name } });
     let dated = |at: Value| json!({ "published_at": at });
@@ -131,16 +135,38 @@ fn the_tag_of_a_list_changes_with_what_it_depends_on() {
     // Which tags change, for a token with `view` and one with `preview`, in the order of the paths.
     let steps: Vec<Step<'_>> = vec![
         ("another blueprint", Box::new(|| patch(format!("others/{other}"), name("y"))), [false; 4], [false; 4]),
-        ("an author", Box::new(|| patch(format!("authors/{ada}"), name("Eva"))), [false, true, true, true], [false, true, true, true]),
+        (
+            "an author",
+            Box::new(|| patch(format!("authors/{ada}"), name("Eva"))),
+            [false, true, true, true],
+            [false, true, true, true],
+        ),
         ("a draft", Box::new(|| patch(format!("authors/{hidden}"), name("H"))), [false; 4], [false, true, true, true]),
-        ("the company", Box::new(|| patch(format!("companies/{company}"), name("C"))), [false, false, true, false], [false, false, true, false]),
-        ("a publication", Box::new(|| patch(format!("authors/{hidden}"), dated(json!("2026-01-01")))), [false, true, true, true], [false, true, true, true]),
+        (
+            "the company",
+            Box::new(|| patch(format!("companies/{company}"), name("C"))),
+            [false, false, true, false],
+            [false, false, true, false],
+        ),
+        (
+            "a publication",
+            Box::new(|| patch(format!("authors/{hidden}"), dated(json!("2026-01-01")))),
+            [false, true, true, true],
+            [false, true, true, true],
+        ),
         ("a new draft", Box::new(|| drop(draft(&server, "authors", json!({})))), [false; 4], [false, true, true, true]),
         ("an article", Box::new(|| drop(server.create("articles", json!({ "title": "c" })))), [true; 4], [true; 4]),
-        ("a deletion", Box::new(|| drop(server.delete(&format!("/v2/resources/authors/{hidden}")).expect(204))), [false, true, true, true], [false, true, true, true]),
+        (
+            "a deletion",
+            Box::new(|| drop(server.delete(&format!("/v2/resources/authors/{hidden}")).expect(204))),
+            [false, true, true, true],
+            [false, true, true, true],
+        ),
         (
             "the blueprint's fields",
-            Box::new(|| drop(server.put("/v2/blueprints/companies", &json!({ "name": "Companies", "fields": [{ "name": "name", "slug": "name", "type": "text" }, { "name": "more", "slug": "more", "type": "text" }] })).expect(200))),
+            Box::new(|| {
+                drop(server.put("/v2/blueprints/companies", &json!({ "name": "Companies", "fields": [{ "name": "name", "slug": "name", "type": "text" }, { "name": "more", "slug": "more", "type": "text" }] })).expect(200))
+            }),
             [false, false, true, false],
             [false, false, true, false],
         ),

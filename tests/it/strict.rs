@@ -46,14 +46,20 @@ fn a_strict_read_has_no_parameter_that_its_endpoint_does_not_know() {
     ]);
     let mut failures = Failures::default();
     for path in &paths {
-        for (query, status) in [("nonsense=1", 200), ("strict=true", 200), ("strict=0&nonsense=1", 200), ("strict=1&nonsense=1", 422)] {
+        for (query, status) in
+            [("nonsense=1", 200), ("strict=true", 200), ("strict=0&nonsense=1", 200), ("strict=1&nonsense=1", 422)]
+        {
+            if status == 200 && !succeeds {
+                continue;
+            }
             let sent = format!("{path}?{query}");
             let reply = server.raw("GET", &sent, &[], b"");
             failures.check_eq(&sent, reply.status, status);
             if status == 422 {
                 failures.check_eq(&sent, reply.code(), "INVALID_PARAMETER".to_owned());
                 let message = reply.message();
-                failures.check(message.starts_with("`nonsense` is not a parameter of this endpoint."), || message.clone());
+                failures
+                    .check(message.starts_with("`nonsense` is not a parameter of this endpoint."), || message.clone());
             }
         }
     }

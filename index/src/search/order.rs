@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::lru::Key;
 use super::query_cache::{Cached, Known, QueryCache};
 use super::sort::sort_by;
+use super::sorted_column::{Fallback, SortedColumn};
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, FallbackColumn, SortBy, SortKey};
-use crate::run::NumberedRun;
 use crate::schema::{ColumnId, Kind, VariantNumber};
 use crate::value::{ValueRef, rank_of_integer};
 use crate::version::{CopySet, Version};
@@ -41,24 +41,6 @@ enum KeySource<'a> {
     Rank(SortedColumn<'a>),
     /// A column whose values compare by collation.
     Text(SortedColumn<'a>),
-}
-
-/// A column of the copies of one variant, and perhaps of another.
-#[derive(Clone, Copy)]
-struct SortedColumn<'a> {
-    copies: &'a CopySet,
-    column: ColumnId,
-    fallback: Option<Fallback<'a>>,
-}
-
-/// The copies that are read where a column is null.
-#[derive(Clone, Copy)]
-struct Fallback<'a> {
-    variant: VariantNumber,
-    /// `None` if the schema lacks the variant.
-    copies: Option<&'a CopySet>,
-    /// `None` if it is null everywhere.
-    unless_null: Option<ColumnId>,
 }
 
 /// The values of one key for all items to sort, by index of the item.
@@ -370,56 +352,6 @@ fn source<'a>(
         Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(of),
         Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
     })
-}
-
-impl<'a> SortedColumn<'a> {
-    /// The value in a slot.
-    fn value(&self, slot: u32) -> ValueRef<'a> {
-        let copies = match self.fallback {
-            Some(fallback) if fallback.is_used(self.copies, slot) => fallback.copies,
-            _ => Some(self.copies),
-        };
-        copies.map_or(ValueRef::Null, |copies| copies.value_without_folded(slot, self.column))
-    }
-
-    /// Emits the value of every slot that has one, and some nulls. Reads run by run.
-    fn each_value(&self, interrupt: &Interrupt<'_>, mut emit: impl FnMut(u32, ValueRef<'a>)) -> Result<(), Error> {
-        let Some(fallback) = self.fallback else {
-            return each_current_value(self.copies, self.column, interrupt, emit);
-        };
-        for copies in [Some(self.copies), fallback.copies].into_iter().flatten() {
-            let is_fallback = !std::ptr::eq(copies, self.copies);
-            each_current_value(copies, self.column, interrupt, |slot, value| {
-                if fallback.is_used(self.copies, slot) == is_fallback {
-                    emit(slot, value);
-                }
-            })?;
-        }
-        Ok(())
-    }
-}
-
-impl Fallback<'_> {
-    /// Whether it is read for a slot whose own copy is in `copies`.
-    fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
-        self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())
-    }
-}
-
-/// Emits the value of every current copy with its slot.
-fn each_current_value<'a>(
-    copies: &'a CopySet,
-    column: ColumnId,
-    interrupt: &Interrupt<'_>,
-    mut emit: impl FnMut(u32, ValueRef<'a>),
-) -> Result<(), Error> {
-    for NumberedRun { run, live, .. } in copies.runs.iter() {
-        for doc in live.to_bitmap().iter() {
-            interrupt.step()?;
-            emit(run.slot(doc), run.value_without_folded(doc, column));
-        }
-    }
-    Ok(())
 }
 
 /// The position of a slot. Tests whole blocks first, which compiles to wide comparisons.

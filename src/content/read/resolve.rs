@@ -172,7 +172,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn find(&self, place: Place<'_>, variant: u16, filter: &index::Filter) -> Result<Found> {
-        place.collection.snapshot.find(variant, filter, self.interrupt).map_err(|error| stopped(place.collection, error))
+        place
+            .collection
+            .snapshot
+            .find(variant, filter, self.interrupt)
+            .map_err(|error| stopped(place.collection, error))
     }
 
     fn ids(&self, place: Place<'_>, filter: &index::Filter) -> Result<IdSet> {

@@ -15,10 +15,10 @@ use crate::content::read::resolve::{Resolver, Stopped, stopped};
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
 use crate::model::ability::Ability;
+use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
-use crate::model::blueprint::Blueprint;
 use crate::query::{GetParams, ListParams, Page, Query};
 use crate::store::Store;
 

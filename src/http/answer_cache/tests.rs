@@ -12,7 +12,13 @@ fn version(number: u64) -> AnswerVersion {
 
 fn answer(number: u64, body: impl AsRef<[u8]>) -> CachedAnswer {
     let body = Bytes::copy_from_slice(body.as_ref());
-    CachedAnswer { version: version(number), depends_on: Arc::default(), etag: HeaderValue::from_static("\"x\""), vary: "Authorization", body }
+    CachedAnswer {
+        version: version(number),
+        depends_on: Arc::default(),
+        etag: HeaderValue::from_static("\"x\""),
+        vary: "Authorization",
+        body,
+    }
 }
 
 fn body(found: Option<CachedAnswer>) -> Option<Bytes> {

@@ -65,7 +65,9 @@ impl<'a> Group<'a> {
                 [key @ ("$or" | "$and"), after @ ..] => {
                     let number = after.first().copied().unwrap_or_default();
                     let number = group_number(number).ok_or_else(|| {
-                        wrong(format!("`{key}` is followed by a number from 0 to {MAX_NUMBER}, as in `filter[{key}][0][<field>]`"))
+                        wrong(format!(
+                            "`{key}` is followed by a number from 0 to {MAX_NUMBER}, as in `filter[{key}][0][<field>]`"
+                        ))
                     })?;
                     let groups = if *key == "$or" { &mut group.any } else { &mut group.all };
                     levels += 1;
@@ -100,7 +102,9 @@ impl<'a> Group<'a> {
                 return Err(wrong(format!("groups may be nested to {MAX_LEVELS} levels")));
             }
             if relations > MAX_RELATIONS {
-                return Err(wrong(format!("it goes through {relations} relations; at most {MAX_RELATIONS} are possible")));
+                return Err(wrong(format!(
+                    "it goes through {relations} relations; at most {MAX_RELATIONS} are possible"
+                )));
             }
         }
     }

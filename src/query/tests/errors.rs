@@ -52,7 +52,9 @@ fn an_unknown_field_or_operator_is_reported_with_the_known_ones() {
             ("filter[title][]=x", &format!("`title` does not support the operator ``; it supports {all}. {{FIELDS}}")),
             (
                 "filter[title][EQ]=x",
-                &format!("`title` does not support the operator `EQ`; did you mean `eq`? It supports {all}. {{FIELDS}}"),
+                &format!(
+                    "`title` does not support the operator `EQ`; did you mean `eq`? It supports {all}. {{FIELDS}}"
+                ),
             ),
             (
                 "filter[title][has]=x",
@@ -60,7 +62,9 @@ fn an_unknown_field_or_operator_is_reported_with_the_known_ones() {
             ),
             (
                 "filter[tags][x]=x",
-                &format!("`tags` does not support the operator `x`; it supports {all}, `has`, `has_any`, `has_all`, `has_none`. {{FIELDS}}"),
+                &format!(
+                    "`tags` does not support the operator `x`; it supports {all}, `has`, `has_any`, `has_all`, `has_none`. {{FIELDS}}"
+                ),
             ),
             (
                 "filter[created_at][in]=2026-01-01",
@@ -136,7 +140,10 @@ fn an_unknown_sort_field_is_reported_with_the_known_ones() {
             ("sort=--title", &format!("there is no sortable field `-title`; did you mean `title`? {fields}")),
             ("sort=+title", &format!("there is no sortable field ` title`; did you mean `title`? {fields}")),
             ("sort=title, day", &format!("there is no sortable field ` day`; did you mean `day`? {fields}")),
-            ("sort=published", &format!("there is no sortable field `published`; did you mean `published_at`? {fields}")),
+            (
+                "sort=published",
+                &format!("there is no sortable field `published`; did you mean `published_at`? {fields}"),
+            ),
             ("sort=attributes.title", &format!("there is no sortable field `attributes.title`. {fields}")),
         ],
     );

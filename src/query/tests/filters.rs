@@ -253,7 +253,10 @@ fn search_covers_text_and_rich_text() {
         ("search", "all"),
         ("search=x&filter[stock]=1", "(stock = \"1\" & (title ~ *\"x\"* | body ~ *\"x\"*))"),
     ]);
-    assert_eq!(ListParams::parse("search=x", &plain(), &|slug| related(slug), NOW).unwrap().query.filter, Filter::Own(bindery_index::Filter::All));
+    assert_eq!(
+        ListParams::parse("search=x", &plain(), &|slug| related(slug), NOW).unwrap().query.filter,
+        Filter::Own(bindery_index::Filter::All)
+    );
 }
 
 #[test]
@@ -271,5 +274,8 @@ fn parameters_unknown_to_the_endpoint_are_ignored() {
 fn published_only_excludes_drafts() {
     let published = bindery_index::Filter::Not(Box::new(bindery_index::Filter::Draft));
     assert_eq!(published_only(bindery_index::Filter::All), published);
-    assert_eq!(published_only(bindery_index::Filter::Nothing), bindery_index::Filter::And(vec![published, bindery_index::Filter::Nothing]));
+    assert_eq!(
+        published_only(bindery_index::Filter::Nothing),
+        bindery_index::Filter::And(vec![published, bindery_index::Filter::Nothing])
+    );
 }

@@ -8,16 +8,28 @@ fn groups_become_one_condition() {
     for (raw, expected) in [
         ("filter[$or][0][title]=a&filter[$or][1][stock][lt]=5", r#"(title = "a" | stock < 5)"#),
         ("filter[$or][7][title]=a&filter[$or][99][stock]=5", r#"(title = "a" | stock = "5")"#),
-        ("filter[$or][0][title]=a&filter[$or][0][stock]=5&filter[$or][1][id]=x", r#"((title = "a" & stock = "5") | nothing)"#),
+        (
+            "filter[$or][0][title]=a&filter[$or][0][stock]=5&filter[$or][1][id]=x",
+            r#"((title = "a" & stock = "5") | nothing)"#,
+        ),
         ("filter[$or][0][title]=a", r#"title = "a""#),
-        ("filter[$and][0][title]=a&filter[$and][1][$not][title]=b&filter[stock]=1", r#"(stock = "1" & title = "a" & !title = "b")"#),
-        ("filter[$not][title]=a&filter[$not][stock]=5&filter[kind]=x", r#"(kind = "x" & !(title = "a" & stock = "5"))"#),
+        (
+            "filter[$and][0][title]=a&filter[$and][1][$not][title]=b&filter[stock]=1",
+            r#"(stock = "1" & title = "a" & !title = "b")"#,
+        ),
+        (
+            "filter[$not][title]=a&filter[$not][stock]=5&filter[kind]=x",
+            r#"(kind = "x" & !(title = "a" & stock = "5"))"#,
+        ),
         ("filter[$not][$or][0][title]=a&filter[$not][$or][1][title]=b", r#"!(title = "a" | title = "b")"#),
         (
             "filter[$or][0][$and][0][$not][$or][3][title]=a&filter[$or][0][$and][0][$not][$or][4][title]=b&filter[$or][1][title]=c",
             r#"(!(title = "a" | title = "b") | title = "c")"#,
         ),
-        ("filter[$or][0][published_at][null]=1&filter[$or][1][title]=a&search=x", r#"((draft | title = "a") & (title ~ *"x"* | body ~ *"x"*))"#),
+        (
+            "filter[$or][0][published_at][null]=1&filter[$or][1][title]=a&search=x",
+            r#"((draft | title = "a") & (title ~ *"x"* | body ~ *"x"*))"#,
+        ),
         // An ignored filter is as if it had not been sent.
         ("filter[$or][0][published]=maybe&filter[$or][1][title]=a", r#"title = "a""#),
         ("filter[$not][published]=maybe", "all"),
@@ -49,7 +61,10 @@ fn malformed_groups_are_reported() {
         ("filter[$or][0][$or][0][$or][0][$or][0][$or][0][title]=a", "groups may be nested to 4 levels".into()),
         ("filter[$or][0][title][between]=1", "`filter[$or][0][title][between]` is `1`, which has 1 value".into()),
         ("filter[$or][0][nope]=1", "there is no filterable field `nope`. Filterable fields: `title`".into()),
-        ("filter[$or][0][title][contain]=1", "`title` does not support the operator `contain`; did you mean `contains`? It supports".into()),
+        (
+            "filter[$or][0][title][contain]=1",
+            "`title` does not support the operator `contain`; did you mean `contains`? It supports".into(),
+        ),
     ] {
         let error = list_of(raw).expect_err(raw);
         assert_eq!(error.code, Code::InvalidFilter, "{raw}");
@@ -61,7 +76,8 @@ fn malformed_groups_are_reported() {
 
 #[test]
 fn limits_count_across_groups() {
-    let filters = |count: usize| (0..count).map(|at| format!("filter[$or][{}][title]=a", at % 100)).collect::<Vec<_>>().join("&");
+    let filters =
+        |count: usize| (0..count).map(|at| format!("filter[$or][{}][title]=a", at % 100)).collect::<Vec<_>>().join("&");
     assert!(list_of(&filters(100)).is_ok());
     let error = list_of(&filters(101)).unwrap_err();
     assert_eq!(error.message, "the request has 101 filters; it must have at most 100");
@@ -69,7 +85,10 @@ fn limits_count_across_groups() {
         let values = |count: usize| format!("filter[$not][tags][{operator}]=a{}", ",a".repeat(count - 1));
         assert!(list_of(&values(1_000)).is_ok());
         let error = list_of(&values(1_001)).unwrap_err();
-        assert_eq!(error.message, format!("`filter[$not][tags][{operator}]` has 1001 values; it must have at most 1000"));
+        assert_eq!(
+            error.message,
+            format!("`filter[$not][tags][{operator}]` has 1001 values; it must have at most 1000")
+        );
     }
 }
 

@@ -39,7 +39,9 @@ fn sort_lists_keys_by_priority() {
                 SortBy::Id => "id".into(),
                 SortBy::Date(date) => show::date(date).into(),
                 SortBy::Column(column) => show::name(column, &blueprint),
-                SortBy::ColumnOr(fallback) => format!("{}/{}", show::name(fallback.column, &blueprint), fallback.variant),
+                SortBy::ColumnOr(fallback) => {
+                    format!("{}/{}", show::name(fallback.column, &blueprint), fallback.variant)
+                }
             };
             if key.descending { format!("-{name}") } else { name }
         });
@@ -129,7 +131,8 @@ fn the_export_format_comes_from_the_parameter_or_the_accept_header() {
 fn exports_accept_the_parameters_of_lists_except_pages() {
     let raw = "filter[title]=x&search=y&sort=title&fields=id&variant=zh-CN&fallback=en";
     let list = list_of(raw).unwrap();
-    let export = ExportParams::parse(&format!("{raw}&page=x"), None, &everything(), &|slug| related(slug), NOW).unwrap();
+    let export =
+        ExportParams::parse(&format!("{raw}&page=x"), None, &everything(), &|slug| related(slug), NOW).unwrap();
     assert_eq!(export.query, list.query);
     assert_eq!(export.selection, list.selection);
     assert_eq!(export.fallback, list.fallback);

@@ -64,7 +64,8 @@ impl Table {
         let collators = variants.iter().map(|variant| (variant.clone(), collator(variant))).collect();
         let by_id = rows.iter().enumerate().map(|(index, row)| (row.id.clone(), index)).collect();
         let is_whole = |slug: &str, other: &Column| other.slug == slug && other.part.is_none();
-        let whole = columns.iter().map(|(_, of)| columns.iter().position(|(_, other)| is_whole(&of.slug, other)).unwrap());
+        let whole =
+            columns.iter().map(|(_, of)| columns.iter().position(|(_, other)| is_whole(&of.slug, other)).unwrap());
         let whole = whole.collect();
         Table { whole, blueprint, columns, rows, collators, by_id, related: HashMap::new(), ranks: RefCell::default() }
     }
@@ -97,7 +98,8 @@ impl Table {
 
     /// The rows that match the parameters, in order, for all pages together. `today` is the number of days since 1970.
     pub(crate) fn answer(&self, pairs: &[(String, String)], sees_drafts: bool, today: i64) -> Answer {
-        let ask = Ask { sees_drafts, today, variant: Some(self.variant(pairs)?), fallback: self.counting_fallback(pairs) };
+        let ask =
+            Ask { sees_drafts, today, variant: Some(self.variant(pairs)?), fallback: self.counting_fallback(pairs) };
         let mut tests: Vec<Test> = vec![Box::new(move |row, _| row.is_seen(sees_drafts))];
         let mut filters = Vec::new();
         for (name, value) in pairs {
@@ -187,8 +189,7 @@ impl Table {
                 compare_cells(&self.columns[column].1.kind, cell(left), cell(right), collator)
             }),
         };
-        let is_null =
-            |row: usize| self.column_index(name).is_some_and(|column| seen(row, column).is_none());
+        let is_null = |row: usize| self.column_index(name).is_some_and(|column| seen(row, column).is_none());
         let mut order: Vec<usize> = (0..self.rows.len()).filter(|row| !is_null(*row)).collect();
         order.sort_by(|left, right| compare(*left, *right));
         let mut ranks = vec![None; self.rows.len()];

@@ -107,7 +107,8 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
 /// The keys of a group, which may be none or several. Few different ones, so that filters meet in a group.
 fn group(random: &mut Random) -> String {
     let levels = *random.pick(&[0, 1, 1, 1, 2, 2, 3, 4]);
-    let key = |random: &mut Random| random.text(&["[$or][0]", "[$or][1]", "[$or][7]", "[$and][0]", "[$and][1]", "[$not]"]);
+    let key =
+        |random: &mut Random| random.text(&["[$or][0]", "[$or][1]", "[$or][7]", "[$and][0]", "[$and][1]", "[$not]"]);
     (0..levels).map(|_| key(random)).collect()
 }
 
@@ -123,7 +124,8 @@ fn relation(random: &mut Random, table: &Table) -> Option<(String, String)> {
     if random.chance(15) {
         return Some((format!("filter[{relation}][dangling]"), random.text(&["true", "1", "false", "0"])));
     }
-    let (name, value) = filter(random, related, random.below(related.variants().len()));
+    let variant = random.below(related.variants().len());
+    let (name, value) = filter(random, related, variant);
     let inside = name.strip_prefix("filter[").unwrap();
     let is_plain = !inside.contains("$some");
     let form = if is_plain && random.chance(60) { format!("{relation}.") } else { format!("{relation}][$some][") };

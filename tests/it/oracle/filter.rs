@@ -50,7 +50,13 @@ impl Table {
     }
 
     /// All these filters. `None` if each is ignored.
-    pub(crate) fn conditions(&self, filters: &[Sent<'_>], ask: &Ask, levels: usize, relations: usize) -> Result<Option<Test>, &'static str> {
+    pub(crate) fn conditions(
+        &self,
+        filters: &[Sent<'_>],
+        ask: &Ask,
+        levels: usize,
+        relations: usize,
+    ) -> Result<Option<Test>, &'static str> {
         let mut all: Vec<Test> = Vec::new();
         let mut groups: BTreeMap<(&str, &str), Vec<Sent<'_>>> = BTreeMap::new();
         for (keys, value) in filters {
@@ -122,9 +128,9 @@ impl Table {
         let (column, related, sees_drafts) = (self.column_index(slug).unwrap(), Rc::clone(related), ask.sees_drafts);
         let of_related = related.reading(ask);
         Ok(Some(Box::new(move |row, reading| {
-            ids(row.seen(reading, column, column)).iter().any(|id| {
-                related.seen(id, sees_drafts).is_some_and(|row| test(row, of_related))
-            })
+            ids(row.seen(reading, column, column))
+                .iter()
+                .any(|id| related.seen(id, sees_drafts).is_some_and(|row| test(row, of_related)))
         })))
     }
 
@@ -132,14 +138,23 @@ impl Table {
         self.by_id.get(id).map(|index| &self.rows[*index]).filter(|row| row.is_seen(sees_drafts))
     }
 
-    fn filter(&self, field: &str, operator: &str, value: &str, ask: &Ask, relations: usize) -> Result<Option<Test>, &'static str> {
+    fn filter(
+        &self,
+        field: &str,
+        operator: &str,
+        value: &str,
+        ask: &Ask,
+        relations: usize,
+    ) -> Result<Option<Test>, &'static str> {
         let is_own = self.column_index(field).is_some() || !field.contains('.');
         match field.rsplit_once('.').filter(|_| !is_own) {
             None => self.condition(field, operator, value, ask),
             // `a.b.c` may be the part `b.c` of what `a` names, or the field `c` of what `a.b` names.
             Some(_) => {
                 let (relation, rest) = field.split_once('.').unwrap();
-                self.follow(relation, ask, relations, &|related, relations| related.filter(rest, operator, value, ask, relations))
+                self.follow(relation, ask, relations, &|related, relations| {
+                    related.filter(rest, operator, value, ask, relations)
+                })
             }
         }
     }

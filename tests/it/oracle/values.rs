@@ -28,7 +28,13 @@ pub(crate) fn related_blueprints() -> [Value; 2] {
     let owner = json!({ "name": "owner", "slug": "owner", "type": "reference", "settings": { "blueprint": "owners" } });
     let variants = [("en", true), ("de", false), ("zh-CN", false)];
     let variants = variants.map(|(slug, default)| json!({ "name": slug, "slug": slug, "default": default }));
-    let targets = [field("title", "text"), field("count", "number"), field("tags", "multi-enum"), field("place", "address"), owner];
+    let targets = [
+        field("title", "text"),
+        field("count", "number"),
+        field("tags", "multi-enum"),
+        field("place", "address"),
+        owner,
+    ];
     [
         json!({ "name": "owners", "slug": "owners", "fields": [field("name", "text"), field("since", "datetime")] }),
         json!({ "name": "targets", "slug": "targets", "fields": targets, "variants": variants }),
@@ -47,6 +53,7 @@ pub(crate) fn related_attributes(random: &mut Random, slug: &str, related: &Rela
             _ if random.chance(25) => Value::Null,
             "owner" => related.owners.get(random.below(related.owners.len().max(1))).cloned().into(),
             "title" | "name" => random.text(&["a", "b", "ab", "A", "É"]).into(),
+            "since" => random.text(&["2026-11-20T20:42:31Z", "2000-01-01", "2026-11-21T00:30:00+01:00"]).into(),
             "count" => random.below(3).into(),
             "tags" => distinct((0..random.below(3)).map(|_| random.text(&["a", "b", "c"])).collect()).into(),
             _ => value(random, field["type"].as_str().unwrap(), related),

@@ -103,13 +103,16 @@ impl World {
         }
         let nth = random.below(ids.len());
         let path = format!("/v2/resources/{slug}/{}", ids[nth]);
-        let variant = if slug == "targets" { random.text(&["", "?variant=de", "?variant=zh-CN"]) } else { String::new() };
+        let variant =
+            if slug == "targets" { random.text(&["", "?variant=de", "?variant=zh-CN"]) } else { String::new() };
         match random.below(5) {
             0 => {
                 self.related.of(slug).remove(nth);
                 drop(self.driver.send("DELETE", &path, None).expect(204));
             }
-            1 | 2 => drop(self.driver.send("PATCH", &path, Some(&json!({ "published_at": moment(random) }))).expect(200)),
+            1 | 2 => {
+                drop(self.driver.send("PATCH", &path, Some(&json!({ "published_at": moment(random) }))).expect(200))
+            }
             _ => {
                 let body = json!({ "attributes": values::related_attributes(random, slug, &self.related) });
                 drop(self.driver.send("PATCH", &format!("{path}{variant}"), Some(&body)).expect(200));
@@ -121,7 +124,16 @@ impl World {
     pub(crate) fn of(driver: Driver, blueprint: Value, related: Related) -> World {
         let next_field = blueprint["fields"].as_array().unwrap().len();
         let blueprint = driver.send("POST", "/v2/blueprints", Some(&blueprint)).expect(201).data();
-        World { driver, blueprint, related, related_slugs: &[], known: BTreeSet::new(), next_field, rejected: 0, attempted: 0 }
+        World {
+            driver,
+            blueprint,
+            related,
+            related_slugs: &[],
+            known: BTreeSet::new(),
+            next_field,
+            rejected: 0,
+            attempted: 0,
+        }
     }
 
     /// Imports the given lines.

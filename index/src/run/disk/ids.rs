@@ -61,7 +61,8 @@ mod tests {
         let ids: Vec<u128> = (0..50).map(|id| id * 2).collect();
         for from in 0..50 {
             for id in 0..101 {
-                let expected = ids[from..].iter().position(|other| *other >= id).map_or(&[][..], |at| &ids[from + at..]);
+                let expected =
+                    ids[from..].iter().position(|other| *other >= id).map_or(&[][..], |at| &ids[from + at..]);
                 assert_eq!(skip_below(&ids[from..], id), expected, "{from} {id}");
             }
         }

@@ -104,10 +104,12 @@ fn predicate() -> impl Strategy<Value = Predicate> {
         range((-3i64..3).boxed()).prop_map(Predicate::Instant),
         (anchor, needle).prop_map(|(anchor, needle)| Predicate::Substring(anchor, needle)),
         text().prop_map(Predicate::Has),
-        (prop::collection::vec(0u128..6, 0..5), any::<bool>(), any::<bool>()).prop_map(|(ids, is_large, is_complement)| {
-            let set = IdSet::of(ids.into_iter().chain((100..200).filter(|_| is_large)));
-            Predicate::AnyId(if is_complement { set.complement() } else { set })
-        }),
+        (prop::collection::vec(0u128..6, 0..5), any::<bool>(), any::<bool>()).prop_map(
+            |(ids, is_large, is_complement)| {
+                let set = IdSet::of(ids.into_iter().chain((100..200).filter(|_| is_large)));
+                Predicate::AnyId(if is_complement { set.complement() } else { set })
+            }
+        ),
     ]
 }
 

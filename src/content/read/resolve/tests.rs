@@ -21,7 +21,8 @@ async fn create(content: &Content, blueprint: &str, attributes: serde_json::Valu
 async fn notes(content: &Content) {
     let access = fixture::access();
     let about = json!({ "name": "About", "slug": "about", "type": "reference", "settings": { "blueprint": "notes" } });
-    let blueprint = json!({ "name": "Notes", "slug": "notes", "fields": [{ "name": "T", "slug": "t", "type": "text" }, about] });
+    let blueprint =
+        json!({ "name": "Notes", "slug": "notes", "fields": [{ "name": "T", "slug": "t", "type": "text" }, about] });
     content.create_blueprint(&access, blueprint.to_string().as_bytes(), None).await.unwrap();
     let mut about = json!(null);
     for number in 0..300 {
