@@ -2,6 +2,7 @@
 //! A test compares it with the router. Must not answer anything else.
 
 mod fields;
+mod parameters;
 mod schemas;
 
 use axum::extract::State;
@@ -13,7 +14,8 @@ use serde_json::{Map, Value, json};
 use super::app::App;
 use super::error::Answer;
 use super::head::authorize;
-use super::operations::{self, Body, OPERATIONS, Operation, Request};
+use super::operation::{Body, Operation, Request};
+use super::operations::{self, OPERATIONS};
 use super::respond::{self, VARY_BY_TOKEN};
 
 /// What each status of an error means, beside the codes of `API.md` 7.
@@ -70,7 +72,7 @@ fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-            "parameters": operations::parameters(blueprints),
+            "parameters": parameters::parameters(blueprints),
             "responses": error_responses(),
             "schemas": schemas,
         },
@@ -96,13 +98,22 @@ fn error_responses() -> Map<String, Value> {
     ERRORS.into_iter().map(response).collect()
 }
 
+fn parameter(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{name}") })
+}
+
 impl Operation {
+    /// Its own parameters, and `strict` on every read.
+    fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.parameters.iter().copied().chain((self.method == "get").then_some("strict"))
+    }
+
     fn describe(&self) -> Value {
         let mut description = json!({
             "operationId": self.id,
             "tags": [self.tag],
             "summary": self.summary,
-            "parameters": self.parameters.iter().map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })).collect::<Vec<_>>(),
+            "parameters": self.parameters().map(parameter).collect::<Vec<_>>(),
             "responses": self.responses(),
         });
         match self.ability {
@@ -145,7 +156,7 @@ impl Operation {
             400 | 413 | 415 => has_body,
             401 | 403 => has_token,
             404 => self.path.contains('{'),
-            422 => has_body || !self.parameters.is_empty(),
+            422 => has_body || self.parameters().next().is_some(),
             429 | 500 | 503 => true,
             _ => self.errors.contains(&status),
         }
