@@ -74,8 +74,10 @@ impl Filter {
         if others.is_empty() {
             return Filter::Own(index::Filter::Or(own));
         }
-        if !own.is_empty() {
-            others.push(Filter::Own(index::Filter::Or(own)));
+        match own.len() {
+            0 => {}
+            1 => others.extend(own.into_iter().map(Filter::Own)),
+            _ => others.push(Filter::Own(index::Filter::Or(own))),
         }
         Filter::Or(others)
     }
