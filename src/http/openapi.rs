@@ -5,7 +5,7 @@ mod fields;
 mod parameters;
 mod schemas;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::header::{AUTHORIZATION, VARY};
 use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::IntoResponse;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::app::App;
 use super::error::Answer;
-use super::head::authorize;
+use super::head::{authorize, takes_no_parameters};
 use super::operation::{Body, Operation, Request};
 use super::operations::{self, OPERATIONS};
 use super::respond::{self, VARY_BY_TOKEN};
@@ -35,7 +35,13 @@ const ERRORS: [(u16, &str); 12] = [
 ];
 
 /// `GET /v2/openapi.json`. Without a token it describes resources in general.
-pub(super) async fn describe(State(app): State<App>, extensions: Extensions, headers: HeaderMap) -> Answer {
+pub(super) async fn describe(
+    State(app): State<App>,
+    RawQuery(query): RawQuery,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Answer {
+    takes_no_parameters(query.as_deref().unwrap_or_default())?;
     let mut blueprints = Vec::new();
     if headers.contains_key(AUTHORIZATION) {
         let access = authorize(&app, &extensions, &headers)?;
