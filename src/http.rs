@@ -25,6 +25,7 @@ mod lines;
 mod links;
 mod metrics;
 mod openapi;
+mod operation;
 mod operations;
 mod rate;
 mod refusal;

@@ -1,14 +1,14 @@
 //! Sorting, ranges and single writes on a large index: `cargo bench -p bindery-index --bench orders -- FOLDER RESOURCES`.
 //!
-//! The index is built in the folder unless it is there. The figures are medians and 99th percentiles in milliseconds of CPU
-//! time, of one thread, with operands that do not repeat. Compare them as ratios with those of another commit, measured in
-//! turns.
+//! The index is built in the folder unless it is there. The figures are medians and 99th percentiles in milliseconds, and the
+//! mean CPU time, which other processes disturb less but which is counted in steps of milliseconds. One thread, operands that
+//! do not repeat. Compare them as ratios with those of another commit, measured in turns.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bindery_index::*;
 
@@ -62,7 +62,7 @@ fn build(folder: &Path, resources: u64) {
         index.apply(ops.collect());
     }
     indexes.freeze(1).write().unwrap();
-    let built = began.elapsed();
+    let built = began.elapsed().wall;
     // Merges go on until the folder stays as it is.
     let mut quiet = 0;
     let mut before = 0;
@@ -74,7 +74,11 @@ fn build(folder: &Path, resources: u64) {
     }
     indexes.freeze(2).write().unwrap();
     let bytes = bytes(folder) as f64 / 1e6;
-    println!("built in {:.1} s, merged in {:.1} s, {bytes:.1} MB", built.as_secs_f64(), began.elapsed().as_secs_f64());
+    println!(
+        "built in {:.1} s, merged in {:.1} s, {bytes:.1} MB",
+        built.as_secs_f64(),
+        began.elapsed().wall.as_secs_f64()
+    );
 }
 
 fn folders(folder: &Path) -> usize {
@@ -256,10 +260,11 @@ fn once(name: &str, index: &Index, query: &Query, offset: u64) {
     row(name, &mut [began.elapsed()]);
 }
 
-fn row(name: &str, times: &mut [Duration]) {
-    times.sort();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    println!("{name:42} {:10.3} {:10.3}", at(0.5), at(0.99));
+fn row(name: &str, times: &mut [Took]) {
+    let cpu = times.iter().map(|took| took.cpu.as_secs_f64() * 1e3).sum::<f64>() / times.len() as f64;
+    times.sort_by_key(|took| took.wall);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].wall.as_secs_f64() * 1e3;
+    println!("{name:42} {:10.3} {:10.3} {cpu:10.3}", at(0.5), at(0.99));
 }
 
 fn by_column(filter: Filter, column: ColumnId, descending: bool) -> Query {
@@ -278,16 +283,23 @@ fn between<T>(from: T, to: T) -> Range<T> {
     Range { from: Some(Bound::Included(from)), to: Some(Bound::Excluded(to)) }
 }
 
-/// A moment in the CPU time of this thread: other processes may have the machine meanwhile.
-struct Began(Duration);
+/// A moment, also in the CPU time of this thread.
+struct Began(Instant, Duration);
+
+/// How long something took.
+struct Took {
+    wall: Duration,
+    cpu: Duration,
+}
 
 impl Began {
     fn now() -> Began {
-        Began(cpu_time())
+        let cpu = cpu_time();
+        Began(Instant::now(), cpu)
     }
 
-    fn elapsed(&self) -> Duration {
-        cpu_time() - self.0
+    fn elapsed(&self) -> Took {
+        Took { wall: self.0.elapsed(), cpu: cpu_time() - self.1 }
     }
 }
 

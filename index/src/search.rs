@@ -11,6 +11,7 @@ mod context;
 mod cost;
 mod estimate;
 mod evaluate;
+mod key_column;
 mod lru;
 mod matches;
 mod order;

@@ -75,7 +75,7 @@ fn read_items(
 ) -> Result<Pieces, CliError> {
     let ImportArgs { map, list_separator, key, .. } = args;
     let map = map.iter().cloned().collect();
-    let options = RowOptions { blueprint, map, list_separator: list_separator.clone(), key: key.clone() };
+    let options = Box::new(RowOptions { blueprint, map, list_separator: list_separator.clone(), key: key.clone() });
     let rows = args.format.as_deref().and_then(Rows::named);
     read_pieces(&args.file, Reading::Items { rows, options, max_bytes: config.max_body_bytes }, progress)
 }

@@ -33,7 +33,7 @@ pub(super) enum Reading {
     Items {
         /// What the file holds; `None` for what its name or its beginning says.
         rows: Option<Rows>,
-        options: RowOptions,
+        options: Box<RowOptions>,
         max_bytes: usize,
     },
 }

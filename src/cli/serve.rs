@@ -37,12 +37,13 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         print("Filling the empty data folder with demonstration content …");
         demo::fill(&content, &Access::everything("demo")).await?;
     }
+    // Before the line below: who reads it may stop the server at once.
+    let signal = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
     print(&format!("Bindery listens on http://{address}, data folder {}", config.data.display()));
     if is_first_start {
         greet(&content, &config, &format!("http://{address}")).await?;
     }
     content.resume_changes();
-    let signal = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
     let stopping = content.clone();
     let stop = async move {
         signal.await;

@@ -1,6 +1,7 @@
 //! The command line: commands, arguments, flags and their help. Must not know what a command does.
 
 mod content;
+mod place;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 use super::settings::Settings;
 use crate::model::time::{format_date, parse_date};
 pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs};
+pub use place::{FolderArgs, ServerArgs};
 
 /// A headless content server.
 #[derive(Debug, Clone, PartialEq, Parser)]
@@ -224,24 +226,6 @@ pub struct SalvageArgs {
     pub folder: FolderArgs,
 }
 
-/// The data folder of a server that is not running.
-#[derive(Debug, Clone, PartialEq, Default, Args)]
-pub struct FolderArgs {
-    /// The data folder [default: the one that `bindery serve` uses]
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// A file with settings [default: bindery.toml, if it exists]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-}
-
-impl FolderArgs {
-    /// The settings from these flags.
-    pub fn settings(&self) -> Settings {
-        Settings { data: self.data.clone(), ..Settings::default() }
-    }
-}
-
 /// `bindery analytics`
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct AnalyticsArgs {
@@ -288,20 +272,6 @@ pub enum AnalyticsCommand {
         #[command(flatten)]
         server: ServerArgs,
     },
-}
-
-/// A running server, or the data folder of a server that is not running.
-#[derive(Debug, Clone, PartialEq, Default, Args)]
-pub struct ServerArgs {
-    /// The URL of a running server [default: none; the command opens the data folder itself]
-    #[arg(long, env = "BINDERY_URL", requires = "token", conflicts_with = "data")]
-    pub url: Option<String>,
-    /// A token of that server
-    #[arg(long, env = "BINDERY_TOKEN", hide_env_values = true)]
-    pub token: Option<String>,
-    /// The data folder.
-    #[command(flatten)]
-    pub folder: FolderArgs,
 }
 
 /// The day before a day.

@@ -2,9 +2,10 @@
 //! A test compares it with the router. Must not answer anything else.
 
 mod fields;
+mod parameters;
 mod schemas;
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::header::{AUTHORIZATION, VARY};
 use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::IntoResponse;
@@ -12,8 +13,9 @@ use serde_json::{Map, Value, json};
 
 use super::app::App;
 use super::error::Answer;
-use super::head::authorize;
-use super::operations::{self, Body, OPERATIONS, Operation, Request};
+use super::head::{authorize, takes_no_parameters};
+use super::operation::{Body, Operation, Request};
+use super::operations::{self, OPERATIONS};
 use super::respond::{self, VARY_BY_TOKEN};
 
 /// What each status of an error means, beside the codes of `API.md` 7.
@@ -33,7 +35,13 @@ const ERRORS: [(u16, &str); 12] = [
 ];
 
 /// `GET /v2/openapi.json`. Without a token it describes resources in general.
-pub(super) async fn describe(State(app): State<App>, extensions: Extensions, headers: HeaderMap) -> Answer {
+pub(super) async fn describe(
+    State(app): State<App>,
+    RawQuery(query): RawQuery,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Answer {
+    takes_no_parameters(query.as_deref().unwrap_or_default())?;
     let mut blueprints = Vec::new();
     if headers.contains_key(AUTHORIZATION) {
         let access = authorize(&app, &extensions, &headers)?;
@@ -70,7 +78,7 @@ fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-            "parameters": operations::parameters(blueprints),
+            "parameters": parameters::parameters(blueprints),
             "responses": error_responses(),
             "schemas": schemas,
         },
@@ -96,13 +104,22 @@ fn error_responses() -> Map<String, Value> {
     ERRORS.into_iter().map(response).collect()
 }
 
+fn parameter(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{name}") })
+}
+
 impl Operation {
+    /// Its own parameters, and `strict` on every read.
+    fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.parameters.iter().copied().chain((self.method == "get").then_some("strict"))
+    }
+
     fn describe(&self) -> Value {
         let mut description = json!({
             "operationId": self.id,
             "tags": [self.tag],
             "summary": self.summary,
-            "parameters": self.parameters.iter().map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })).collect::<Vec<_>>(),
+            "parameters": self.parameters().map(parameter).collect::<Vec<_>>(),
             "responses": self.responses(),
         });
         match self.ability {
@@ -145,7 +162,7 @@ impl Operation {
             400 | 413 | 415 => has_body,
             401 | 403 => has_token,
             404 => self.path.contains('{'),
-            422 => has_body || !self.parameters.is_empty(),
+            422 => has_body || self.parameters().next().is_some(),
             429 | 500 | 503 => true,
             _ => self.errors.contains(&status),
         }

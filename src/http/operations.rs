@@ -1,52 +1,7 @@
-//! Every operation of the API, as a table: an entry for each method of each route, and the parameters that they share. Must not
-//! know handlers; a test compares it with the router.
+//! Every operation of the API, as a table: an entry for each method of each route. Must not know handlers; a test compares
+//! it with the router.
 
-use serde_json::{Map, Value, json};
-
-/// One method of one route.
-pub(super) struct Operation {
-    pub(super) method: &'static str,
-    pub(super) path: &'static str,
-    pub(super) tag: &'static str,
-    pub(super) id: &'static str,
-    pub(super) summary: &'static str,
-    /// The ability that it needs; empty if it needs no token.
-    pub(super) ability: &'static str,
-    /// Names in [`parameters`].
-    pub(super) parameters: &'static [&'static str],
-    pub(super) request: Request,
-    pub(super) answers: &'static [(u16, Body)],
-    /// Errors beside those that every operation of its kind may have.
-    pub(super) errors: &'static [u16],
-}
-
-/// The body of a request.
-#[derive(Clone, Copy)]
-pub(super) enum Request {
-    None,
-    /// JSON of this schema.
-    Json(&'static str),
-    /// A pageview.
-    Event,
-    /// A text of this type.
-    Text(&'static str),
-}
-
-/// The body of an answer.
-#[derive(Clone, Copy)]
-pub(super) enum Body {
-    None,
-    /// An envelope with one thing of this schema.
-    Data(&'static str),
-    /// An envelope with several.
-    DataList(&'static str),
-    /// JSON of this schema.
-    Json(&'static str),
-    /// An array of it.
-    JsonList(&'static str),
-    /// A text of this type.
-    Text(&'static str),
-}
+use super::operation::{Body, Operation, Request, operation};
 
 pub(super) const TAGS: [(&str, &str); 6] = [
     ("Resources", "Reading and writing content."),
@@ -68,57 +23,25 @@ const LIST: &[&str] = &[
     "exclude",
     "variant",
     "fallback",
+    "fallback_mode",
     "if-none-match",
 ];
-const EXPORT: &[&str] =
-    &["blueprint", "filter", "search", "sort", "fields", "exclude", "variant", "fallback", "format", "all_variants"];
+const EXPORT: &[&str] = &[
+    "blueprint",
+    "filter",
+    "search",
+    "sort",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+    "format",
+    "all_variants",
+];
 const PERIOD: &[&str] = &["start", "end", "site"];
 const LIMITED: &[&str] = &["start", "end", "limit", "site"];
 const SERIES: &[&str] = &["start", "end", "interval", "site"];
-
-const fn operation(
-    method: &'static str,
-    path: &'static str,
-    tag: &'static str,
-    id: &'static str,
-    summary: &'static str,
-    ability: &'static str,
-) -> Operation {
-    Operation {
-        method,
-        path,
-        tag,
-        id,
-        summary,
-        ability,
-        parameters: &[],
-        request: Request::None,
-        answers: &[],
-        errors: &[],
-    }
-}
-
-impl Operation {
-    const fn with(mut self, parameters: &'static [&'static str]) -> Operation {
-        self.parameters = parameters;
-        self
-    }
-
-    const fn takes(mut self, request: Request) -> Operation {
-        self.request = request;
-        self
-    }
-
-    const fn answers(mut self, answers: &'static [(u16, Body)]) -> Operation {
-        self.answers = answers;
-        self
-    }
-
-    const fn or(mut self, errors: &'static [u16]) -> Operation {
-        self.errors = errors;
-        self
-    }
-}
 
 const fn report(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
@@ -141,7 +64,7 @@ pub(super) const OPERATIONS: [Operation; 54] = [
         .answers(&[(201, Body::Json("ResourceWritten"))])
         .or(&[409]),
     operation("get", "/v2/resources/{blueprint}/{id}", "Resources", "getResource", "One resource.", "view")
-        .with(&["blueprint", "id", "fields", "exclude", "variant", "fallback", "if-none-match"])
+        .with(&["blueprint", "id", "fields", "exclude", "variant", "fallback", "fallback_mode", "if-none-match"])
         .answers(&[(200, Body::Data("Resource")), (304, Body::None)]),
     operation(
         "put",
@@ -404,77 +327,6 @@ pub(super) const OPERATIONS: [Operation; 54] = [
     operation("get", "/healthz", "Server", "isAlive", "Whether the process answers.", "").answers(&[(200, Body::None)]),
     operation("get", "/readyz", "Server", "isReady", "Whether writes are accepted.", "").answers(&[(200, Body::None)]),
 ];
-
-/// The shared parameters by name. If `blueprints` are known, only they can be named.
-pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
-    let mut slug = json!({ "type": "string", "pattern": "^[a-z][a-z0-9_-]{0,62}$" });
-    if !blueprints.is_empty() {
-        slug["examples"] = json!(blueprints);
-    }
-    let text = || json!({ "type": "string" });
-    let number = |least: u64, most: u64| json!({ "type": "integer", "minimum": least, "maximum": most });
-    let day = || json!({ "type": "string", "format": "date" });
-    let flag = || json!({ "type": "string", "enum": ["true", "false", "1", "0"] });
-    let at = |place: &'static str, name: &'static str, schema: Value, about: &'static str| json!({ "in": place, "name": name, "required": place == "path", "schema": schema, "description": about });
-    let mut all = Map::new();
-    for (key, parameter) in [
-        ("blueprint", at("path", "blueprint", slug.clone(), "The slug of the blueprint.")),
-        ("slug", at("path", "slug", slug, "The slug of the blueprint.")),
-        ("id", at("path", "id", json!({ "type": "string", "format": "uuid" }), "The id of the resource.")),
-        ("token_id", at("path", "id", text(), "The id of the token.")),
-        ("member_id", at("path", "id", text(), "The id of the member.")),
-        ("page_path", at("path", "path", text(), "The path of the page, without its first slash.")),
-        (
-            "filter",
-            json!({
-                "in": "query", "name": "filter", "style": "deepObject", "explode": true,
-                "description": "`filter[field]=value` or `filter[field][operator]=value`; all must match (API.md 4.6).",
-                "schema": { "type": "object", "additionalProperties": { "type": "string" } },
-            }),
-        ),
-        ("search", at("query", "search", text(), "A text that one of the text fields contains.")),
-        ("sort", at("query", "sort", text(), "Fields, separated by commas; `-` before one is descending.")),
-        ("page", at("query", "page", number(1, u32::MAX.into()), "Which page; the default is 1.")),
-        ("per_page", at("query", "per_page", number(1, 100), "How many resources a page has; the default is 25.")),
-        ("fields", at("query", "fields", text(), "The keys to answer, such as `id,attributes.title`.")),
-        ("exclude", at("query", "exclude", text(), "The keys to leave out.")),
-        ("variant", at("query", "variant", text(), "The slug of the variant; the default is the blueprint's default.")),
-        ("fallback", at("query", "fallback", text(), "The variant whose values stand in for nulls.")),
-        (
-            "format",
-            at("query", "format", json!({ "type": "string", "enum": ["json", "ndjson", "csv"] }), "What to answer."),
-        ),
-        ("all_variants", at("query", "all_variants", flag(), "Answer all variants of each resource.")),
-        ("dry_run", at("query", "dry_run", flag(), "Only answer what would change.")),
-        ("force", at("query", "force", flag(), "Accept that values or resources are lost.")),
-        ("start", at("query", "start", day(), "The first day.")),
-        ("end", at("query", "end", day(), "The last day.")),
-        ("limit", at("query", "limit", number(1, 1000), "The most rows.")),
-        (
-            "interval",
-            at(
-                "query",
-                "interval",
-                json!({ "type": "string", "enum": ["hour", "day", "week", "month"] }),
-                "What a value stands for.",
-            ),
-        ),
-        ("site", at("query", "site", text(), "A host; without it all sites count together.")),
-        (
-            "host",
-            json!({ "in": "query", "name": "site", "required": true, "schema": text(), "description": "The host." }),
-        ),
-        ("if-none-match", at("header", "If-None-Match", text(), "Entity tags that the client has.")),
-        ("if-match", at("header", "If-Match", text(), "The entity tag that the resource must have.")),
-        (
-            "idempotency-key",
-            at("header", "Idempotency-Key", text(), "A key under which the request is carried out once."),
-        ),
-    ] {
-        all.insert(key.to_owned(), parameter);
-    }
-    all
-}
 
 /// The paths of all routes as the description has them, some of them several times.
 pub(super) fn paths() -> impl Iterator<Item = &'static str> {

@@ -86,6 +86,7 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
 }
 
 pub(super) async fn referrers(call: Call<Resource>) -> Answer {
+    call.takes_no_parameters()?;
     let (blueprint, id) = &call.path;
     let found = call.app.content.referrers(&call.access, blueprint, id).await?;
     let shown = found.into_iter().map(|FieldReferrers { blueprint, field, total, ids }| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
@@ -17,6 +17,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::app::App;
 use super::error::Answer;
+use super::head::takes_no_parameters;
 use crate::model::error::Error;
 
 /// The type of Prometheus's text format.
@@ -53,7 +54,8 @@ struct Process {
     threads: u64,
 }
 
-pub(super) async fn serve(State(app): State<App>) -> Answer {
+pub(super) async fn serve(State(app): State<App>, RawQuery(query): RawQuery) -> Answer {
+    takes_no_parameters(query.as_deref().unwrap_or_default())?;
     let text = tokio::task::spawn_blocking(move || {
         let mut text = String::new();
         encode(&mut text, &registry(&app)).map(|()| text)

@@ -247,6 +247,7 @@ impl View<'_> {
             self.table.blueprint["fields"].as_array().unwrap().iter().map(|field| field["slug"].as_str().unwrap());
         let header: Vec<&str> =
             ["id", "type", "published_at", "created_at", "updated_at"].into_iter().chain(slugs).collect();
+        let fallback = pairs.iter().find(|(name, _)| name == "fallback").map(|(_, slug)| slug);
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         assert_eq!(reader.headers().unwrap(), header);
         let mut ids = Vec::new();
@@ -254,7 +255,9 @@ impl View<'_> {
             let record = record.unwrap();
             let row = self.table.rows.iter().find(|row| row.id == record[0]).unwrap();
             for (slug, cell) in header.iter().zip(&record).skip(5) {
-                let shown = match &row.copies[&variant][slug] {
+                let own = &row.copies[&variant][*slug];
+                let value = fallback.filter(|_| own.is_null()).map_or(own, |fallback| &row.copies[fallback][*slug]);
+                let shown = match value {
                     Value::Null => String::new(),
                     Value::String(text) => text.clone(),
                     Value::Number(number) => forms::number_text(number.as_f64().unwrap()),

@@ -43,12 +43,19 @@ fn a_strict_read_has_no_parameter_that_its_endpoint_does_not_know() {
         "/v2/backup".to_owned(),
         "/healthz".to_owned(),
         "/readyz".to_owned(),
+        "/metrics".to_owned(),
+        "/v2/openapi.json".to_owned(),
+        format!("/v2/resources/notes/{id}/referrers"),
     ]);
     let mut failures = Failures::default();
     for path in &paths {
         for (query, status) in
             [("nonsense=1", 200), ("strict=true", 200), ("strict=0&nonsense=1", 200), ("strict=1&nonsense=1", 422)]
         {
+            // A backup is no text.
+            if status == 200 && path == "/v2/backup" {
+                continue;
+            }
             let sent = format!("{path}?{query}");
             let reply = server.raw("GET", &sent, &[], b"");
             failures.check_eq(&sent, reply.status, status);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::SearchContext;
+use super::key_column::{Fallback, KeyColumn};
 use super::lru::Key;
 use super::query_cache::{Cached, Known};
 use super::slot_order::{OrderView, SlotOrder};
@@ -13,7 +14,7 @@ use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, FallbackColumn, SortBy, SortKey};
-use crate::schema::{Column, ColumnId, Kind, VariantNumber};
+use crate::schema::{ColumnId, Kind, VariantNumber};
 use crate::sort::sort_by;
 use crate::value::{ValueRef, rank_of_integer};
 use crate::version::{CopySet, Version};
@@ -44,24 +45,6 @@ pub(super) enum KeySource<'a> {
     Rank(KeyColumn<'a>),
     /// A column whose values compare by collation.
     Text(KeyColumn<'a>),
-}
-
-/// A column of the copies of one variant, and perhaps of another.
-#[derive(Clone, Copy)]
-pub(super) struct KeyColumn<'a> {
-    pub(super) copies: &'a CopySet,
-    pub(super) column: Column,
-    fallback: Option<Fallback<'a>>,
-}
-
-/// The copies that are read where a column is null.
-#[derive(Clone, Copy)]
-struct Fallback<'a> {
-    variant: VariantNumber,
-    /// `None` if the schema lacks the variant.
-    copies: Option<&'a CopySet>,
-    /// `None` if it is null everywhere.
-    unless_null: Option<ColumnId>,
 }
 
 /// The values of one key for all items to sort, by index of the item.
@@ -397,29 +380,6 @@ fn source<'a>(
         Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(of),
         Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
     })
-}
-
-impl<'a> KeyColumn<'a> {
-    /// Whether all values are those of its own copies, whose runs keep their orders.
-    pub(super) fn is_plain(&self) -> bool {
-        self.fallback.is_none()
-    }
-
-    /// The value in a slot.
-    fn value(&self, slot: u32) -> ValueRef<'a> {
-        let copies = match self.fallback {
-            Some(fallback) if fallback.is_used(self.copies, slot) => fallback.copies,
-            _ => Some(self.copies),
-        };
-        copies.map_or(ValueRef::Null, |copies| copies.value_without_folded(slot, self.column.id))
-    }
-}
-
-impl Fallback<'_> {
-    /// Whether it is read for a slot whose own copy is in `copies`.
-    fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
-        self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())
-    }
 }
 
 /// Nulls sort last in both directions.

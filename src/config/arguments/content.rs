@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ServerArgs;
+use super::place::ServerArgs;
 
 /// `bindery import`
 #[derive(Debug, Clone, PartialEq, Args)]

@@ -54,10 +54,12 @@ async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
     }
     let expected = [
         "GET /healthz",
+        "GET /metrics",
         "GET /readyz",
         "GET /v2/analytics/script.js",
         "GET /v2/openapi.json",
         "HEAD /healthz",
+        "HEAD /metrics",
         "HEAD /readyz",
         "HEAD /v2/analytics/script.js",
         "HEAD /v2/openapi.json",

@@ -85,6 +85,11 @@ impl<'a> Group<'a> {
                     (group.some.entry(relation).or_default(), after)
                 }
                 [] => return Err(wrong("a field is missing at its end".to_owned())),
+                ["$some", ..] => {
+                    return Err(wrong(
+                        "`$some` follows a relation, as in `filter[<relation>][$some][<field>]`".to_owned(),
+                    ));
+                }
                 [key, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
                 [_, key, _, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
                 [field] => {

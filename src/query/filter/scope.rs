@@ -20,20 +20,20 @@ use crate::projection;
 
 /// The blueprint that filters are about, and what they mean in it.
 #[derive(Clone)]
-pub(in crate::query) struct Scope<'a> {
-    pub(in crate::query) blueprint: &'a Blueprint,
+pub(crate) struct Scope<'a> {
+    pub(crate) blueprint: &'a Blueprint,
     /// The blueprints that relations lead to.
-    pub(in crate::query) related: &'a Related<'a>,
+    pub(crate) related: &'a Related<'a>,
     /// The slug of the requested variant.
-    pub(in crate::query) variant: Option<&'a str>,
+    pub(crate) variant: Option<&'a str>,
     /// The slug of the variant that filters read where that one is null.
-    pub(in crate::query) fallback: Option<&'a str>,
+    pub(crate) fallback: Option<&'a str>,
     /// "Today" for `filter[published]`.
-    pub(in crate::query) now: Millis,
+    pub(crate) now: Millis,
     /// Whether values that would be ignored are errors.
-    pub(in crate::query) is_strict: bool,
+    pub(crate) is_strict: bool,
     /// The relations that lead from the resources of the request to these, each with a dot after it.
-    pub(in crate::query) path: String,
+    pub(crate) path: String,
 }
 
 impl<'a> Scope<'a> {
@@ -120,8 +120,7 @@ impl<'a> Scope<'a> {
         }
         let blueprint = field.related_blueprint().and_then(|slug| (self.related)(slug)).ok_or_else(|| {
             invalid(format!(
-                "`{path}` relates to a blueprint that this token does not have, so nothing of it can be filtered by; \
-                 what can be is `{path}` itself, by ids"
+                "`{path}` relates to a blueprint that this token does not have; filter by the ids that `{path}` has instead"
             ))
         })?;
         Ok(Scope { blueprint, path: format!("{path}."), ..self.clone() })

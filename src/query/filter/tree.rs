@@ -74,8 +74,10 @@ impl Filter {
         if others.is_empty() {
             return Filter::Own(index::Filter::Or(own));
         }
-        if !own.is_empty() {
-            others.push(Filter::Own(index::Filter::Or(own)));
+        match own.len() {
+            0 => {}
+            1 => others.extend(own.into_iter().map(Filter::Own)),
+            _ => others.push(Filter::Own(index::Filter::Or(own))),
         }
         Filter::Or(others)
     }
@@ -124,7 +126,7 @@ fn separate(filters: Vec<Filter>) -> (Vec<index::Filter>, Vec<Filter>) {
 }
 
 /// The copies of a blueprint for these variants: those of the same slug if it has them, else the default's.
-pub(in crate::query) fn copies_of(blueprint: &Blueprint, variant: Option<&str>, fallback: Option<&str>) -> Copies {
+pub(crate) fn copies_of(blueprint: &Blueprint, variant: Option<&str>, fallback: Option<&str>) -> Copies {
     let number = |slug: &str| blueprint.variant(slug).map_or_else(|| blueprint.default_variant(), |found| found.number);
     let own = variant.map_or_else(|| blueprint.default_variant(), number);
     Copies { variant: own, fallback: fallback.map(number).filter(|fallback| *fallback != own) }

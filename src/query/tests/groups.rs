@@ -56,7 +56,7 @@ fn malformed_groups_are_reported() {
         ("filter[$nor][0][title]=a", "there is no group `$nor`; did you mean `$or`?".into()),
         ("filter[$xyz][0][title]=a", "there is no group `$xyz`. Groups are `$or` and `$and` with a number".into()),
         ("filter[author][$same][name]=a", "there is no group `$same`; did you mean `$some`?".into()),
-        ("filter[$some][name]=a", "there is no group `$some`".into()),
+        ("filter[$some][name]=a", "`$some` follows a relation, as in".into()),
         ("filter[author][$some]=a", "a field is missing at its end".into()),
         ("filter[$or][0][$or][0][$or][0][$or][0][$or][0][title]=a", "groups may be nested to 4 levels".into()),
         ("filter[$or][0][title][between]=1", "`filter[$or][0][title][between]` is `1`, which has 1 value".into()),

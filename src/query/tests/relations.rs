@@ -114,8 +114,8 @@ fn nothing_is_said_about_a_blueprint_that_the_token_does_not_have() {
         assert_eq!(error.code, Code::InvalidFilter);
         error.message
     };
-    let expected = "`owner` relates to a blueprint that this token does not have, so nothing of it can be filtered by; what can be \
-        is `owner` itself, by ids";
+    let expected =
+        "`owner` relates to a blueprint that this token does not have; filter by the ids that `owner` has instead";
     for raw in [
         "filter[owner.name]=a",
         "filter[owner.invented][nope]=a",

@@ -31,6 +31,9 @@ pub(crate) type Test = Box<dyn Fn(&Row, Reading) -> bool>;
 /// The keys between brackets, and the value.
 pub(crate) type Sent<'a> = (Vec<&'a str>, &'a str);
 
+/// Makes the condition on a related table, given how many relations lead there.
+type RelatedCondition<'a> = dyn Fn(&Table, usize) -> Result<Option<Test>, &'static str> + 'a;
+
 const INVALID: &str = "INVALID_FILTER";
 
 impl Table {
@@ -113,7 +116,7 @@ impl Table {
         path: &str,
         ask: &Ask,
         relations: usize,
-        condition: &dyn Fn(&Table, usize) -> Result<Option<Test>, &'static str>,
+        condition: &RelatedCondition<'_>,
     ) -> Result<Option<Test>, &'static str> {
         let (slug, rest) = path.split_once('.').map_or((path, None), |(slug, rest)| (slug, Some(rest)));
         let related = self.related_blueprint(slug).and_then(|related| self.related.get(related)).ok_or(INVALID)?;

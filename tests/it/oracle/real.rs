@@ -14,10 +14,10 @@ use super::{Figures, View};
 use crate::support::Server;
 
 /// The number of queries per round.
-const QUERIES: usize = 500;
+const QUERIES: usize = 200;
 
 /// The number of rounds. A few writes follow each.
-const ROUNDS: u64 = 4;
+const ROUNDS: u64 = 3;
 
 #[test]
 fn random_queries_on_a_catalog_of_cities_match_the_oracle() {

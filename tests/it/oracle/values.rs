@@ -53,6 +53,7 @@ pub(crate) fn related_attributes(random: &mut Random, slug: &str, related: &Rela
             _ if random.chance(25) => Value::Null,
             "owner" => related.owners.get(random.below(related.owners.len().max(1))).cloned().into(),
             "title" | "name" => random.text(&["a", "b", "ab", "A", "É"]).into(),
+            "since" => random.text(&["2026-11-20T20:42:31Z", "2000-01-01", "2026-11-21T00:30:00+01:00"]).into(),
             "count" => random.below(3).into(),
             "tags" => distinct((0..random.below(3)).map(|_| random.text(&["a", "b", "c"])).collect()).into(),
             _ => value(random, field["type"].as_str().unwrap(), related),

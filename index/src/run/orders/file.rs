@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::array::{Array, Element};
 use super::merge::compare_texts;
-use super::order::{KeyKind, Keys, RunOrder};
+use super::order::{KeyKind, Keys, OrderBuilder, RunOrder};
 use crate::bitmap::Bitmap;
 use crate::collate::{Collation, is_whole};
 use crate::error::Error;
@@ -140,11 +140,15 @@ impl OrderFile {
     pub(crate) fn is_of(&self, file: &ColumnFile) -> bool {
         let collation = Collation::of(Some(&self.collation));
         let encodings: Vec<_> = file.columns().iter().map(|column| (column.id, column.encoding)).collect();
-        let expected: Vec<OrderedColumn> = OrderedColumn::all(&encodings).collect();
-        expected.len() == self.columns.len()
-            && expected.iter().zip(&self.columns).all(|(expected, (id, order))| {
-                let value = |document| file.value_without_folded(document, *id);
-                expected.id == *id && expected.kind == order.kind && order.is_of(file.len(), value, &collation)
+        let ordered: Vec<OrderedColumn> = OrderedColumn::all(&encodings).collect();
+        let is_known = |id: ColumnId| ordered.iter().any(|column| column.id == id);
+        self.columns.iter().all(|(id, _)| is_known(*id))
+            && ordered.iter().all(|column| {
+                let order = self.columns.iter().find(|(id, _)| *id == column.id).map(|(_, order)| order);
+                // Sections without bytes are left out: no document has a value then.
+                let order = order.map_or_else(|| Arc::new(OrderBuilder::new(column.kind).finish()), Arc::clone);
+                let value = |document| file.value_without_folded(document, column.id);
+                order.kind == column.kind && order.is_of(file.len(), value, &collation)
             })
     }
 }

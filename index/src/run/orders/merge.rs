@@ -2,6 +2,7 @@
 //! order is for.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,18 +28,21 @@ pub(crate) struct MergedOrder<'a, 'i> {
     collation: &'a Collation,
     descending: bool,
     interrupt: &'a Interrupt<'a>,
-    /// The inputs that are not at their end, the one with the next group last.
     heads: Vec<Head<'i>>,
+    /// The indexes of the heads that are not at their end, the one with the next group last.
+    queue: Vec<usize>,
     /// How many more documents are looked at.
     steps_left: usize,
 }
 
 /// An input and its first group that was not read yet.
-struct Head<'a> {
-    input: OrderInput<'a>,
+struct Head<'i> {
+    input: OrderInput<'i>,
     key: u128,
     /// A document of the group.
     document: u32,
+    /// What the group is sorted by, once it is needed: reading it takes longer than comparing it.
+    text: OnceCell<Option<Cow<'i, str>>>,
     numbers: Vec<u32>,
 }
 
@@ -51,10 +55,13 @@ impl<'a, 'i> MergedOrder<'a, 'i> {
         max_steps: usize,
         interrupt: &'a Interrupt<'a>,
     ) -> Result<MergedOrder<'a, 'i>, Error> {
-        let mut merged = MergedOrder { collation, descending, interrupt, heads: Vec::new(), steps_left: max_steps };
-        for input in inputs {
-            let head = Head { input, key: 0, document: 0, numbers: Vec::new() };
-            merged.put_back(head)?;
+        let head = |input| Head { input, key: 0, document: 0, text: OnceCell::new(), numbers: Vec::new() };
+        let heads: Vec<Head<'i>> = inputs.into_iter().map(head).collect();
+        let indexes = 0..heads.len();
+        let queue = Vec::new();
+        let mut merged = MergedOrder { collation, descending, interrupt, heads, queue, steps_left: max_steps };
+        for index in indexes {
+            merged.advance(index)?;
         }
         Ok(merged)
     }
@@ -67,50 +74,57 @@ impl<'a, 'i> MergedOrder<'a, 'i> {
     /// Replaces `numbers` by those with the next value, in no particular order. Returns the value's key; `None` at the end.
     pub(crate) fn next_group(&mut self, numbers: &mut Vec<u32>) -> Result<Option<u128>, Error> {
         numbers.clear();
-        let Some(mut head) = self.heads.pop() else { return Ok(None) };
-        let key = head.key;
-        std::mem::swap(numbers, &mut head.numbers);
-        let mut equal = Vec::new();
-        while self.heads.last().is_some_and(|next| self.compare(&head, next).is_eq()) {
-            equal.extend(self.heads.pop());
+        let Some(first) = self.queue.pop() else { return Ok(None) };
+        let key = self.heads[first].key;
+        std::mem::swap(numbers, &mut self.heads[first].numbers);
+        // Those with the same value are the last ones of the queue.
+        let others = self.queue.iter().rev().take_while(|&&other| self.compare(first, other).is_eq()).count();
+        let others = self.queue.split_off(self.queue.len() - others);
+        for other in others {
+            numbers.extend_from_slice(&self.heads[other].numbers);
+            self.advance(other)?;
         }
-        // The last input comes first, so the numbers of the others are put before its.
-        for other in equal {
-            numbers.extend_from_slice(&other.numbers);
-            self.put_back(other)?;
-        }
-        self.put_back(head)?;
+        self.advance(first)?;
         Ok(if self.is_cut() { None } else { Some(key) })
     }
 
-    /// Moves a head to its next group with documents and puts it in its place; drops it at its end.
-    fn put_back(&mut self, mut head: Head<'i>) -> Result<(), Error> {
-        if !head.advance(self.descending, &mut self.steps_left, self.interrupt)? {
+    /// Moves a head to its next group with documents and puts it into the queue, unless it is at its end.
+    fn advance(&mut self, index: usize) -> Result<(), Error> {
+        if !self.heads[index].advance(self.descending, &mut self.steps_left, self.interrupt)? {
             return Ok(());
         }
+        let comes_before = |&other: &usize| self.compare(index, other).is_lt();
         // The next of a long input often comes before all others.
-        let place = self.heads.iter().rposition(|other| self.compare(&head, other).is_lt());
-        self.heads.insert(place.map_or(0, |place| place + 1), head);
+        let place = match self.queue.last().is_none_or(comes_before) {
+            true => self.queue.len(),
+            false => self.queue.partition_point(comes_before),
+        };
+        self.queue.insert(place, index);
         Ok(())
     }
 
-    fn compare(&self, left: &Head<'_>, right: &Head<'_>) -> Ordering {
+    fn compare(&self, left: usize, right: usize) -> Ordering {
+        let (left, right) = (&self.heads[left], &self.heads[right]);
         let order = left.key.cmp(&right.key).then_with(|| match left.input.order.kind {
-            KeyKind::Text if !is_whole(left.key) => compare_texts(self.collation, left.value(), right.value()),
+            KeyKind::Text if !is_whole(left.key) => match (left.text(), right.text()) {
+                (Some(left), Some(right)) => self.collation.compare(left, right),
+                (left, right) => left.is_none().cmp(&right.is_none()),
+            },
             _ => Ordering::Equal,
         });
         if self.descending { order.reverse() } else { order }
     }
 }
 
-impl<'a> Head<'a> {
-    fn value(&self) -> ValueRef<'a> {
-        (self.input.value)(self.document)
+impl Head<'_> {
+    fn text(&self) -> Option<&str> {
+        self.text.get_or_init(|| (self.input.value)(self.document).sort_text()).as_deref()
     }
 
     /// Moves to the next group that has documents. Returns false at the end.
     fn advance(&mut self, descending: bool, steps_left: &mut usize, interrupt: &Interrupt<'_>) -> Result<bool, Error> {
         self.numbers.clear();
+        self.text.take();
         let OrderInput { order, groups, number, .. } = &mut self.input;
         while *steps_left > 0 {
             let Some(group) = (if descending { groups.next_back() } else { groups.next() }) else { return Ok(false) };

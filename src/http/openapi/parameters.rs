@@ -1,0 +1,84 @@
+//! The parameters that the operations share, as the description has them.
+
+use serde_json::{Map, Value, json};
+
+/// The shared parameters by name. If `blueprints` are known, only they can be named.
+pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
+    let mut slug = json!({ "type": "string", "pattern": "^[a-z][a-z0-9_-]{0,62}$" });
+    if !blueprints.is_empty() {
+        slug["examples"] = json!(blueprints);
+    }
+    let text = || json!({ "type": "string" });
+    let number = |least: u64, most: u64| json!({ "type": "integer", "minimum": least, "maximum": most });
+    let day = || json!({ "type": "string", "format": "date" });
+    let flag = || json!({ "type": "string", "enum": ["true", "false", "1", "0"] });
+    let at = |place: &'static str, name: &'static str, schema: Value, about: &'static str| json!({ "in": place, "name": name, "required": place == "path", "schema": schema, "description": about });
+    let mut all = Map::new();
+    for (key, parameter) in [
+        ("blueprint", at("path", "blueprint", slug.clone(), "The slug of the blueprint.")),
+        ("slug", at("path", "slug", slug, "The slug of the blueprint.")),
+        ("id", at("path", "id", json!({ "type": "string", "format": "uuid" }), "The id of the resource.")),
+        ("token_id", at("path", "id", text(), "The id of the token.")),
+        ("member_id", at("path", "id", text(), "The id of the member.")),
+        ("page_path", at("path", "path", text(), "The path of the page, without its first slash.")),
+        (
+            "filter",
+            json!({
+                "in": "query", "name": "filter", "style": "deepObject", "explode": true,
+                "description": "`filter[field]=value` or `filter[field][operator]=value`; all must match (API.md 4.6).",
+                "schema": { "type": "object", "additionalProperties": { "type": "string" } },
+            }),
+        ),
+        ("search", at("query", "search", text(), "A text that one of the text fields contains.")),
+        ("sort", at("query", "sort", text(), "Fields, separated by commas; `-` before one is descending.")),
+        ("page", at("query", "page", number(1, u32::MAX.into()), "Which page; the default is 1.")),
+        ("per_page", at("query", "per_page", number(1, 100), "How many resources a page has; the default is 25.")),
+        ("fields", at("query", "fields", text(), "The keys to answer, such as `id,attributes.title`.")),
+        ("exclude", at("query", "exclude", text(), "The keys to leave out.")),
+        ("variant", at("query", "variant", text(), "The slug of the variant; the default is the blueprint's default.")),
+        ("fallback", at("query", "fallback", text(), "The variant whose values stand in for nulls.")),
+        (
+            "fallback_mode",
+            at(
+                "query",
+                "fallback_mode",
+                json!({ "type": "string", "enum": ["all"] }),
+                "`all`: filters, searches and orders see the values of the fallback, too.",
+            ),
+        ),
+        ("strict", at("query", "strict", flag(), "Refuse a parameter or a value that would be ignored.")),
+        (
+            "format",
+            at("query", "format", json!({ "type": "string", "enum": ["json", "ndjson", "csv"] }), "What to answer."),
+        ),
+        ("all_variants", at("query", "all_variants", flag(), "Answer all variants of each resource.")),
+        ("dry_run", at("query", "dry_run", flag(), "Only answer what would change.")),
+        ("force", at("query", "force", flag(), "Accept that values or resources are lost.")),
+        ("start", at("query", "start", day(), "The first day.")),
+        ("end", at("query", "end", day(), "The last day.")),
+        ("limit", at("query", "limit", number(1, 1000), "The most rows.")),
+        (
+            "interval",
+            at(
+                "query",
+                "interval",
+                json!({ "type": "string", "enum": ["hour", "day", "week", "month"] }),
+                "What a value stands for.",
+            ),
+        ),
+        ("site", at("query", "site", text(), "A host; without it all sites count together.")),
+        (
+            "host",
+            json!({ "in": "query", "name": "site", "required": true, "schema": text(), "description": "The host." }),
+        ),
+        ("if-none-match", at("header", "If-None-Match", text(), "Entity tags that the client has.")),
+        ("if-match", at("header", "If-Match", text(), "The entity tag that the resource must have.")),
+        (
+            "idempotency-key",
+            at("header", "Idempotency-Key", text(), "A key under which the request is carried out once."),
+        ),
+    ] {
+        all.insert(key.to_owned(), parameter);
+    }
+    all
+}

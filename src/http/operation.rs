@@ -1,0 +1,91 @@
+//! What an entry in the table of operations says. Must not know the entries.
+
+/// One method of one route.
+pub(super) struct Operation {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) tag: &'static str,
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    /// The ability that it needs; empty if it needs no token.
+    pub(super) ability: &'static str,
+    /// Names of shared parameters.
+    pub(super) parameters: &'static [&'static str],
+    pub(super) request: Request,
+    pub(super) answers: &'static [(u16, Body)],
+    /// Errors beside those that every operation of its kind may have.
+    pub(super) errors: &'static [u16],
+}
+
+/// The body of a request.
+#[derive(Clone, Copy)]
+pub(super) enum Request {
+    None,
+    /// JSON of this schema.
+    Json(&'static str),
+    /// A pageview.
+    Event,
+    /// A text of this type.
+    Text(&'static str),
+}
+
+/// The body of an answer.
+#[derive(Clone, Copy)]
+pub(super) enum Body {
+    None,
+    /// An envelope with one thing of this schema.
+    Data(&'static str),
+    /// An envelope with several.
+    DataList(&'static str),
+    /// JSON of this schema.
+    Json(&'static str),
+    /// An array of it.
+    JsonList(&'static str),
+    /// A text of this type.
+    Text(&'static str),
+}
+
+/// One with these facts and nothing else.
+pub(super) const fn operation(
+    method: &'static str,
+    path: &'static str,
+    tag: &'static str,
+    id: &'static str,
+    summary: &'static str,
+    ability: &'static str,
+) -> Operation {
+    Operation {
+        method,
+        path,
+        tag,
+        id,
+        summary,
+        ability,
+        parameters: &[],
+        request: Request::None,
+        answers: &[],
+        errors: &[],
+    }
+}
+
+impl Operation {
+    pub(super) const fn with(mut self, parameters: &'static [&'static str]) -> Operation {
+        self.parameters = parameters;
+        self
+    }
+
+    pub(super) const fn takes(mut self, request: Request) -> Operation {
+        self.request = request;
+        self
+    }
+
+    pub(super) const fn answers(mut self, answers: &'static [(u16, Body)]) -> Operation {
+        self.answers = answers;
+        self
+    }
+
+    pub(super) const fn or(mut self, errors: &'static [u16]) -> Operation {
+        self.errors = errors;
+        self
+    }
+}
