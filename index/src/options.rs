@@ -49,8 +49,8 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             memory_run_entries: 32_768,
-            memory_run_bytes: 8 << 20,
-            frozen_runs: 4,
+            memory_run_bytes: 16 << 20,
+            frozen_runs: 3,
             merge_fan_in: 8,
             candidate_limit: 2_000,
             sort_limit: 5_000,

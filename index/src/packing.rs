@@ -1,7 +1,7 @@
 //! Compressed texts. It knows nothing of where they are kept.
 //!
 //! A folded text differs little from the text. So the folded one, which searches read, is compressed by itself, and the other
-//! one as a continuation of it, which takes a tenth of the space and needs the folded one to be read.
+//! one as a continuation of it, which takes less than a third of the space, and is read with the folded one.
 
 use std::cell::RefCell;
 use std::io;

@@ -17,7 +17,7 @@ use tantivy::postings::{BlockSegmentPostings, InvertedIndexSerializer, SegmentPo
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{HasLen, Index, IndexSettings, InvertedIndexReader, SegmentReader, TantivyError};
 
-use super::{Posting, PostingList};
+use super::list::{Posting, PostingList};
 use crate::run::checked::CheckedFile;
 
 /// Appends a list as Tantivy writes it.

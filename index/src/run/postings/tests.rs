@@ -2,8 +2,12 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::*;
+use crate::bitmap::Bitmap;
+use crate::interrupt::Interrupt;
+use crate::run::checked::CheckedFile;
 use crate::run::sums::SummedFile;
 
 /// A file with these lists, with and without counts, behind some other bytes. A document has what a list stands for once more

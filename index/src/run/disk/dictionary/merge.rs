@@ -2,8 +2,10 @@
 
 use std::io;
 
+use super::file::Dictionary;
+use super::format::StringsOf;
 use super::strings::Cursor;
-use super::{Dictionary, StringSink, StringsOf};
+use super::write::StringSink;
 use crate::run::postings::{Posting, PostingList, ReusedBlocks};
 use crate::schema::ColumnId;
 

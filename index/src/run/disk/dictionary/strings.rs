@@ -3,13 +3,22 @@
 use memchr::memchr;
 use memchr::memmem::Finder;
 
-use super::{FRAME, GROUP, GROUP_BYTES, Place, SectionKind, StringsOf};
+use super::format::{FRAME, GROUP, GROUP_BYTES, SectionKind, StringsOf};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedBytes;
 use crate::run::postings::{PostingList, PostingLists};
 use crate::run::sections::{SectionFile, array};
 use crate::schema::ColumnId;
+
+/// Where a needle must be in a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::run::disk) enum Place {
+    Anywhere,
+    AtStart,
+    AtEnd,
+    Whole,
+}
 
 /// The strings of one list.
 pub(super) struct Strings {

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::run::postings::Posting;
+use crate::interrupt::Interrupt;
+use crate::run::checked::CheckedFile;
+use crate::run::postings::{Posting, PostingList};
 
 /// The documents that have each string, with how often they do.
 type Contents = BTreeMap<String, BTreeMap<u32, u32>>;

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{FILE, FRAME, GROUP, MAGIC, SectionKind, StringsOf};
+use super::format::{FILE, FRAME, GROUP, MAGIC, SectionKind, StringsOf};
 use crate::error::Error;
 use crate::run::postings::{Posting, PostingEncoder};
 use crate::run::sections::SectionWriter;

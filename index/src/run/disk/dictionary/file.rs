@@ -1,0 +1,116 @@
+//! An open dictionary: looking up strings of its lists, and lengths of texts.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::format::{MAGIC, SectionKind, StringsOf};
+use super::strings::{Place, Strings};
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::run::checked::{CheckedBytes, CheckedFile};
+use crate::run::postings::{PostingList, PostingLists};
+use crate::run::sections::SectionFile;
+use crate::schema::ColumnId;
+
+/// An open dictionary.
+pub(in crate::run::disk) struct Dictionary {
+    pub(super) lists: PostingLists,
+    /// Ascending.
+    columns: Vec<DictionaryColumn>,
+}
+
+struct DictionaryColumn {
+    id: ColumnId,
+    /// By [`StringsOf`].
+    strings: [Option<Strings>; 4],
+    lengths: Option<CheckedBytes>,
+}
+
+impl Dictionary {
+    /// Reads the table of an open file. Errors say what is wrong with the file.
+    pub(in crate::run::disk) fn open(file: &Arc<CheckedFile>) -> Result<Dictionary, String> {
+        let sections = SectionFile::open(file, MAGIC)?;
+        let mut ids: Vec<ColumnId> = sections.names().map(|name| name.column).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let column = |id| {
+            let mut strings = [None, None, None, None];
+            for (of, strings) in StringsOf::ALL.into_iter().zip(&mut strings) {
+                *strings = Strings::open(&sections, id, of)?;
+            }
+            Ok(DictionaryColumn { id, strings, lengths: sections.section(SectionKind::lengths(id))? })
+        };
+        let columns = ids.into_iter().map(column).collect::<Result<_, String>>()?;
+        Ok(Dictionary { lists: PostingLists::new(file, sections.documents), columns })
+    }
+
+    /// What reads its posting lists.
+    pub(in crate::run::disk) fn lists(&self) -> &PostingLists {
+        &self.lists
+    }
+
+    /// The posting lists of the strings of a column that contain the needle at that place, in the order of the strings.
+    pub(in crate::run::disk) fn find(
+        &self,
+        column: ColumnId,
+        of: StringsOf,
+        needle: &[u8],
+        place: Place,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<PostingList>, Error> {
+        match self.strings(column, of) {
+            Some(strings) => strings.find(&self.lists, needle, place, interrupt),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The posting list of a string.
+    pub(in crate::run::disk) fn get(&self, column: ColumnId, of: StringsOf, string: &[u8]) -> Option<PostingList> {
+        self.strings(column, of)?.get(&self.lists, string)
+    }
+
+    /// How many strings of a column there are in a range.
+    pub(in crate::run::disk) fn count_between(&self, column: ColumnId, of: StringsOf, range: Range<&[u8]>) -> usize {
+        self.strings(column, of).map_or(0, |strings| strings.count_between(range.start, range.end))
+    }
+
+    /// The strings of a column in a range, in order, with their posting lists.
+    pub(in crate::run::disk) fn between<'a>(
+        &'a self,
+        column: ColumnId,
+        of: StringsOf,
+        range: Range<&'a [u8]>,
+    ) -> impl Iterator<Item = (&'a [u8], PostingList)> {
+        let strings = self.strings(column, of).into_iter();
+        strings.flat_map(move |strings| strings.between(&self.lists, range.start, range.end))
+    }
+
+    /// How many documents the posting lists have together.
+    pub(in crate::run::disk) fn postings(&self) -> u64 {
+        let strings = self.columns.iter().flat_map(|column| column.strings.iter().flatten());
+        let lists = strings.flat_map(|strings| strings.cursor(&self.lists));
+        lists.map(|(_, list)| u64::from(list.doc_count())).sum()
+    }
+
+    /// How long the texts of a document are in a column, in Tantivy's steps.
+    pub(in crate::run::disk) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
+        let lengths = self.column(column).and_then(|column| column.lengths.as_ref());
+        let document = document as usize;
+        lengths.and_then(|lengths| lengths.get(document..document + 1)).map_or(0, |bytes| bytes[0])
+    }
+
+    /// Its columns, and whether they have texts, which have lengths.
+    pub(in crate::run::disk) fn columns(&self) -> impl Iterator<Item = (ColumnId, bool)> {
+        self.columns.iter().map(|column| (column.id, column.lengths.is_some()))
+    }
+
+    /// The strings of a list; `None` if the column has no such list.
+    pub(super) fn strings(&self, column: ColumnId, of: StringsOf) -> Option<&Strings> {
+        self.column(column)?.strings[of as usize].as_ref()
+    }
+
+    fn column(&self, id: ColumnId) -> Option<&DictionaryColumn> {
+        let index = self.columns.binary_search_by_key(&id, |column| column.id).ok()?;
+        Some(&self.columns[index])
+    }
+}

@@ -1,0 +1,69 @@
+//! The format of a dictionary, written and read.
+//!
+//! The strings of a list stand between bytes `FF`, which never occur in UTF-8: `FF one FF two FF`. So a search for `one FF`
+//! finds ends of strings. Many strings are a few characters with a posting list of one document. So their places are only
+//! noted for each group of [`GROUP`] strings; within a group they are counted.
+//!
+//! A list has the sections that [`SectionKind`] names.
+
+use crate::run::sections::SectionName;
+use crate::schema::ColumnId;
+
+/// The name of the file in the folder of its run.
+pub(in crate::run::disk) const FILE: &str = "dictionary";
+pub(super) const MAGIC: [u8; 8] = *b"bnddic01";
+
+/// Stands before and after each string.
+pub(super) const FRAME: u8 = 0xFF;
+/// So many strings are in a group. Finding one of them means passing over those before it.
+pub(super) const GROUP: usize = 16;
+
+/// A list of strings of a column. Part of the file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::run::disk) enum StringsOf {
+    Words = 0,
+    Joints = 1,
+    Grams = 2,
+    Exacts = 3,
+}
+
+impl StringsOf {
+    /// All lists, in the order of their numbers.
+    pub(in crate::run::disk) const ALL: [StringsOf; 4] =
+        [StringsOf::Words, StringsOf::Joints, StringsOf::Grams, StringsOf::Exacts];
+
+    /// Whether its posting lists say how often each document has the string.
+    pub(in crate::run::disk) fn has_counts(self) -> bool {
+        self == StringsOf::Words
+    }
+}
+
+/// What a section holds of its column. Part of the file format.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(super) enum SectionKind {
+    /// The posting list of each string.
+    Postings = 0,
+    /// The strings, between frames.
+    Strings = 1,
+    /// Where the first string of each group begins in the section of strings (u32), and its posting list in the file (u64).
+    Groups = 2,
+    /// How long the texts of each document are (u8), in steps as Tantivy has them. Belongs to no list.
+    Lengths = 3,
+}
+
+/// An entry of [`SectionKind::Groups`] in bytes.
+pub(super) const GROUP_BYTES: usize = 12;
+
+impl SectionKind {
+    /// Its section of a list of a column.
+    pub(super) fn of(self, column: ColumnId, strings: StringsOf) -> SectionName {
+        SectionName { column, part: strings as u8, kind: self as u8 }
+    }
+
+    /// The section of lengths of a column.
+    pub(super) fn lengths(column: ColumnId) -> SectionName {
+        SectionName { column, part: 0, kind: SectionKind::Lengths as u8 }
+    }
+}
