@@ -12,7 +12,7 @@ pub struct IdSet {
 }
 
 /// The length of an id as text.
-pub(crate) pub(crate) const TEXT_BYTES: usize = 36;
+pub(crate) const TEXT_BYTES: usize = 36;
 
 /// Ids are hashed in pieces of this many: hashing one after another takes several times as long.
 const HASHED_AT_ONCE: usize = 512;

@@ -100,7 +100,8 @@ impl NewRun {
         };
         let (mut chunks_before, mut start) = (before.slices(), 0);
         for chunk in locations.slices() {
-            let first = std::mem::replace(&mut start, start + chunk.len() as u32);
+            let first = start;
+            start += chunk.len() as u32;
             if chunks_before.next().is_some_and(|before| std::ptr::eq(before, chunk)) {
                 continue;
             }
