@@ -107,8 +107,8 @@ pub fn whole_column(column: ColumnId) -> ColumnId {
 /// The kind of the field's own column.
 fn kind_of(field_type: &FieldType) -> Kind {
     match field_type {
-        FieldType::Text
-        | FieldType::Slug
+        FieldType::Text => Kind::Prose,
+        FieldType::Slug
         | FieldType::Email
         | FieldType::Link
         | FieldType::Image
@@ -153,7 +153,7 @@ fn own_value(field: &Field, value: &Json) -> Option<Value> {
         FieldType::Money { .. } => value.get("amount").and_then(Json::as_f64).map(Value::Number),
         FieldType::Address => Some(Value::Text(Arc::from(joined_address(value)))),
         field_type => match kind_of(field_type) {
-            Kind::Text | Kind::Plain => value.as_str().map(|text| Value::Text(Arc::from(text))),
+            Kind::Text | Kind::Prose | Kind::Plain => value.as_str().map(|text| Value::Text(Arc::from(text))),
             Kind::Markup => value.as_str().map(markup),
             Kind::Number => value.as_f64().map(Value::Number),
             Kind::Bool => value.as_bool().map(Value::Bool),

@@ -96,6 +96,7 @@ mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
 mod packing;
+mod pieces;
 mod pins;
 mod predicate;
 mod query;
@@ -106,6 +107,8 @@ mod slot_table;
 mod slots;
 mod sort;
 mod text;
+mod text_query;
+mod tokens;
 mod value;
 mod version;
 
@@ -118,3 +121,4 @@ pub use options::Options;
 pub use query::*;
 pub use schema::*;
 pub use search::{Selected, Snapshot, Stream};
+pub use text_query::{Mark, TextField, TextQuery, Words};

@@ -8,6 +8,9 @@ use crate::collate::Collation;
 use crate::query::{Anchor, Bound, DateColumn, FallbackColumn, Filter, Predicate, Query, Range, SortBy};
 use crate::schema::{ColumnId, Copy, IndexOp, Kind, Schema, Stamps, Value, VariantNumber, exact_hash};
 use crate::text::{fold, number_text};
+use crate::text_query::TextField;
+
+mod words;
 
 /// Resources and the schema they are read with.
 #[derive(Debug, Clone, Default)]
@@ -95,11 +98,22 @@ impl Oracle {
                 self.date(id, *column).is_some_and(|date| in_range(range, |to| date.cmp(to)))
             }
             Filter::Draft => self.resources[&id].stamps.published.is_none(),
+            Filter::Words(text) => {
+                let texts = text.fields.iter().filter_map(|field| self.searched_text(id, query.variant, field));
+                words::has_words(text, &texts.collect::<Vec<_>>())
+            }
             Filter::Column(column, predicate) => match self.value(id, query.variant, *column) {
                 None => *predicate == Predicate::Null,
                 Some((kind, value)) => matches(kind, value, predicate),
             },
         }
+    }
+
+    /// The text of a field that ranked search looks at.
+    fn searched_text(&self, id: u128, variant: VariantNumber, field: &TextField) -> Option<String> {
+        let TextField { column, fallback, .. } = *field;
+        let value = self.value(id, variant, column).or_else(|| self.value(id, fallback?, column));
+        value.filter(|(kind, _)| kind.is_ranked()).map(|(_, value)| text_form(value))
     }
 
     fn compare(&self, collation: &Collation, query: &Query, left: u128, right: u128) -> Ordering {
@@ -109,6 +123,7 @@ impl Oracle {
             let directed = |order: Ordering| if descending { order.reverse() } else { order };
             let order = match key.by {
                 SortBy::Id => break,
+                SortBy::Relevance => unreachable!("the scores are known to the engine only"),
                 SortBy::Date(date) => {
                     nulls_last(self.date(left, date), self.date(right, date), |left, right| directed(left.cmp(&right)))
                 }
@@ -215,7 +230,7 @@ fn text_form(value: &Value) -> String {
 fn number_form(kind: Kind, value: &Value) -> Option<f64> {
     match (kind, value) {
         (_, Value::Number(number)) => Some(*number),
-        (Kind::Text, Value::Text(text)) if !text.contains(|character: char| character.is_ascii_whitespace()) => {
+        (Kind::Text | Kind::Prose, Value::Text(text)) if !text.contains(|character: char| character.is_ascii_whitespace()) => {
             match serde_json::from_str::<serde_json::Value>(text) {
                 Ok(serde_json::Value::Number(_)) => text.parse().ok(),
                 Err(error) if error.to_string().starts_with("number out of range") => text.parse().ok(),

@@ -177,7 +177,7 @@ fn has_any_id(ids: &IdSet, value: ValueRef<'_>) -> bool {
 fn number_form(kind: Kind, value: ValueRef<'_>) -> Option<f64> {
     match (kind, value) {
         (_, ValueRef::Number(number)) => Some(number),
-        (Kind::Text, ValueRef::Text(text)) => {
+        (Kind::Text | Kind::Prose, ValueRef::Text(text)) => {
             // The first byte rules out most texts, which are not numbers.
             matches!(text.head.as_bytes().first(), Some(b'-' | b'0'..=b'9')).then(|| decimal(&text.whole())).flatten()
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::bitmap::Bitmap;
 use crate::ids::IdSet;
 use crate::schema::{ColumnId, Stamps, VariantNumber};
+use crate::text_query::TextQuery;
 
 /// Which resources to find, and in which order.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,11 +43,41 @@ pub enum Filter {
     Draft,
     /// A predicate on a column of the copy.
     Column(ColumnId, Predicate),
+    /// The copy has the words of a text query.
+    Words(Arc<TextQuery>),
 }
 
 /// The resources for which a filter holds. Only meaningful in the snapshot that it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found(pub(crate) Arc<Bitmap>);
+
+impl Query {
+    /// The text query that the order is by, if it is.
+    pub(crate) fn ranks_by(&self) -> Option<&Arc<TextQuery>> {
+        let is_ranked = self.sort.first().is_some_and(|key| key.by == SortBy::Relevance);
+        if is_ranked { self.filter.text_query() } else { None }
+    }
+}
+
+impl Filter {
+    /// The first text query that every match meets.
+    fn text_query(&self) -> Option<&Arc<TextQuery>> {
+        match self {
+            Filter::Words(query) => Some(query),
+            Filter::And(filters) => filters.iter().find_map(Filter::text_query),
+            _ => None,
+        }
+    }
+
+    /// The same filter, if `found` is what the text query finds.
+    pub(crate) fn with_found(&self, query: &Arc<TextQuery>, found: &Found) -> Filter {
+        match self {
+            Filter::Words(other) if Arc::ptr_eq(other, query) => Filter::Found(found.clone()),
+            Filter::And(filters) => Filter::And(filters.iter().map(|filter| filter.with_found(query, found)).collect()),
+            filter => filter.clone(),
+        }
+    }
+}
 
 /// A condition on the value of one column.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,6 +157,9 @@ pub enum SortBy {
     Column(ColumnId),
     /// The same, with values of another variant in the place of some.
     ColumnOr(FallbackColumn),
+    /// How well a resource matches the filter's text query, which must be a part of it that every match meets; the best first.
+    /// Then the newest. Only as the first key; keys after it have no effect.
+    Relevance,
 }
 
 /// A column whose values come from one of two copies.

@@ -14,6 +14,7 @@ use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
 pub(crate) use memory::{Document, MemoryRun};
+pub(crate) use token_matches::{FieldLengths, RunTokens};
 pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
 
 mod checked;
@@ -21,10 +22,10 @@ mod columns;
 mod disk;
 mod memory;
 mod orders;
-mod pieces;
 mod postings;
 mod sections;
 mod sums;
+mod token_matches;
 
 /// Identifies a run within its index.
 pub(crate) type RunNumber = u32;

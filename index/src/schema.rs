@@ -45,9 +45,12 @@ pub enum Kind {
     /// A string, which is both its exact form and its text form. Has a number form if the whole string is a JSON
     /// number.
     Text,
+    /// The same, and ranked search finds its words.
+    Prose,
     /// A string without a number form.
     Plain,
-    /// A text with a separate exact form, such as HTML, which is compared by its hash. No number form.
+    /// A text with a separate exact form, such as HTML, which is compared by its hash. No number form. Ranked search finds its
+    /// words.
     Markup,
     /// A double. Its text form is as ECMAScript prints it.
     Number,
@@ -59,11 +62,18 @@ pub enum Kind {
     List,
 }
 
+impl Kind {
+    /// Whether ranked search can look at a column of this kind.
+    pub fn is_ranked(self) -> bool {
+        matches!(self, Kind::Prose | Kind::Markup)
+    }
+}
+
 /// A value of a column. A column that a copy does not list is null.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum Value {
-    /// For [`Kind::Text`] and [`Kind::Plain`].
+    /// For [`Kind::Text`], [`Kind::Prose`] and [`Kind::Plain`].
     Text(Arc<str>),
     /// For [`Kind::Markup`]: the hash of the exact form ([`exact_hash`]) and the text form.
     Markup { exact: [u8; 16], text: Arc<str> },

@@ -21,4 +21,5 @@ mod query_cache;
 mod selected;
 mod slot_order;
 mod snapshot;
+mod text_search;
 mod walk;

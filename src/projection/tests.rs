@@ -25,7 +25,7 @@ fn text(text: &str) -> Value {
 fn every_field_type_has_its_kind_of_column() {
     let blueprint = every_type();
     let cases = [
-        ("f_text", Kind::Text),
+        ("f_text", Kind::Prose),
         ("f_rich_text", Kind::Markup),
         ("f_html_page", Kind::Markup),
         ("f_enum", Kind::Text),

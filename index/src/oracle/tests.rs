@@ -15,12 +15,13 @@ use crate::interrupt::Interrupt;
 use crate::options::Options;
 use crate::query::SortKey;
 use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
+use crate::text_query::{TextField, TextQuery, Words};
 use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
 
 mod stored;
 
-const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+const KINDS: [Kind; 8] = [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 const VARIANTS: [VariantNumber; 2] = [1, 2];
 /// Columns 0 to 9 are of random kinds; this one does not exist.
 const UNKNOWN: ColumnId = 50;
@@ -99,6 +100,14 @@ fn texts() -> impl Strategy<Value = String> {
         " ",
         "a b",
         "  ",
+        "kernel",
+        "Kernels",
+        "a kenrel, b",
+        "internationalization",
+        "intrenatoinalization",
+        "Ünïcödé",
+        "日本語の",
+        "日本",
         "\n",
         "0",
         "-0",
@@ -152,7 +161,7 @@ fn numbers() -> impl Strategy<Value = f64> {
 
 fn values(kind: Kind) -> BoxedStrategy<Value> {
     match kind {
-        Kind::Text | Kind::Plain => texts().prop_map(|text| Value::Text(text.into())).boxed(),
+        Kind::Text | Kind::Prose | Kind::Plain => texts().prop_map(|text| Value::Text(text.into())).boxed(),
         Kind::Markup => (texts(), any::<bool>())
             .prop_map(|(text, tagged)| {
                 let exact = if tagged { format!("<p>{text}</p>") } else { text.clone() };
@@ -251,6 +260,7 @@ fn filters() -> impl Strategy<Value = Filter> {
         1 => Just(Filter::Draft),
         2 => vec(0u128..26, 0..12).prop_map(Filter::Ids),
         2 => (date_columns(), ranges((0i64..5).boxed())).prop_map(|(column, range)| Filter::Date(column, range)),
+        3 => text_queries().prop_map(|query| Filter::Words(Arc::new(query))),
         12 => (columns(), predicates()).prop_map(|(column, predicate)| Filter::Column(column, predicate)),
     ];
     leaf.prop_recursive(3, 10, 3, |inner| {
@@ -259,6 +269,31 @@ fn filters() -> impl Strategy<Value = Filter> {
             vec(inner.clone(), 0..4).prop_map(Filter::Or),
             inner.prop_map(|filter| Filter::Not(Box::new(filter))),
         ]
+    })
+}
+
+/// Query strings of words that texts have, and of others that are near them.
+fn text_queries() -> impl Strategy<Value = TextQuery> {
+    let word = prop_oneof![
+        3 => texts(),
+        3 => proptest::sample::select(vec![
+            "kernel", "kern", "kernle", "krenel", "internationalisation", "intrnationalzation", "internatoinal", "unicode",
+            "日", "本", "日本語", "語の", "a b", "b a", "ab",
+        ])
+        .prop_map(str::to_owned),
+        1 => "[abk]{1,6}",
+    ];
+    let part = (word, 0..6).prop_map(|(word, form)| match form {
+        0 => format!("-{word}"),
+        1 => format!("\"{word}\""),
+        2 => format!("-\"{word}\""),
+        _ => word,
+    });
+    let field = (columns(), proptest::option::weighted(0.3, 1u16..4), 1u8..4);
+    let field = field.prop_map(|(column, fallback, weight)| TextField { column, fallback, weight: f32::from(weight) });
+    (vec(part, 0..3), any::<bool>(), any::<bool>(), vec(field, 0..4)).prop_map(|(parts, ends, typos, fields)| {
+        let query = parts.join(" ") + if ends { " " } else { "" };
+        TextQuery::new(Words::parse(&query, typos), fields)
     })
 }
 
@@ -346,7 +381,7 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     for frozen in index.freeze().runs {
         let number = index.take_run_number();
         let (path, documents) = (dir.join(number.to_string()), frozen.live_documents());
-        let run = DiskRun::build(&path, &documents, &collation(index, frozen.variant), index.damage()).unwrap();
+        let run = DiskRun::build(&path, &documents, &index.schema(), &collation(index, frozen.variant), index.damage()).unwrap();
         let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
         assert!(index.replace(frozen.variant, &[replaced], on_disk(number, run)));
     }

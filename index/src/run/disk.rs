@@ -2,6 +2,7 @@
 //! testing every document.
 
 pub(crate) use disk_run::{DiskRun, MergeInput};
+pub(crate) use tokens::ListedToken;
 
 mod cost;
 mod dictionary;
@@ -14,4 +15,5 @@ mod substring;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod words;

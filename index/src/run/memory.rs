@@ -6,7 +6,10 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use self::tokens::MemoryTokens;
+pub(crate) use self::tokens::MemoryToken;
 use super::orders::{KeyKind, MemoryOrders, RankRange, RunOrder};
+use super::token_matches::FieldLengths;
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
 use crate::error::Error;
@@ -14,7 +17,10 @@ use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, Kind, Value};
 use crate::text::{fold, head};
-use crate::value::{FoldedText, FullText, ListRef, TextRef, ValueRef, framed};
+use crate::text_query::WantedToken;
+use crate::value::{FoldedText, FullText, ListRef, TextRef, ValueRef, framed, unframed};
+
+mod tokens;
 
 /// One copy of one resource.
 #[derive(Debug)]
@@ -151,6 +157,7 @@ pub(crate) struct MemoryRun {
     len: AtomicU32,
     bytes: AtomicUsize,
     orders: MemoryOrders,
+    tokens: MemoryTokens,
 }
 
 impl MemoryRun {
@@ -161,6 +168,7 @@ impl MemoryRun {
             len: AtomicU32::new(0),
             bytes: AtomicUsize::new(0),
             orders: MemoryOrders::default(),
+            tokens: MemoryTokens::default(),
         }
     }
 
@@ -239,6 +247,31 @@ impl MemoryRun {
     ) -> Result<Vec<Arc<RunOrder>>, Error> {
         let value = |document| self.document(document).value(column);
         self.orders.get((column, kind), self.len(), &value, collation, interrupt)
+    }
+
+    /// The tokens of a column that are wanted.
+    pub(super) fn find_tokens(
+        &self,
+        column: ColumnId,
+        wanted: &WantedToken,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<MemoryToken>, Error> {
+        let text = |document: u32, read: &mut dyn FnMut(&str)| match self.document(document).value(column) {
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => read(&text.folded.get()),
+            ValueRef::List(list) => unframed(list.folded).for_each(read),
+            ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
+        };
+        self.tokens.find(column, self.len(), &text, wanted, interrupt)
+    }
+
+    /// How many tokens the text of a document has, in Tantivy's steps, once they were looked for.
+    pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
+        self.tokens.length_step(column, document)
+    }
+
+    /// How many tokens the texts of a column have that were looked at.
+    pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
+        self.tokens.field_lengths(column)
     }
 
     /// The document of that number, which must be below [`MemoryRun::len`].

@@ -13,6 +13,9 @@ const UPDATED_BITMAP: u64 = 1;
 const DATE: u64 = 5;
 /// For each test of an id.
 const ID: u64 = 20;
+/// For a search for words, and for each resource.
+const WORDS: u64 = 1_000_000;
+const WORDS_OF_RESOURCE: u64 = 10;
 /// So many nodes of one kind are looked at. The others are assumed to be like them.
 const LOOKED_AT: usize = 16;
 
@@ -33,6 +36,7 @@ impl Evaluator<'_> {
     fn cost_by(&self, node: &Node, known: &dyn Fn(&super::evaluate::Primitive) -> Known) -> u64 {
         match node {
             Node::All | Node::Nothing | Node::Found(_) => 0,
+            Node::Words(_) => WORDS + self.version.total as u64 * WORDS_OF_RESOURCE,
             Node::Slots(found) => found.len() as u64 * ID,
             Node::And(nodes) | Node::Or(nodes) => {
                 let looked_at = nodes.iter().take(LOOKED_AT).map(|node| self.cost_by(node, known)).sum::<u64>();

@@ -12,6 +12,7 @@ use super::order::Sorter;
 use super::predicate_key::{write_predicate, write_range};
 use super::query_cache::Cached;
 use super::slot_order::OrderView;
+use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -19,12 +20,14 @@ use crate::predicate::PreparedPredicate;
 use crate::query::{Bound, DateColumn, Filter, Found, Predicate, Range};
 use crate::run::NumberedRun;
 use crate::schema::{Column, VariantNumber};
+use crate::text_query::TextQuery;
 use crate::version::{CopySet, Version};
 
 /// Evaluates filters on one version and one variant.
 pub(super) struct Evaluator<'a> {
     pub(super) context: &'a SearchContext,
     pub(super) version: &'a Version,
+    variant: VariantNumber,
     /// `None` if the schema lacks the variant.
     pub(super) copies: Option<&'a CopySet>,
     interrupt: &'a Interrupt<'a>,
@@ -46,6 +49,8 @@ pub(super) enum Node {
     /// Ascending.
     Slots(Vec<u32>),
     Found(Arc<Bitmap>),
+    /// Until it is looked up.
+    Words(Arc<TextQuery>),
     Primitive(Box<Primitive>),
 }
 
@@ -73,7 +78,7 @@ impl<'a> Evaluator<'a> {
         variant: VariantNumber,
         interrupt: &'a Interrupt<'a>,
     ) -> Evaluator<'a> {
-        Evaluator { context, version, copies: version.copy_set(variant), interrupt }
+        Evaluator { context, version, variant, copies: version.copy_set(variant), interrupt }
     }
 
     /// The slots of the resources that the filter holds for.
@@ -105,6 +110,7 @@ impl<'a> Evaluator<'a> {
             Filter::Not(filter) => Node::Not(Box::new(self.prepare(filter))),
             Filter::Ids(ids) => Node::Slots(self.context.slots.find_all(self.version, ids)),
             Filter::Found(Found(bits)) => Node::Found(Arc::clone(bits)),
+            Filter::Words(query) => Node::Words(Arc::clone(query)),
             Filter::Date(column, range) => self.primitive(Test::Date(*column, range.clone()), |key| {
                 key.push(*column as u8);
                 write_range(key, range, |key, date| key.extend_from_slice(&date.to_be_bytes()));
@@ -152,6 +158,10 @@ impl<'a> Evaluator<'a> {
                 primitive.cached = self.cached(&primitive.key, &primitive.test)?;
                 Ok(())
             }
+            Node::Words(query) => {
+                *node = Node::Found(Arc::new(self.having(query)?));
+                Ok(())
+            }
             Node::All | Node::Nothing | Node::Slots(_) | Node::Found(_) => Ok(()),
         }
     }
@@ -179,6 +189,11 @@ impl<'a> Evaluator<'a> {
         Ok(Some(bits))
     }
 
+    /// The slots that have the words of a text query.
+    fn having(&self, query: &TextQuery) -> Result<Bitmap, Error> {
+        TextSearch::new(self.version, self.variant, query, self.interrupt)?.matches()
+    }
+
     fn matches(&self, node: &Node) -> Result<Matches, Error> {
         self.interrupt.check()?;
         Ok(match node {
@@ -198,6 +213,7 @@ impl<'a> Evaluator<'a> {
             Node::Not(node) => Matches::All.and_not(&self.matches(node)?, self.version),
             Node::Slots(slots) => Matches::Some(Arc::new(slots.iter().copied().collect())),
             Node::Found(bits) => Matches::Some(Arc::clone(bits)),
+            Node::Words(query) => Matches::Some(Arc::new(self.having(query)?)),
             Node::Primitive(primitive) => Matches::Some(match &primitive.cached {
                 Some(bits) => Arc::clone(bits),
                 None => {
@@ -342,6 +358,7 @@ impl<'a> Evaluator<'a> {
             Node::Not(node) => !self.holds(node, slot)?,
             Node::Slots(slots) => slots.binary_search(&slot).is_ok(),
             Node::Found(bits) => bits.contains(slot),
+            Node::Words(query) => self.having(query)?.contains(slot),
             Node::Primitive(primitive) => match &primitive.cached {
                 Some(bits) => bits.contains(slot),
                 None => {

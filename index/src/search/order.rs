@@ -87,6 +87,8 @@ impl<'a> Sorter<'a> {
             descending = key.descending;
             let source = match key.by {
                 SortBy::Id => break,
+                // Such a query is ordered by its text search.
+                SortBy::Relevance => None,
                 SortBy::Date(date) => Some(KeySource::Date(date)),
                 SortBy::Column(id) => source(version, copies, id, None),
                 SortBy::ColumnOr(FallbackColumn { column, unless_null, variant }) => {
@@ -378,7 +380,7 @@ fn source<'a>(
     let of = KeyColumn { copies, column, fallback };
     Some(match column.kind {
         Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(of),
-        Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
+        Kind::Text | Kind::Prose | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
     })
 }
 

@@ -9,12 +9,14 @@ use super::evaluate::Evaluator;
 use super::matches::Matches;
 use super::order::Sorter;
 use super::page::{OrderedSlots, ordered};
+use super::text_search::TextSearch;
 use crate::error::Error;
 use crate::ids::IdSet;
 use crate::interrupt::Interrupt;
 use crate::query::{Filter, Found, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
+use crate::text_query::TextQuery;
 use crate::version::Version;
 
 /// One version of an index. It does not change as long as it is held. Cheap to clone.
@@ -32,6 +34,13 @@ pub struct Stream {
     slots: OrderedSlots,
     /// Index of the next slot to look at.
     position: usize,
+}
+
+/// Matches in the order of a text query.
+struct Ranked {
+    total: usize,
+    /// The first of them.
+    first: Vec<u32>,
 }
 
 impl Snapshot {
@@ -60,6 +69,12 @@ impl Snapshot {
     }
 
     fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
+        if let Some(text) = query.ranks_by() {
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+            let Ranked { total, first } = self.ranked(query, text, offset.saturating_add(limit), interrupt)?;
+            let page = first.get(offset..).unwrap_or_default();
+            return Ok(Hits { total: total as u64, hits: page.iter().map(|&slot| self.version.hit(slot)).collect() });
+        }
         let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
         let total = matches.count(&self.version);
         let hits = match usize::try_from(offset) {
@@ -82,12 +97,31 @@ impl Snapshot {
     /// stream cannot be interrupted, and takes no time worth mentioning.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
         let stream = || {
+            if let Some(text) = query.ranks_by() {
+                let Ranked { total, first } = self.ranked(query, text, usize::MAX, interrupt)?;
+                return Ok(Stream { snapshot: self.clone(), total, slots: OrderedSlots::Listed(first), position: 0 });
+            }
             let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
             let total = matches.count(&self.version);
             let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &(0..total))?;
             Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
         };
         self.sound(stream())
+    }
+
+    /// The matches in the order of a text query: how many there are, and the first `count` of them.
+    fn ranked(
+        &self,
+        query: &Query,
+        text: &Arc<TextQuery>,
+        count: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Ranked, Error> {
+        let search = TextSearch::new(&self.version, query.variant, text, interrupt)?;
+        let having = Found(Arc::new(search.matches()?));
+        let matches = self.evaluator(query.variant, interrupt).select(&query.filter.with_found(text, &having))?;
+        let first = search.first(&matches.to_bitmap(&self.version), count)?;
+        Ok(Ranked { total: matches.count(&self.version), first })
     }
 
     /// Roughly how long a search takes, in nanoseconds: what is cached costs next to nothing.

@@ -46,7 +46,7 @@ impl DiskRun {
             }
             // Each id is looked up, or all terms of the column are read.
             (PreparedPredicate::AnyId(ids), _) => all.min(500 * ids.listed() as u64 + all / 25),
-            (PreparedPredicate::Number(_), _) if column.kind != Kind::Text => 0,
+            (PreparedPredicate::Number(_), _) if !matches!(column.kind, Kind::Text | Kind::Prose) => 0,
             (PreparedPredicate::Equals { .. } | PreparedPredicate::Has(_) | PreparedPredicate::Instant(_), _) => 0,
             (PreparedPredicate::Number(_) | PreparedPredicate::Text(_) | PreparedPredicate::Substring(_), _) => all,
         }

@@ -18,7 +18,7 @@ use crate::run::memory::Document;
 use crate::run::orders::{self, KeyKind, OrderFile, OrderInput, OrderedColumn, RunOrder};
 use crate::run::postings::Posting;
 use crate::run::sums::{self, FileSums};
-use crate::schema::ColumnId;
+use crate::schema::{ColumnId, Schema};
 use crate::value::ValueRef;
 
 /// An immutable run, memory-mapped. Its folder may be unlinked while it is open.
@@ -57,10 +57,12 @@ struct MergedDoc {
 
 impl DiskRun {
     /// Writes the documents, in their order, as a run into `folder`, and replaces what is there. Durable on return,
-    /// except for the entry of the folder in its parent. Damage found while it is read later is reported to `damage`.
+    /// except for the entry of the folder in its parent. Damage found while it is read later is reported to `damage`. Ranked
+    /// search will find the words of the columns of `schema` that it looks at.
     pub(crate) fn build(
         folder: &Path,
         documents: &[Arc<Document>],
+        schema: &Schema,
         collation: &Collation,
         damage: &Arc<Damage>,
     ) -> Result<DiskRun, Error> {
@@ -74,11 +76,12 @@ impl DiskRun {
 
         create_empty_folder(folder)?;
         let columns_sums = columns::write(folder, &slots, &columns, &|document, id| documents[document].value(id))?;
+        let is_ranked = |id| schema.columns.iter().any(|column| column.id == id && column.kind.is_ranked());
         let mut dictionary = DictionaryWriter::create(folder)?;
         for of_one_column in columns.chunk_by(|a, b| a.0 == b.0) {
             let id = of_one_column[0].0;
             let mut terms =
-                ColumnTerms::of((0..).zip(documents).map(|(number, document)| (number, document.value(id))));
+                ColumnTerms::of((0..).zip(documents).map(|(number, document)| (number, document.value(id))), is_ranked(id));
             for of in StringsOf::ALL {
                 dictionary.list(id, of, |sink| terms.write(of, sink))?;
             }
@@ -233,7 +236,8 @@ impl DiskRun {
         for id in ids {
             for start in (0..self.len()).step_by(VERIFIED_AT_ONCE) {
                 let documents = start..self.len().min(start + VERIFIED_AT_ONCE as u32);
-                let mut terms = ColumnTerms::of(documents.map(|document| (document, self.value(document, id))));
+                let values = documents.map(|document| (document, self.value(document, id)));
+                let mut terms = ColumnTerms::of(values, self.dictionary.has_lengths(id));
                 for of in StringsOf::ALL {
                     let mut error = None;
                     let compared = terms.write(of, &mut |string, posting| {

@@ -137,7 +137,7 @@ impl QueriedColumn<'_> {
     ) -> Result<(), Error> {
         match (self.stored.encoding, self.kind) {
             (Encoding::Number, _) => self.in_range(&RankRange::of_numbers(range), documents),
-            (_, Kind::Text) => self.scan(predicate, documents),
+            (_, Kind::Text | Kind::Prose) => self.scan(predicate, documents),
             _ => Ok(()),
         }
     }

@@ -22,7 +22,7 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::predicate::Needle;
 use crate::query::Anchor;
-use crate::run::pieces::{Class, Span, last_chars, spans};
+use crate::pieces::{Class, Span, last_chars, spans};
 use crate::run::postings::PostingList;
 use crate::text::first_chars;
 

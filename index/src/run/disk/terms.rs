@@ -1,4 +1,4 @@
-//! The terms of a column, which are the strings in its dictionary: exact values, list elements, grams, joints and words.
+//! The terms of a column, which are the strings in its dictionary: exact values, list elements, grams, joints, words and tokens.
 //! Defines what a term consists of, both for writing and for lookups. It knows no predicates.
 
 use std::io;
@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use super::dictionary::{StringSink, StringsOf};
 use super::grams::Grams;
-use super::words::{DocumentLength, Joints, Words};
+use super::tokens::{DocumentLength, Tokens};
+use super::words::{Joints, Words};
 use crate::ids;
 use crate::run::postings::Posting;
 use crate::value::{ValueRef, unframed};
@@ -85,15 +86,17 @@ pub(super) const LONG_WORD: &[u8] = &[Tag::LongWord as u8];
 /// The terms of one column, from its values by document, ascending.
 pub(super) struct ColumnTerms<V> {
     values: V,
+    /// Whether ranked search looks at the column.
+    is_ranked: bool,
     /// The documents with a word that is too long to be a term.
     long: Vec<u32>,
     lengths: Vec<DocumentLength>,
 }
 
 impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
-    /// Collects nothing yet.
-    pub(super) fn of(values: V) -> ColumnTerms<V> {
-        ColumnTerms { values, long: Vec::new(), lengths: Vec::new() }
+    /// Collects nothing yet. `is_ranked` says whether ranked search looks at the column: only then it has tokens.
+    pub(super) fn of(values: V, is_ranked: bool) -> ColumnTerms<V> {
+        ColumnTerms { values, is_ranked, long: Vec::new(), lengths: Vec::new() }
     }
 
     /// Collects the terms of one list and emits each. To be called for all lists in their order.
@@ -104,7 +107,7 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
             StringsOf::Words => {
                 let mut words = Words::default();
                 self.each_text(|document, text| words.add(document, text));
-                (self.long, self.lengths) = words.finish(sink)?;
+                self.long = words.finish(sink)?;
                 Ok(())
             }
             StringsOf::Joints => {
@@ -123,15 +126,22 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
                 self.long.iter().for_each(|&document| exacts.add(document, |key| key.extend_from_slice(LONG_WORD)));
                 exacts.finish(|key, documents| sink(key, Posting { documents, counts: &[] }))
             }
+            StringsOf::Tokens if self.is_ranked => {
+                let mut tokens = Tokens::default();
+                self.each_text(|document, text| tokens.add(document, text));
+                self.lengths = tokens.finish(sink)?;
+                Ok(())
+            }
+            StringsOf::Tokens => Ok(()),
         }
     }
 
-    /// How long the texts of each document are that has a text. Known once the words were written.
+    /// How many tokens each document has that has a text. Known once the tokens were written.
     pub(super) fn lengths(&self) -> &[DocumentLength] {
         &self.lengths
     }
 
-    /// The same for all of the run's documents, in Tantivy's steps; `None` if the column has no texts.
+    /// The same for all of the run's documents, in Tantivy's steps; `None` if the column has no tokens.
     pub(super) fn length_steps(&self, documents: usize) -> Option<Vec<u8>> {
         let mut steps = vec![0; if self.lengths.is_empty() { return None } else { documents }];
         self.lengths.iter().for_each(|of| steps[of.document as usize] = of.step());

@@ -18,10 +18,10 @@ use crate::query::{Anchor, Bound, Predicate, Range};
 use crate::run::memory::Document;
 use crate::run::orders::KeyKind;
 use crate::run::sums;
-use crate::schema::{Column, ColumnId, Kind, Value, exact_hash};
+use crate::schema::{Column, ColumnId, Kind, Schema, Value, exact_hash};
 use crate::value::{FullText, TextRef, ValueRef};
 
-const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+const KINDS: [Kind; 8] = [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 
 fn columns() -> impl Iterator<Item = Column> {
     (0..).zip(KINDS).map(|(id, kind)| Column { id, kind })
@@ -49,7 +49,7 @@ fn number() -> impl Strategy<Value = f64> {
 fn value(kind: Kind) -> BoxedStrategy<Value> {
     let shared = |text: String| Arc::<str>::from(text);
     match kind {
-        Kind::Text | Kind::Plain => text().prop_map(move |text| Value::Text(shared(text))).boxed(),
+        Kind::Text | Kind::Prose | Kind::Plain => text().prop_map(move |text| Value::Text(shared(text))).boxed(),
         Kind::Markup => (text(), text())
             .prop_map(move |(exact, text)| Value::Markup { exact: exact_hash(&exact), text: shared(text) })
             .boxed(),
@@ -116,7 +116,7 @@ fn predicate() -> impl Strategy<Value = Predicate> {
 }
 
 fn build(folder: &Path, documents: &[Arc<Document>]) -> DiskRun {
-    DiskRun::build(folder, documents, &Collation::of(None), &Arc::default()).unwrap()
+    DiskRun::build(folder, documents, &Schema { columns: columns().collect(), variants: Vec::new() }, &Collation::of(None), &Arc::default()).unwrap()
 }
 
 /// Opens the files of a run again: nothing of them is checked yet.

@@ -6,11 +6,9 @@
 
 use std::io;
 
-use tantivy::fieldnorm::FieldNormReader;
-
 use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
-use crate::run::pieces::{Class, last_chars, spans};
+use crate::pieces::{Class, last_chars, spans};
 use crate::text::first_chars;
 
 /// A joint has at most this many code points of the word before the gap, and of the word after it.
@@ -26,7 +24,6 @@ pub(super) struct Words {
     words: KeyedInverter,
     /// The documents with a word that is too long to be a term.
     long: Vec<u32>,
-    lengths: Vec<DocumentLength>,
 }
 
 /// Collects the joints of documents, which must come in ascending order.
@@ -35,23 +32,9 @@ pub(super) struct Joints {
     joint: Vec<u8>,
 }
 
-/// How many words and unspaced characters the texts of a document have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DocumentLength {
-    pub(super) document: u32,
-    pub(super) length: u32,
-}
-
-impl DocumentLength {
-    /// The length in Tantivy's steps, which a byte can hold: longer ones are less exact.
-    pub(super) fn step(&self) -> u8 {
-        FieldNormReader::fieldnorm_to_id(self.length)
-    }
-}
-
 impl Default for Words {
     fn default() -> Words {
-        Words { words: KeyedInverter::new(true), long: Vec::new(), lengths: Vec::new() }
+        Words { words: KeyedInverter::new(false), long: Vec::new() }
     }
 }
 
@@ -64,30 +47,19 @@ impl Default for Joints {
 impl Words {
     /// Adds the words of a text of a document. A document may have several texts.
     pub(super) fn add(&mut self, document: u32, text: &str) {
-        let mut length = 0;
-        for span in spans(text) {
-            match span.class {
-                Class::Gap => continue,
-                Class::Unspaced => length += span.chars as u32,
-                Class::Word => length += 1,
+        for span in spans(text).filter(|span| span.class == Class::Word) {
+            if span.chars <= MAX_WORD {
+                self.words.add(document, span.text.as_bytes());
+            } else if self.long.last() != Some(&document) {
+                self.long.push(document);
             }
-            match span.class == Class::Word {
-                true if span.chars <= MAX_WORD => self.words.add(document, span.text.as_bytes()),
-                true if self.long.last() != Some(&document) => self.long.push(document),
-                _ => {}
-            }
-        }
-        match self.lengths.last_mut() {
-            Some(last) if last.document == document => last.length += length,
-            _ => self.lengths.push(DocumentLength { document, length }),
         }
     }
 
-    /// Emits every word that is a term. Returns the documents with a longer word, and the lengths of the documents that have
-    /// a text.
-    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<(Vec<u32>, Vec<DocumentLength>)> {
+    /// Emits every word that is a term. Returns the documents with a longer word.
+    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<Vec<u32>> {
         self.words.finish(sink)?;
-        Ok((self.long, self.lengths))
+        Ok(self.long)
     }
 }
 

@@ -1,7 +1,7 @@
 //! An open dictionary: looking up strings of its lists, and lengths of texts.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::format::{MAGIC, SectionKind, StringsOf};
 use super::strings::{Place, Strings};
@@ -10,6 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::run::postings::{PostingList, PostingLists};
 use crate::run::sections::SectionFile;
+use crate::run::token_matches::FieldLengths;
 use crate::schema::ColumnId;
 
 /// An open dictionary.
@@ -22,8 +23,10 @@ pub(in crate::run::disk) struct Dictionary {
 struct DictionaryColumn {
     id: ColumnId,
     /// By [`StringsOf`].
-    strings: [Option<Strings>; 4],
+    strings: [Option<Strings>; StringsOf::ALL.len()],
     lengths: Option<CheckedBytes>,
+    /// Summed up when they are first asked for.
+    sum_of_lengths: OnceLock<FieldLengths>,
 }
 
 impl Dictionary {
@@ -34,11 +37,11 @@ impl Dictionary {
         ids.sort_unstable();
         ids.dedup();
         let column = |id| {
-            let mut strings = [None, None, None, None];
+            let mut strings = [const { None }; StringsOf::ALL.len()];
             for (of, strings) in StringsOf::ALL.into_iter().zip(&mut strings) {
                 *strings = Strings::open(&sections, id, of)?;
             }
-            Ok(DictionaryColumn { id, strings, lengths: sections.section(SectionKind::lengths(id))? })
+            Ok(DictionaryColumn { id, strings, lengths: sections.section(SectionKind::lengths(id))?, sum_of_lengths: OnceLock::new() })
         };
         let columns = ids.into_iter().map(column).collect::<Result<_, String>>()?;
         Ok(Dictionary { lists: PostingLists::new(file, sections.documents), columns })
@@ -92,14 +95,28 @@ impl Dictionary {
         lists.map(|(_, list)| u64::from(list.doc_count())).sum()
     }
 
-    /// How long the texts of a document are in a column, in Tantivy's steps.
+    /// Whether a column has the lengths of its texts: then it has their tokens too.
+    pub(in crate::run::disk) fn has_lengths(&self, column: ColumnId) -> bool {
+        self.column(column).is_some_and(|column| column.lengths.is_some())
+    }
+
+    /// How long the text of a document is in a column, in Tantivy's steps; 0 also if it has none.
     pub(in crate::run::disk) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         let lengths = self.column(column).and_then(|column| column.lengths.as_ref());
         let document = document as usize;
         lengths.and_then(|lengths| lengths.get(document..document + 1)).map_or(0, |bytes| bytes[0])
     }
 
-    /// Its columns, and whether they have texts, which have lengths.
+    /// How many tokens the texts of a column have.
+    pub(in crate::run::disk) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
+        let Some(column) = self.column(column) else { return FieldLengths::default() };
+        *column.sum_of_lengths.get_or_init(|| {
+            let steps = column.lengths.as_ref().map(CheckedBytes::all).unwrap_or_default();
+            FieldLengths::of_steps(steps)
+        })
+    }
+
+    /// Its columns, and whether they have the lengths of their texts.
     pub(in crate::run::disk) fn columns(&self) -> impl Iterator<Item = (ColumnId, bool)> {
         self.columns.iter().map(|column| (column.id, column.lengths.is_some()))
     }

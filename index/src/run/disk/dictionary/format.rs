@@ -11,7 +11,7 @@ use crate::schema::ColumnId;
 
 /// The name of the file in the folder of its run.
 pub(in crate::run::disk) const FILE: &str = "dictionary";
-pub(super) const MAGIC: [u8; 8] = *b"bnddic01";
+pub(super) const MAGIC: [u8; 8] = *b"bnddic02";
 
 /// Stands before and after each string.
 pub(super) const FRAME: u8 = 0xFF;
@@ -26,16 +26,17 @@ pub(in crate::run::disk) enum StringsOf {
     Joints = 1,
     Grams = 2,
     Exacts = 3,
+    Tokens = 4,
 }
 
 impl StringsOf {
     /// All lists, in the order of their numbers.
-    pub(in crate::run::disk) const ALL: [StringsOf; 4] =
-        [StringsOf::Words, StringsOf::Joints, StringsOf::Grams, StringsOf::Exacts];
+    pub(in crate::run::disk) const ALL: [StringsOf; 5] =
+        [StringsOf::Words, StringsOf::Joints, StringsOf::Grams, StringsOf::Exacts, StringsOf::Tokens];
 
     /// Whether its posting lists say how often each document has the string.
     pub(in crate::run::disk) fn has_counts(self) -> bool {
-        self == StringsOf::Words
+        self == StringsOf::Tokens
     }
 }
 
@@ -49,7 +50,7 @@ pub(super) enum SectionKind {
     Strings = 1,
     /// Where the first string of each group begins in the section of strings (u32), and its posting list in the file (u64).
     Groups = 2,
-    /// How long the texts of each document are (u8), in steps as Tantivy has them. Belongs to no list.
+    /// How many tokens the text of each document has (u8), in steps as Tantivy has them. Belongs to no list.
     Lengths = 3,
 }
 

@@ -9,7 +9,7 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 
 /// What a character belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// A letter, digit or mark.
     Word,
     /// The same of a script that does not put spaces between words.
@@ -20,19 +20,19 @@ pub(super) enum Class {
 
 /// A longest sequence of characters of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span<'a> {
-    pub(super) class: Class,
-    pub(super) text: &'a str,
+pub(crate) struct Span<'a> {
+    pub(crate) class: Class,
+    pub(crate) text: &'a str,
     /// How many code points it has.
-    pub(super) chars: usize,
+    pub(crate) chars: usize,
 }
 
 /// The spans of a text, which cover it without overlapping.
-pub(super) fn spans(text: &str) -> Spans<'_> {
+pub(crate) fn spans(text: &str) -> Spans<'_> {
     Spans { rest: text }
 }
 
-pub(super) struct Spans<'a> {
+pub(crate) struct Spans<'a> {
     rest: &'a str,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Iterator for Spans<'a> {
 }
 
 /// The last `count` code points of a text, or all of it.
-pub(super) fn last_chars(text: &str, count: usize) -> &str {
+pub(crate) fn last_chars(text: &str, count: usize) -> &str {
     match text.char_indices().rev().take(count).last() {
         Some((at, _)) => &text[at..],
         None => "",
@@ -72,7 +72,7 @@ const CATEGORIES: icu_properties::CodePointMapDataBorrowed<'static, GeneralCateg
 const SCRIPTS: icu_properties::CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
 #[inline]
-pub(super) fn class(char: char) -> Class {
+pub(crate) fn class(char: char) -> Class {
     match char.is_ascii() {
         true => class_of_ascii(char as u8),
         false => class_beyond_ascii(char),

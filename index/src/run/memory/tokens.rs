@@ -1,0 +1,208 @@
+//! The tokens of a run in memory. They are collected when ranked search first asks for them, and kept; later, only those of the
+//! documents that were appended since are collected. It knows nothing of how documents are kept.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tantivy::fieldnorm::FieldNormReader;
+
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::run::token_matches::{FieldLengths, TokenMatch};
+use crate::schema::ColumnId;
+use crate::text_query::WantedToken;
+use crate::tokens::each_token;
+
+/// A token of a run in memory that is wanted, and the documents that have it.
+pub(crate) type MemoryToken = TokenMatch<BlockPostings>;
+
+/// The documents of a block are collected together. Once the block is full, its tokens do not change any more.
+const BLOCK: u32 = 256;
+
+/// The tokens of the columns that were asked for.
+#[derive(Debug, Default)]
+pub(super) struct MemoryTokens {
+    columns: Mutex<BTreeMap<ColumnId, Vec<Arc<TokenBlock>>>>,
+}
+
+/// The tokens of some documents of a column.
+#[derive(Debug)]
+struct TokenBlock {
+    documents: Range<u32>,
+    /// The tokens, one after another, ascending.
+    text: String,
+    tokens: Vec<TokenEnd>,
+    postings: Vec<BlockPosting>,
+    /// How many tokens each document has, in Tantivy's steps.
+    steps: Vec<u8>,
+}
+
+/// Where a token ends in the text, and where its postings end.
+#[derive(Debug, Clone, Copy)]
+struct TokenEnd {
+    text: u32,
+    postings: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct BlockPosting {
+    /// Within the block.
+    document: u8,
+    /// Larger counts are cut off: they say no more about a text.
+    count: u16,
+}
+
+/// The documents of a block that have a token.
+#[derive(Debug, Clone)]
+pub(crate) struct BlockPostings {
+    block: Arc<TokenBlock>,
+    within: Range<u32>,
+}
+
+impl BlockPostings {
+    /// Emits the documents, and how often they have the token.
+    pub(crate) fn each(&self, mut emit: impl FnMut(u32, u32)) {
+        for posting in &self.block.postings[self.within.start as usize..self.within.end as usize] {
+            emit(self.block.documents.start + u32::from(posting.document), u32::from(posting.count));
+        }
+    }
+}
+
+impl MemoryTokens {
+    /// The tokens of a column, of the documents below `documents`, that are wanted. `text` passes the folded text of a document
+    /// on.
+    pub(super) fn find(
+        &self,
+        column: ColumnId,
+        documents: u32,
+        text: &dyn Fn(u32, &mut dyn FnMut(&str)),
+        wanted: &WantedToken,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<MemoryToken>, Error> {
+        let mut found = Vec::new();
+        for block in self.blocks(column, documents, text, interrupt)? {
+            block.find(wanted, &mut found, interrupt)?;
+        }
+        Ok(found)
+    }
+
+    /// How many tokens a document has, in Tantivy's steps. It must have been looked at by [`MemoryTokens::find`].
+    pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
+        let columns = self.columns.lock();
+        let block = columns.get(&column).and_then(|blocks| blocks.get((document / BLOCK) as usize));
+        block.and_then(|block| block.steps.get((document % BLOCK) as usize)).copied().unwrap_or(0)
+    }
+
+    /// How many tokens the texts have that were looked at.
+    pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
+        let mut lengths = FieldLengths::default();
+        for block in self.columns.lock().get(&column).into_iter().flatten() {
+            lengths += FieldLengths::of_steps(&block.steps);
+        }
+        lengths
+    }
+
+    fn blocks(
+        &self,
+        column: ColumnId,
+        documents: u32,
+        text: &dyn Fn(u32, &mut dyn FnMut(&str)),
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<Arc<TokenBlock>>, Error> {
+        let mut columns = self.columns.lock();
+        let blocks = columns.entry(column).or_default();
+        let is_grown = |block: &Arc<TokenBlock>| block.documents.len() < BLOCK as usize && block.documents.end < documents;
+        if blocks.last().is_some_and(is_grown) {
+            blocks.pop();
+        }
+        while let start = blocks.last().map_or(0, |block| block.documents.end)
+            && start < documents
+        {
+            interrupt.check()?;
+            blocks.push(Arc::new(TokenBlock::collect(start..documents.min(start + BLOCK), text)));
+        }
+        Ok(blocks.clone())
+    }
+}
+
+/// A token of a document while a block is collected.
+struct Occurrence {
+    text: Range<u32>,
+    document: u8,
+}
+
+impl TokenBlock {
+    fn collect(documents: Range<u32>, text: &dyn Fn(u32, &mut dyn FnMut(&str))) -> TokenBlock {
+        let mut all = String::new();
+        let mut occurrences: Vec<Occurrence> = Vec::new();
+        let mut steps = Vec::with_capacity(documents.len());
+        for (number, document) in (0u8..=255).zip(documents.clone()) {
+            let mut length = 0u32;
+            text(document, &mut |folded| {
+                each_token(folded, |token| {
+                    length += 1;
+                    let start = all.len() as u32;
+                    all.push_str(&token.text);
+                    occurrences.push(Occurrence { text: start..all.len() as u32, document: number });
+                });
+            });
+            steps.push(FieldNormReader::fieldnorm_to_id(length));
+        }
+        let text_of = |occurrence: &Occurrence| &all[occurrence.text.start as usize..occurrence.text.end as usize];
+        occurrences.sort_unstable_by(|one, other| {
+            text_of(one).cmp(text_of(other)).then_with(|| one.document.cmp(&other.document))
+        });
+        let mut block = TokenBlock { documents, text: String::new(), tokens: Vec::new(), postings: Vec::new(), steps };
+        for of_token in occurrences.chunk_by(|one, other| text_of(one).cmp(text_of(other)) == Ordering::Equal) {
+            for of_document in of_token.chunk_by(|one, other| one.document == other.document) {
+                let count = u16::try_from(of_document.len()).unwrap_or(u16::MAX);
+                block.postings.push(BlockPosting { document: of_document[0].document, count });
+            }
+            block.text.push_str(text_of(&of_token[0]));
+            block.tokens.push(TokenEnd { text: block.text.len() as u32, postings: block.postings.len() as u32 });
+        }
+        block.text.shrink_to_fit();
+        block
+    }
+
+    fn find(
+        self: &Arc<TokenBlock>,
+        wanted: &WantedToken,
+        found: &mut Vec<MemoryToken>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<(), Error> {
+        let beginning = wanted.beginning();
+        let first = self.partition_point(|token| token < beginning);
+        for index in first..self.tokens.len() {
+            interrupt.step()?;
+            let token = self.token(index);
+            if !token.starts_with(beginning) {
+                break;
+            }
+            if let Some(closeness) = wanted.closeness(token) {
+                let start = index.checked_sub(1).map_or(0, |before| self.tokens[before].postings);
+                let postings = BlockPostings { block: Arc::clone(self), within: start..self.tokens[index].postings };
+                found.push(TokenMatch { closeness, postings });
+            }
+        }
+        Ok(())
+    }
+
+    fn token(&self, index: usize) -> &str {
+        let start = index.checked_sub(1).map_or(0, |before| self.tokens[before].text);
+        &self.text[start as usize..self.tokens[index].text as usize]
+    }
+
+    /// The first token for which `is_before` does not hold.
+    fn partition_point(&self, is_before: impl Fn(&str) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.tokens.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_before(self.token(middle)) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}

@@ -1,0 +1,201 @@
+//! What ranked search asks for: the words of a query string, and which tokens of a text satisfy them. It knows not how texts are
+//! kept.
+//!
+//! Every word must be found in some field. Where a word is found with fewer typos, or as a whole word, it is closer.
+
+use std::ops::Range;
+
+use crate::schema::{ColumnId, VariantNumber};
+use crate::tokens::{TokenKind, each_raw_token, each_token};
+
+mod distance;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+/// What is looked for, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextQuery {
+    pub(crate) fields: Vec<TextField>,
+    pub(crate) words: Words,
+}
+
+/// A column that is searched. It must be of kind [`Kind::Prose`](crate::Kind::Prose) or [`Kind::Markup`](crate::Kind::Markup).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TextField {
+    /// The column.
+    pub column: ColumnId,
+    /// How much a match in it counts.
+    pub weight: f32,
+    /// If the column is null in the copy of the query's variant, it is searched in the copy of this variant.
+    pub fallback: Option<VariantNumber>,
+}
+
+/// The words of a query string.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Words {
+    pub(crate) required: Vec<Required>,
+    /// Each must be found in no field.
+    pub(crate) excluded: Vec<Vec<WantedToken>>,
+}
+
+/// What must be found in some field.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Required {
+    Token(WantedToken),
+    /// All of them, one after the other in one text.
+    Row(Vec<WantedToken>),
+}
+
+/// Which tokens are wanted.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WantedToken {
+    pub(crate) text: String,
+    /// How many typos are forgiven.
+    pub(crate) typos: usize,
+    pub(crate) rest: Rest,
+}
+
+/// What may follow the text in a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Nothing,
+    /// More of the word: a token that has more is less close.
+    Word,
+    /// The second character of a pair, which is not part of what is wanted.
+    OfPair,
+}
+
+/// How close a token is: twice the number of typos, and one more if it is only begun. 0 is best.
+pub(crate) type Closeness = u8;
+
+/// Where a text has something of what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// In bytes of the text.
+    pub range: Range<usize>,
+    /// Which of the words it satisfies, counted from 0.
+    pub word: usize,
+}
+
+impl TextQuery {
+    /// A search for these words in these fields.
+    pub fn new(words: Words, fields: Vec<TextField>) -> TextQuery {
+        TextQuery { fields, words }
+    }
+
+    /// Its words.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Whether it asks for nothing, so that every resource matches.
+    pub fn is_empty(&self) -> bool {
+        self.words.required.is_empty() && self.words.excluded.is_empty()
+    }
+}
+
+impl Words {
+    /// How many words and quoted rows of words there are.
+    pub fn len(&self) -> usize {
+        self.required.len() + self.excluded.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where a text, which is not folded, has what is required. In order; marks of different words may overlap.
+    pub fn marks(&self, text: &str) -> Vec<Mark> {
+        let mut tokens = Vec::new();
+        each_raw_token(text, |token| tokens.push(token));
+        let mut marks = Vec::new();
+        for (word, required) in self.required.iter().enumerate() {
+            match required {
+                Required::Token(wanted) => {
+                    let found = tokens.iter().filter(|token| wanted.closeness(&token.text).is_some());
+                    marks.extend(found.map(|token| Mark { range: wanted.shown(token.kind, &token.range, text), word }));
+                }
+                Required::Row(row) => {
+                    for found in tokens.windows(row.len()) {
+                        if row.iter().zip(found).all(|(wanted, token)| wanted.closeness(&token.text).is_some()) {
+                            marks.extend(row.iter().zip(found).map(|(wanted, token)| Mark {
+                                range: wanted.shown(token.kind, &token.range, text),
+                                word,
+                            }));
+                        }
+                    }
+                }
+            }
+        }
+        marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
+        marks
+    }
+}
+
+impl WantedToken {
+    /// How close a token is, if it is wanted at all.
+    pub(crate) fn closeness(&self, token: &str) -> Option<Closeness> {
+        if let Some(more) = token.strip_prefix(self.text.as_str()) {
+            match (more, self.rest) {
+                ("", _) | (_, Rest::OfPair) => return Some(0),
+                (_, Rest::Word) => return Some(1),
+                (_, Rest::Nothing) => {}
+            }
+        }
+        if self.typos == 0 {
+            return None;
+        }
+        let found = distance::distances(&self.text, token, self.typos)?;
+        let whole = found.whole.map(|typos| 2 * typos);
+        let begun = found.begun.filter(|_| self.rest == Rest::Word).map(|typos| 2 * typos + 1);
+        // At most 2 typos.
+        whole.into_iter().chain(begun).min().and_then(|closeness| Closeness::try_from(closeness).ok())
+    }
+
+    /// Whether a token can be wanted that is not exactly its text.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.typos > 0 || self.rest != Rest::Nothing
+    }
+
+    /// What every wanted token begins with.
+    pub(crate) fn beginning(&self) -> &str {
+        match self.typos {
+            0 => &self.text,
+            // There is no typo in the first character.
+            _ => crate::text::first_chars(&self.text, 1),
+        }
+    }
+
+    /// What of a token is marked: of a pair, only the character that is wanted.
+    fn shown(&self, kind: TokenKind, range: &Range<usize>, text: &str) -> Range<usize> {
+        match (kind, self.rest) {
+            (TokenKind::Pair, Rest::OfPair) => {
+                let first = text[range.clone()].chars().next().map_or(0, char::len_utf8);
+                range.start..range.start + first
+            }
+            _ => range.clone(),
+        }
+    }
+}
+
+/// Whether a folded text has these tokens one after the other.
+pub(crate) fn has_row(folded: &str, row: &[WantedToken]) -> bool {
+    // How many tokens of the row each beginning has found, newest last: a row may begin within another try.
+    let mut tries: Vec<usize> = Vec::new();
+    let mut found = false;
+    each_token(folded, |token| {
+        if found {
+            return;
+        }
+        tries.push(0);
+        tries.retain_mut(|reached| {
+            let is_next = row.get(*reached).is_some_and(|wanted| wanted.closeness(&token.text).is_some());
+            *reached += 1;
+            found |= is_next && *reached == row.len();
+            is_next
+        });
+    });
+    found
+}

@@ -1,0 +1,191 @@
+//! Cuts texts into tokens, which ranked search looks for and counts. It knows no columns and no queries.
+//!
+//! A word by Unicode's rules is a token, without the diacritics of scripts in which readers leave them out. Text of scripts
+//! without spaces has a token for each pair of neighbouring characters, and one for its last character: so any part of it is a
+//! row of tokens.
+//!
+//! | folded text | tokens |
+//! |---|---|
+//! | `don't panic, zoë!` | `don't`, `panic`, `zoe` |
+//! | `日本語 go` | `日本`, `本語`, `語`, `go` |
+//!
+//! What is a token, and how it is written, is part of the format of the index.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use icu_normalizer::{
+    ComposingNormalizer, ComposingNormalizerBorrowed, DecomposingNormalizer, DecomposingNormalizerBorrowed,
+};
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
+use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+use unicode_segmentation::UnicodeSegmentation as _;
+
+use crate::pieces::{Class, spans};
+use crate::text::fold;
+
+/// A token and where it is in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) range: Range<usize>,
+    pub(crate) kind: TokenKind,
+}
+
+/// What a token is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    Word,
+    /// Two characters of a script without spaces.
+    Pair,
+    /// The last character of a sequence of such characters.
+    Last,
+}
+
+/// Passes on the tokens of a text that is folded, in order.
+pub(crate) fn each_token<'a>(folded: &'a str, mut emit: impl FnMut(Token<'a>)) {
+    each_piece(folded, |kind, range| {
+        let text = &folded[range.clone()];
+        emit(Token { text: without_diacritics(text), range, kind });
+    });
+}
+
+/// Passes on the tokens of a text that is not folded, in order: those that it has when it is folded.
+pub(crate) fn each_raw_token<'a>(raw: &'a str, mut emit: impl FnMut(Token<'a>)) {
+    each_piece(raw, |kind, range| {
+        let text = match fold(&raw[range.clone()]) {
+            Cow::Borrowed(folded) => without_diacritics(folded),
+            Cow::Owned(folded) => Cow::Owned(without_diacritics(&folded).into_owned()),
+        };
+        emit(Token { text, range, kind });
+    });
+}
+
+/// Passes on where the tokens are.
+fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize>)) {
+    let mut at = 0;
+    // Where the text with spaces begins that has not been cut yet.
+    let mut spaced = 0;
+    for span in spans(text) {
+        let range = at..at + span.text.len();
+        at = range.end;
+        if span.class == Class::Unspaced {
+            each_word(text, spaced..range.start, &mut emit);
+            each_pair(text, range, &mut emit);
+            spaced = at;
+        }
+    }
+    each_word(text, spaced..text.len(), &mut emit);
+}
+
+/// Passes on the words within a range. Most are letters between spaces, for which Unicode's rules need not be asked.
+fn each_word(text: &str, within: Range<usize>, emit: &mut impl FnMut(TokenKind, Range<usize>)) {
+    let mut rest = within.start;
+    while rest < within.end {
+        let tail = &text[rest..within.end];
+        let length = tail.bytes().position(|byte| byte.is_ascii_whitespace()).unwrap_or(tail.len());
+        let chunk = &tail[..length];
+        let is_outside = |char: char| char.is_ascii_punctuation() && char != '_';
+        let inner = chunk.trim_start_matches(is_outside);
+        let start = rest + chunk.len() - inner.len();
+        let inner = inner.trim_end_matches(is_outside);
+        if inner.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            if !inner.is_empty() {
+                emit(TokenKind::Word, start..start + inner.len());
+            }
+        } else {
+            for (offset, word) in inner.unicode_word_indices() {
+                emit(TokenKind::Word, start + offset..start + offset + word.len());
+            }
+        }
+        rest += length + 1;
+    }
+}
+
+/// Passes on the pairs of characters within a range, and its last character.
+fn each_pair(text: &str, within: Range<usize>, emit: &mut impl FnMut(TokenKind, Range<usize>)) {
+    let mut before = None;
+    for (offset, char) in text[within.clone()].char_indices() {
+        let start = within.start + offset;
+        if let Some(before) = before {
+            emit(TokenKind::Pair, before..start + char.len_utf8());
+        }
+        before = Some(start);
+    }
+    if let Some(last) = before {
+        emit(TokenKind::Last, last..within.end);
+    }
+}
+
+const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfc();
+const NFD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_nfd();
+const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
+
+/// Removes the marks on letters of scripts in which readers leave them out. In other scripts they tell words apart.
+fn without_diacritics(folded: &str) -> Cow<'_, str> {
+    if folded.is_ascii() {
+        return Cow::Borrowed(folded);
+    }
+    let mut stripped = String::with_capacity(folded.len());
+    let (mut drops_marks, mut has_dropped) = (false, false);
+    for char in NFD.normalize(folded).chars() {
+        if GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char)) {
+            if drops_marks {
+                has_dropped = true;
+                continue;
+            }
+        } else {
+            let script = SCRIPTS.get(char);
+            drops_marks =
+                matches!(script, Script::Latin | Script::Greek | Script::Cyrillic | Script::Hebrew | Script::Arabic);
+        }
+        stripped.push(char);
+    }
+    match has_dropped {
+        true => Cow::Owned(NFC.normalize(&stripped).into_owned()),
+        false => Cow::Borrowed(folded),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        each_raw_token(text, |token| found.push(token.text.into_owned()));
+        found
+    }
+
+    #[test]
+    fn tokens_are_words_without_diacritics_and_pairs() {
+        for (text, tokens) in [
+            ("", &[][..]),
+            ("Don't panic, Zo\u{eb}!", &["don't", "panic", "zoe"]),
+            ("(3.14) _x_ e-mail a/b", &["3.14", "_x_", "e", "mail", "a", "b"]),
+            ("example.com, U.S.A.", &["example.com", "u.s.a"]),
+            ("日本語 go", &["日本", "本語", "語", "go"]),
+            ("日本。語go", &["日本", "本", "語", "go"]),
+            ("한국어 문서", &["한국어", "문서"]),
+            ("\u{419}\u{43e}\u{433}\u{438} \u{451}\u{436}", &["\u{438}\u{43e}\u{433}\u{438}", "\u{435}\u{436}"]),
+            // Marks of kana are part of the character, and NFC keeps them so.
+            ("ガ", &["ガ"]),
+            ("Stra\u{df}e", &["strasse"]),
+            ("\u{1f600} ...", &[]),
+        ] {
+            assert_eq!(cut(text), tokens, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_way_of_cutting_words_follows_the_rules_of_unicode() {
+        let texts = ["a.b c", "'tis _ 'n' x_", "1,5 2;3 a:b", "x\u{301}y z\u{200d}w", "a\u{a0}b", "\"q\"-r", "\u{301}b \u{301}"];
+        for text in texts {
+            let mut found = Vec::new();
+            each_word(text, 0..text.len(), &mut |_, range| found.push(&text[range]));
+            let expected: Vec<&str> = text.unicode_words().collect();
+            assert_eq!(found, expected, "{text:?}");
+        }
+    }
+}
