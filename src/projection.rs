@@ -75,8 +75,30 @@ pub fn field_of(blueprint: &Blueprint, column: ColumnId) -> Option<&Field> {
 
 /// The columns that `search` searches: those of text and rich-text fields.
 pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
-    let searchable = |field: &&Field| matches!(field.field_type, FieldType::Text | FieldType::RichText);
-    blueprint.fields.iter().filter(searchable).map(column_of).collect()
+    blueprint.fields.iter().filter(|field| has_prose(field)).map(column_of).collect()
+}
+
+/// The columns that ranked search looks at, with how much each counts: those that the blueprint's settings name, or all text and
+/// rich-text fields.
+pub fn ranked_columns(blueprint: &Blueprint) -> Vec<(ColumnId, f32)> {
+    let by_default = |field: &Field| match field.field_type {
+        _ if blueprint.record_title.as_deref() == Some(field.slug.as_str()) => 4.0,
+        FieldType::Text => 2.0,
+        _ => 1.0,
+    };
+    let weight = |field: &Field| match &blueprint.search {
+        None => Some(by_default(field)),
+        Some(settings) => {
+            settings.fields.iter().find(|(slug, _)| *slug == field.slug).map(|(_, weight)| *weight as f32)
+        }
+    };
+    let searchable = blueprint.fields.iter().filter(|field| has_prose(field));
+    searchable.filter_map(|field| Some((column_of(field), weight(field)?))).collect()
+}
+
+/// Whether a field holds text that people read and search.
+pub fn has_prose(field: &Field) -> bool {
+    matches!(field.field_type, FieldType::Text | FieldType::RichText)
 }
 
 /// The column values of checked values, each given with its field's position in the blueprint. A null has none.

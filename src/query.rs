@@ -15,15 +15,18 @@ mod select;
 mod sort;
 pub mod strict;
 mod variant;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
-use bindery_index::SortKey;
+use std::sync::Arc;
+
+use bindery_index::{self as index, SortKey};
 
 use self::filter::{Scope, copies_of};
 use crate::model::blueprint::Blueprint;
-use crate::model::error::Error;
+use crate::model::error::{Code, Error};
 use crate::model::time::Millis;
 
 pub use filter::{Copies, Filter, Related, Relation};
@@ -31,6 +34,7 @@ pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};
 pub use select::{Key, Selection};
+pub use words::Highlights;
 
 /// Which resources are asked for, and in which order.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +54,8 @@ pub struct ListParams {
     pub query: Query,
     /// The variant whose values replace nulls in the response.
     pub fallback: Option<u16>,
+    /// What is shown of the text around what was found.
+    pub highlights: Option<Arc<Highlights>>,
     /// The requested page.
     pub page: Page,
     /// The parts of each resource that are returned.
@@ -83,6 +89,8 @@ pub struct ExportParams {
     pub fallback: Option<u16>,
     /// The parts of each resource that are returned.
     pub selection: Selection,
+    /// What is shown of the text around what was found.
+    pub highlights: Option<Arc<Highlights>>,
     /// The format.
     pub format: Format,
     /// Whether each resource is returned with the copies of all variants.
@@ -90,8 +98,19 @@ pub struct ExportParams {
 }
 
 /// What all of a blueprint's parameters that choose resources have in common.
-const CHOOSING: [&str; 8] =
-    [strict::FILTERS, "search", "sort", "fields", "exclude", "variant", "fallback", "fallback_mode"];
+const CHOOSING: [&str; 11] = [
+    strict::FILTERS,
+    "search",
+    "q",
+    "typos",
+    "highlight",
+    "sort",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+];
 
 impl ListParams {
     /// Reads the query string of a list. `filter[published]` compares with the UTC day of `now`.
@@ -106,11 +125,13 @@ impl ListParams {
     ) -> Result<ListParams, Error> {
         let params = RawParams::parse(raw);
         let is_strict = strict::check(&params, &[&["page", "per_page"][..], &CHOOSING].concat())?;
+        let Chosen { query, highlights } = query(&params, blueprint, related, now, is_strict)?;
         Ok(ListParams {
             page: Page::parse(&params)?,
             selection: Selection::parse(&params, blueprint)?,
             fallback: variant::fallback(&params, blueprint)?,
-            query: query(&params, blueprint, related, now, is_strict)?,
+            highlights,
+            query,
         })
     }
 }
@@ -159,14 +180,27 @@ impl ExportParams {
         let params = RawParams::parse(raw);
         let is_strict = strict::check(&params, &[&["format", "all_variants"][..], &CHOOSING].concat())?;
         let all_variants = params.flag("all_variants")?;
+        let Chosen { query, highlights } = query(&params, blueprint, related, now, is_strict)?;
+        let format = Format::parse(&params, accept, all_variants)?;
+        if format == Format::Csv && highlights.is_some() {
+            let message = "`highlight` has no column in CSV; leave it out, or ask for `format=ndjson`";
+            return Err(Error::new(Code::InvalidParameter, message));
+        }
         Ok(ExportParams {
-            format: Format::parse(&params, accept, all_variants)?,
+            format,
             all_variants,
             selection: Selection::parse(&params, blueprint)?,
             fallback: variant::fallback(&params, blueprint)?,
-            query: query(&params, blueprint, related, now, is_strict)?,
+            highlights,
+            query,
         })
     }
+}
+
+/// What the parameters choose that lists and exports have in common.
+struct Chosen {
+    query: Query,
+    highlights: Option<Arc<Highlights>>,
 }
 
 fn query<'a>(
@@ -175,7 +209,7 @@ fn query<'a>(
     related: &'a Related<'a>,
     now: Millis,
     is_strict: bool,
-) -> Result<Query, Error> {
+) -> Result<Chosen, Error> {
     if is_strict {
         variant::check_effect(params, blueprint)?;
     }
@@ -188,6 +222,13 @@ fn query<'a>(
     };
     let scope = Scope { blueprint, related, variant, fallback, now, is_strict, path: String::new() };
     let copies = copies_of(blueprint, variant, fallback);
-    let filter = filter::parse(params, &scope)?;
-    Ok(Query { copies, filter, sort: sort::parse(params, blueprint, copies.fallback)? })
+    let mut filter = filter::parse(params, &scope)?;
+    let words = words::parse(params, blueprint, copies, is_strict)?;
+    let highlights = words::highlights(params, blueprint, words.as_deref(), is_strict)?;
+    let default = if words.is_some() { words::BY_RELEVANCE } else { sort::NEWEST_FIRST };
+    if let Some(words) = words {
+        filter = filter.and(index::Filter::Words(words));
+    }
+    let sort = sort::parse(params, blueprint, copies.fallback, default)?;
+    Ok(Chosen { query: Query { copies, filter, sort }, highlights })
 }

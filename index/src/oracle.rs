@@ -230,7 +230,9 @@ fn text_form(value: &Value) -> String {
 fn number_form(kind: Kind, value: &Value) -> Option<f64> {
     match (kind, value) {
         (_, Value::Number(number)) => Some(*number),
-        (Kind::Text | Kind::Prose, Value::Text(text)) if !text.contains(|character: char| character.is_ascii_whitespace()) => {
+        (Kind::Text | Kind::Prose, Value::Text(text))
+            if !text.contains(|character: char| character.is_ascii_whitespace()) =>
+        {
             match serde_json::from_str::<serde_json::Value>(text) {
                 Ok(serde_json::Value::Number(_)) => text.parse().ok(),
                 Err(error) if error.to_string().starts_with("number out of range") => text.parse().ok(),

@@ -14,8 +14,8 @@ use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
 pub(crate) use memory::{Document, MemoryRun};
-pub(crate) use token_matches::{FieldLengths, RunTokens};
 pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
+pub(crate) use token_matches::{FieldLengths, RunTokens};
 
 mod checked;
 mod columns;

@@ -180,7 +180,15 @@ mod tests {
 
     #[test]
     fn every_way_of_cutting_words_follows_the_rules_of_unicode() {
-        let texts = ["a.b c", "'tis _ 'n' x_", "1,5 2;3 a:b", "x\u{301}y z\u{200d}w", "a\u{a0}b", "\"q\"-r", "\u{301}b \u{301}"];
+        let texts = [
+            "a.b c",
+            "'tis _ 'n' x_",
+            "1,5 2;3 a:b",
+            "x\u{301}y z\u{200d}w",
+            "a\u{a0}b",
+            "\"q\"-r",
+            "\u{301}b \u{301}",
+        ];
         for text in texts {
             let mut found = Vec::new();
             each_word(text, 0..text.len(), &mut |_, range| found.push(&text[range]));

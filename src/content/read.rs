@@ -2,6 +2,7 @@
 //! snapshot names.
 
 pub(crate) mod export;
+mod highlight;
 pub(crate) mod referrers;
 mod resolve;
 pub(crate) mod resource;

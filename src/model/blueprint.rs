@@ -15,6 +15,6 @@ mod types;
 pub use definition::{Definition, FieldDefinition, RelationDefinition, VariantDefinition};
 pub use difference::{Difference, DifferenceOp};
 pub use field::{CURRENCIES, Choices, DurationUnit, Field, FieldType, OnDelete, Relation};
-pub use types::{Blueprint, BlueprintKind, Seo, Variant};
+pub use types::{Blueprint, BlueprintKind, SearchSettings, Seo, Variant};
 
 pub(in crate::model) use field::MAX_CHOICE_CHARACTERS;

@@ -50,9 +50,17 @@ impl RawParams {
     /// # Errors
     /// `INVALID_PARAMETER` for any other value.
     pub fn flag(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.given_flag(name)?.unwrap_or(false))
+    }
+
+    /// The same; `None` if it is missing.
+    ///
+    /// # Errors
+    /// As [`RawParams::flag`].
+    pub(super) fn given_flag(&self, name: &str) -> Result<Option<bool>, Error> {
         match self.single(name)? {
-            None => Ok(false),
-            Some(value) => boolean(value).ok_or_else(|| {
+            None => Ok(None),
+            Some(value) => boolean(value).map(Some).ok_or_else(|| {
                 let message = format!("`{name}` is {}; it must be `true`, `1`, `false` or `0`", quote(value));
                 Error::new(Code::InvalidParameter, message)
             }),

@@ -14,16 +14,22 @@ use crate::projection::{self, ColumnRef};
 /// More keys are refused: each costs time and memory for every resource.
 const MAX_KEYS: usize = 8;
 
-const DEFAULT: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
+/// The order of a list that asks for no other.
+pub(super) const NEWEST_FIRST: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
 
-/// The requested order; newest first by default. `fallback` is the variant whose values are compared where those of the
+/// The requested order; `default` if none is. `fallback` is the variant whose values are compared where those of the
 /// requested one are null.
 ///
 /// # Errors
 /// `INVALID_SORT`; `INVALID_PARAMETER` if `sort` is given twice.
-pub(super) fn parse(params: &RawParams, blueprint: &Blueprint, fallback: Option<u16>) -> Result<Vec<SortKey>, Error> {
+pub(super) fn parse(
+    params: &RawParams,
+    blueprint: &Blueprint,
+    fallback: Option<u16>,
+    default: SortKey,
+) -> Result<Vec<SortKey>, Error> {
     match params.single("sort")? {
-        None => Ok(vec![DEFAULT]),
+        None => Ok(vec![default]),
         Some(sort) => keys(sort, blueprint, fallback),
     }
 }

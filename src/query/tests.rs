@@ -109,6 +109,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         kind: BlueprintKind::Resource,
         icon: None,
         record_title: None,
+        search: None,
         variants: vec![],
         seo: None,
         fields: fields.collect(),

@@ -33,6 +33,7 @@ mod openapi;
 mod oracle;
 mod order;
 mod power;
+mod ranked;
 mod reading;
 mod recipes;
 mod recovery;

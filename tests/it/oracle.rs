@@ -12,6 +12,7 @@ mod forms;
 pub(crate) mod random;
 mod real;
 mod values;
+mod words;
 mod world;
 
 use std::time::Instant;

@@ -155,7 +155,8 @@ impl IndexFolder {
             }
             failure::point("index::run").map_err(Error::io(&self.path))?;
             let (path, collation) = (run_path(&self.path, number), self.collation(frozen.variant));
-            let run = DiskRun::build(&path, &frozen.live_documents(), &self.index.schema(), &collation, self.index.damage())?;
+            let run =
+                DiskRun::build(&path, &frozen.live_documents(), &self.index.schema(), &collation, self.index.damage())?;
             written.insert(number, run.sums_crc());
             let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
             // Replaces nothing if the variant was removed. Then only an earlier checkpoint needs the disk run.

@@ -203,7 +203,8 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let kinds = [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+        let kinds =
+            [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
         let schema = Schema {
             columns: (7..).zip(kinds).map(|(id, kind)| Column { id, kind }).collect(),
             variants: vec![Variant { number: 3, locale: Some("de".to_owned()) }, Variant { number: 4, locale: None }],

@@ -15,13 +15,14 @@ use crate::interrupt::Interrupt;
 use crate::options::Options;
 use crate::query::SortKey;
 use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
-use crate::text_query::{TextField, TextQuery, Words};
 use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
+use crate::text_query::{TextField, TextQuery, Words};
 
 mod stored;
 
-const KINDS: [Kind; 8] = [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+const KINDS: [Kind; 8] =
+    [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 const VARIANTS: [VariantNumber; 2] = [1, 2];
 /// Columns 0 to 9 are of random kinds; this one does not exist.
 const UNKNOWN: ColumnId = 50;
@@ -381,7 +382,8 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     for frozen in index.freeze().runs {
         let number = index.take_run_number();
         let (path, documents) = (dir.join(number.to_string()), frozen.live_documents());
-        let run = DiskRun::build(&path, &documents, &index.schema(), &collation(index, frozen.variant), index.damage()).unwrap();
+        let run = DiskRun::build(&path, &documents, &index.schema(), &collation(index, frozen.variant), index.damage())
+            .unwrap();
         let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
         assert!(index.replace(frozen.variant, &[replaced], on_disk(number, run)));
     }

@@ -37,7 +37,8 @@ fn is_wanted(token: &str, wanted: &WantedToken) -> bool {
     };
     let has_few_typos = |end: usize| {
         let beginning = &token[..end];
-        *beginning == text[..] || (*typos > 0 && beginning.first() == text.first() && distance(&text, beginning) <= *typos)
+        *beginning == text[..]
+            || (*typos > 0 && beginning.first() == text.first() && distance(&text, beginning) <= *typos)
     };
     beginnings.into_iter().any(has_few_typos)
 }

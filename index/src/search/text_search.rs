@@ -175,7 +175,9 @@ impl<'a> TextSearch<'a> {
                     Some(candidates) => candidates.intersect(&having),
                 }
             }
-            for slot in candidates.iter().flat_map(Bitmap::iter).filter(|&slot| !slots.contains(slot)).collect::<Vec<_>>() {
+            for slot in
+                candidates.iter().flat_map(Bitmap::iter).filter(|&slot| !slots.contains(slot)).collect::<Vec<_>>()
+            {
                 self.interrupt.check()?;
                 if field.with_text(slot, |text| has_row(text, row)) {
                     slots.insert(slot);
@@ -291,12 +293,7 @@ impl<'a> SearchedField<'a> {
 }
 
 /// The slots whose copy has a value in the column.
-fn present(
-    version: &Version,
-    copies: &CopySet,
-    column: ColumnId,
-    interrupt: &Interrupt<'_>,
-) -> Result<Bitmap, Error> {
+fn present(version: &Version, copies: &CopySet, column: ColumnId, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
     let mut slots = Bitmap::with_room(version.slot_count as usize);
     for NumberedRun { run, live, .. } in copies.runs.iter() {
         let mut documents = Bitmap::with_room(run.len() as usize);

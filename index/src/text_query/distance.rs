@@ -23,20 +23,29 @@ pub(super) fn distances(wanted: &str, word: &str, limit: usize) -> Option<Distan
     }
 }
 
-/// The longest word, in characters, that typos are looked for in: the rows of the table have room for it, and real words are
-/// shorter.
-const MAX_CHARS: usize = 64;
+/// The rows of the table for a word of at most so many characters are on the stack.
+const SHORT: usize = 64;
 
 fn of_characters<C: PartialEq>(wanted: &[C], word: &[C], limit: usize) -> Option<Distances> {
-    if wanted.first() != word.first() || wanted.is_empty() || wanted.len() > MAX_CHARS || wanted.len() > word.len() + limit
-    {
+    if wanted.first() != word.first() || wanted.is_empty() || wanted.len() > word.len() + limit {
         return None;
     }
+    let columns = wanted.len() + 1;
+    if wanted.len() <= SHORT {
+        let [a, b, c] = &mut [[0; SHORT + 1]; 3];
+        return by_table(wanted, word, limit, [&mut a[..columns], &mut b[..columns], &mut c[..columns]]);
+    }
+    let mut rows = vec![0; 3 * columns];
+    let (a, rest) = rows.split_at_mut(columns);
+    let (b, c) = rest.split_at_mut(columns);
+    by_table(wanted, word, limit, [a, b, c])
+}
+
+/// Fills the rows of the table, of which the last three are kept.
+fn by_table<C: PartialEq>(wanted: &[C], word: &[C], limit: usize, mut rows: [&mut [usize]; 3]) -> Option<Distances> {
     // Row by character of `word`, column by character of `wanted`. Cells further from the diagonal than `limit` are over it.
     let over = limit + 1;
-    let columns = wanted.len() + 1;
-    let mut rows = [[over; MAX_CHARS + 1]; 3];
-    for (column, cell) in rows[0][..columns].iter_mut().enumerate() {
+    for (column, cell) in rows[0].iter_mut().enumerate() {
         *cell = column.min(over);
     }
     let mut begun = over;

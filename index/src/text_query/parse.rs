@@ -121,7 +121,8 @@ fn row(text: &str) -> Option<Vec<WantedToken>> {
 }
 
 fn row_of(tokens: &[Token<'_>]) -> Option<Vec<WantedToken>> {
-    let wanted = |token: &Token<'_>| WantedToken { text: token.text.clone().into_owned(), typos: 0, rest: Rest::Nothing };
+    let wanted =
+        |token: &Token<'_>| WantedToken { text: token.text.clone().into_owned(), typos: 0, rest: Rest::Nothing };
     let mut row: Vec<WantedToken> = tokens.iter().map(wanted).collect();
     // Other characters may follow the last one of text without spaces. It is in a pair already if there is one before it.
     match tokens {

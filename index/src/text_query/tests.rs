@@ -83,7 +83,8 @@ fn marks_show_what_was_found() {
         let marks = Words::parse(query, true).marks(text);
         marks.into_iter().map(|mark| (text[mark.range].to_owned(), mark.word)).collect::<Vec<_>>()
     };
-    let expected = |marks: &[(&str, usize)]| marks.iter().map(|(text, word)| ((*text).to_owned(), *word)).collect::<Vec<_>>();
+    let expected =
+        |marks: &[(&str, usize)]| marks.iter().map(|(text, word)| ((*text).to_owned(), *word)).collect::<Vec<_>>();
     assert_eq!(marked("kernel zoe", "The Kernels of Zo\u{eb}"), expected(&[("Kernels", 0), ("Zo\u{eb}", 1)]));
     assert_eq!(marked("\"page cache\"", "page, page cache"), expected(&[("page", 0), ("cache", 0)]));
     assert_eq!(marked("本", "日本語"), expected(&[("本", 0)]));

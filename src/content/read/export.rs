@@ -131,7 +131,9 @@ impl Export {
     }
 
     fn presentation(&self, variant: u16) -> Presentation {
-        Presentation { variant, fallback: self.params.fallback, selection: self.params.selection.clone() }
+        let ExportParams { fallback, selection, highlights, .. } = &self.params;
+        let (selection, highlights) = (selection.clone(), highlights.clone());
+        Presentation { variant, fallback: *fallback, selection, highlights }
     }
 
     /// Writes a resource with all of its copies, and with its import key.

@@ -1,5 +1,7 @@
 //! A resource as it is answered: JSON text assembled from stored copies (`API.md` 2.1).
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::content::command::Written;
@@ -7,12 +9,14 @@ use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, empty_attributes};
 use crate::content::data::state::Collection;
 use crate::content::data::version::EntityTag;
-use crate::model::blueprint::Blueprint;
+use crate::content::read::highlight::excerpt;
+use crate::model::blueprint::{Blueprint, FieldType};
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, format_millis};
 use crate::model::value::Sanitized;
-use crate::query::{Key as Selected, Selection};
+use crate::query::{Highlights, Key as Selected, Selection};
+use crate::sanitize::text_content;
 
 /// What of a resource is answered, and from which copies.
 #[derive(Clone)]
@@ -23,6 +27,8 @@ pub(crate) struct Presentation {
     pub(crate) fallback: Option<u16>,
     /// The keys and attributes that are answered.
     pub(crate) selection: Selection,
+    /// What is shown of the text around what was found.
+    pub(crate) highlights: Option<Arc<Highlights>>,
 }
 
 /// A resource as it is answered.
@@ -49,7 +55,7 @@ pub(crate) fn written_answer(
     selection: Selection,
     sanitized: Sanitized,
 ) -> Result<ResourceAnswer> {
-    let presentation = Presentation { variant, fallback: None, selection };
+    let presentation = Presentation { variant, fallback: None, selection, highlights: None };
     let renderer = Renderer { lookup, blueprint, presentation: &presentation };
     let mut json = String::new();
     let meta = &written.meta;
@@ -90,7 +96,7 @@ impl Renderer<'_> {
         stamps: bindery_index::Stamps,
         version_of: impl Fn(u16) -> Option<CopyVersion>,
     ) -> Result<()> {
-        let attributes = self.attributes(id, version_of)?;
+        let attributes = self.attributes(id, &version_of)?;
         out.reserve(attributes.len() + 300);
         out.push('{');
         for (position, key) in self.presentation.selection.keys().iter().enumerate() {
@@ -121,13 +127,47 @@ impl Renderer<'_> {
                 }
             }
         }
+        if let Some(highlights) = &self.presentation.highlights {
+            if !self.presentation.selection.keys().is_empty() {
+                out.push(',');
+            }
+            out.push_str("\"highlights\":");
+            out.push_str(&self.highlights(highlights, id, &version_of)?);
+        }
         out.push('}');
         Ok(())
     }
 
+    /// The `highlights` object: an excerpt of each field, or null where the field is null.
+    fn highlights(
+        &self,
+        Highlights { words, fields }: &Highlights,
+        id: ResourceId,
+        version_of: impl Fn(u16) -> Option<CopyVersion>,
+    ) -> Result<String> {
+        let Presentation { variant, fallback, .. } = self.presentation;
+        let values = self.values(self.copy(id, version_of(*variant))?)?;
+        let fallback = match fallback {
+            Some(fallback) if fallback != variant => self.values(self.copy(id, version_of(*fallback))?)?,
+            _ => Vec::new(),
+        };
+        let mut shown = Map::new();
+        for number in fields {
+            let Some(at) = self.blueprint.fields.iter().position(|field| field.number == *number) else { continue };
+            let field = &self.blueprint.fields[at];
+            let value = values.get(at).filter(|value| !value.is_null()).or(fallback.get(at));
+            let excerpt = value.and_then(Value::as_str).map(|text| match field.field_type {
+                FieldType::RichText => excerpt(words, &text_content(text)),
+                _ => excerpt(words, text),
+            });
+            shown.insert(field.slug.clone(), excerpt.into());
+        }
+        Ok(Value::Object(shown).to_string())
+    }
+
     /// The `attributes` object; empty if it is not selected.
     fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<String> {
-        let Presentation { variant, fallback, selection } = self.presentation;
+        let Presentation { variant, fallback, selection, .. } = self.presentation;
         if !selection.has(Selected::Attributes) {
             return Ok(String::new());
         }

@@ -112,7 +112,7 @@ impl View {
     pub fn read(&self, resource: &Located, params: GetParams) -> Result<String> {
         let GetParams { variant, fallback, selection } = params;
         let mut json = String::new();
-        let presentation = Presentation { variant, fallback, selection };
+        let presentation = Presentation { variant, fallback, selection, highlights: None };
         write_hit(&mut json, &self.store, &self.collection, &resource.0, &presentation)?;
         Ok(json)
     }
@@ -222,9 +222,10 @@ impl View {
     }
 
     fn list_page(&self, params: &ListParams, hits: &Hits) -> Result<ListPage> {
-        let ListParams { query, fallback, page, selection } = params;
+        let ListParams { query, fallback, page, selection, highlights } = params;
         let (fallback, page) = (*fallback, *page);
-        let presentation = Presentation { variant: query.copies.variant, fallback, selection: selection.clone() };
+        let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
+        let presentation = Presentation { variant, fallback, selection, highlights };
         let mut resources = String::with_capacity(4096);
         resources.push('[');
         for (position, hit) in hits.hits.iter().enumerate() {

@@ -162,6 +162,10 @@ fn blueprints() -> Schemas {
         schema["type"] = json!(["object", "null"]);
         schema
     };
+    let search = || {
+        let weights = json!({ "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "exclusiveMinimum": 0, "maximum": 1000 } });
+        json!({ "type": ["object", "null"], "required": ["fields"], "properties": { "fields": weights } })
+    };
     let definition = also(
         json!({
             "type": "object", "required": ["name", "fields"],
@@ -175,6 +179,7 @@ fn blueprints() -> Schemas {
             ("record_title", maybe("string")),
             ("variants", list_of(also_required(variant(), &["slug"]))),
             ("seo", seo()),
+            ("search", search()),
         ],
     );
     let blueprint = also(
@@ -194,7 +199,7 @@ fn blueprints() -> Schemas {
             ("created_at", time()),
             ("updated_at", time()),
         ]),
-        [("scheduled", json!({ "const": true }))],
+        [("scheduled", json!({ "const": true })), ("search", search())],
     );
     let plan = object([
         ("changes", list_of(object([("op", text()), ("field", text())]))),

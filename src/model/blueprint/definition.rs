@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::field::{Field, FieldType};
-use super::types::{BlueprintKind, Seo, Variant};
+use super::types::{BlueprintKind, SearchSettings, Seo, Variant};
 
 /// A blueprint as a request body describes it. It is valid on its own; whether it fits the blueprint in force and the
 /// stored resources is decided elsewhere.
@@ -25,6 +25,8 @@ pub struct Definition {
     pub variants: Vec<VariantDefinition>,
     /// Slugs of fields.
     pub seo: Option<Seo>,
+    /// What ranked search looks at.
+    pub search: Option<SearchSettings>,
     /// In order, with distinct slugs.
     pub fields: Vec<FieldDefinition>,
 }

@@ -71,6 +71,7 @@ pub(super) fn differences(old: &Blueprint, new: &Blueprint) -> Vec<Difference> {
         ("record_title", old.record_title != new.record_title),
         ("variants", old.variants != new.variants),
         ("seo", old.seo != new.seo),
+        ("search", old.search != new.search),
     ];
     for (key, _) in parts.iter().filter(|(_, differs)| *differs) {
         add(DifferenceOp::Set, key);

@@ -3,6 +3,7 @@
 
 mod body;
 mod fields;
+mod search;
 mod settings;
 
 use std::collections::HashSet;
@@ -18,7 +19,8 @@ use crate::model::sent::{describe, quote, quote_all};
 
 /// Keys that only responses contain. A body may repeat them; they are ignored.
 const RESPONSE_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
-const KEYS: [&str; 9] = ["name", "slug", "kind", "scheduled", "icon", "record_title", "variants", "seo", "fields"];
+const KEYS: [&str; 10] =
+    ["name", "slug", "kind", "scheduled", "icon", "record_title", "variants", "seo", "search", "fields"];
 const VARIANT_KEYS: [&str; 3] = ["name", "slug", "default"];
 /// The most variants of a blueprint.
 const MAX_VARIANTS: usize = 100;
@@ -67,10 +69,12 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
     let record_title = reader.text(body.shift_remove("record_title"), "record_title");
     let variants = read_variants(body.shift_remove("variants"), &mut reader);
     let seo = read_seo(body.shift_remove("seo"), &mut reader);
+    let search = search::read(body.shift_remove("search"), &mut reader);
     let fields = fields::read(body.shift_remove("fields"), &mut reader);
     body.retain(|key, _| !RESPONSE_KEYS.contains(&key.as_str()));
     reader.unknown_keys("", &body, &KEYS);
     check_field_names(record_title.as_deref(), seo.as_ref(), fields.as_deref(), &mut reader);
+    search::check(search.as_ref(), fields.as_deref(), &mut reader);
     if !reader.errors.is_empty() {
         return Err(Error::validation(reader.errors));
     }
@@ -83,6 +87,7 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
         record_title,
         variants,
         seo,
+        search,
         fields: fields.unwrap_or_default(),
     })
 }

@@ -35,6 +35,10 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
     if blueprint.scheduled {
         json["scheduled"] = true.into();
     }
+    if let Some(search) = &blueprint.search {
+        let weights = search.fields.iter().map(|(slug, weight)| (slug.clone(), number::canonical(*weight).into()));
+        json["search"] = json!({ "fields": weights.collect::<Map<String, Value>>() });
+    }
     json
 }
 
@@ -94,6 +98,7 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
         record_title: definition.record_title,
         variants: variants.map(|(variant, number)| variant.numbered(number)).collect(),
         seo: definition.seo,
+        search: definition.search,
         fields: fields.map(|(field, numbers)| field.numbered(numbers)).collect(),
         created_at: stored.created_at,
         updated_at: stored.updated_at,

@@ -26,6 +26,7 @@ impl Blueprint {
             scheduled: false,
             icon: None,
             record_title: None,
+            search: None,
             variants: Vec::new(),
             seo: None,
             fields: Vec::new(),
@@ -65,6 +66,7 @@ impl Blueprint {
         next.icon = definition.icon;
         next.record_title = definition.record_title;
         next.seo = definition.seo;
+        next.search = definition.search;
         let known = self.fields_by_slug();
         next.fields = definition
             .fields

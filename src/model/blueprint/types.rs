@@ -37,6 +37,8 @@ pub struct Blueprint {
     pub variants: Vec<Variant>,
     /// The fields that the dashboard's SEO checks read.
     pub seo: Option<Seo>,
+    /// What ranked search looks at; its defaults if there is none.
+    pub search: Option<SearchSettings>,
     /// The fields, in the order in which `attributes` lists them.
     pub fields: Vec<Field>,
     /// The log number at which the last retyped field came into force. An index on disk with a smaller number may lack
@@ -81,6 +83,13 @@ pub struct Seo {
     pub title: Option<String>,
     pub description: Option<String>,
     pub slug: Option<String>,
+}
+
+/// What ranked search looks at, and how much it counts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SearchSettings {
+    /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0.
+    pub fields: Vec<(String, f64)>,
 }
 
 impl BlueprintKind {

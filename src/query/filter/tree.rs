@@ -65,6 +65,11 @@ impl Filter {
         }
     }
 
+    /// Both hold.
+    pub(in crate::query) fn and(self, own: index::Filter) -> Filter {
+        Filter::all(vec![self, Filter::Own(own)])
+    }
+
     /// At least one of them holds. There is at least one.
     pub(super) fn any(mut filters: Vec<Filter>) -> Filter {
         if filters.len() == 1 {

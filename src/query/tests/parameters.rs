@@ -28,6 +28,9 @@ fn sort_lists_keys_by_priority() {
         ("sort=published_at,-updated_at,created_at,-id", "published -updated created -id"),
         ("sort=price.amount,price.currency,address.city", "price price.currency address.city"),
         ("sort=-tags,body,page,related,address,starts", "-tags body page related address starts"),
+        ("q=a", "-relevance"),
+        ("q=a&sort=title", "title"),
+        ("q=...", "-created"),
         // Two names of one column.
         ("sort=price,-price.amount", "price -price"),
     ];
@@ -37,6 +40,7 @@ fn sort_lists_keys_by_priority() {
         let shown = keys.iter().map(|key| {
             let name = match key.by {
                 SortBy::Id => "id".into(),
+                SortBy::Relevance => "relevance".into(),
                 SortBy::Date(date) => show::date(date).into(),
                 SortBy::Column(column) => show::name(column, &blueprint),
                 SortBy::ColumnOr(fallback) => {

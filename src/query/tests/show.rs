@@ -45,6 +45,7 @@ fn own(filter: &Filter, blueprint: &Blueprint) -> String {
         Filter::Ids(ids) => format!("ids{ids:x?}"),
         Filter::Date(date, range) => format!("{}{}", self::date(*date), self::range(range, "ms")),
         Filter::Draft => "draft".into(),
+        Filter::Words(_) => "words".into(),
         Filter::Column(column, predicate) => format!("{}{}", name(*column, blueprint), self::predicate(predicate)),
     }
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::filter::{Ask, Reading, Test};
 use super::forms::{Cell, Column, cell, columns, fold, micros};
+use super::words::Words;
 
 /// The milliseconds of a day.
 pub(crate) const DAY: i64 = 86_400_000;
@@ -108,6 +109,9 @@ impl Table {
                 filters.push((inside.split("][").collect(), value.as_str()));
             } else if name == "search" && !value.is_empty() {
                 tests.extend(self.search(value));
+            } else if name == "q" {
+                let typos = !pairs.iter().any(|(name, value)| name == "typos" && value == "false");
+                tests.extend(self.words(Words::of(value, typos)));
             }
         }
         tests.extend(self.conditions(&filters, &ask, 0, 0)?);
@@ -132,11 +136,26 @@ impl Table {
         self.columns.iter().position(|(other, _)| other == name)
     }
 
-    fn search(&self, text: &str) -> Option<Test> {
+    /// The columns that `search` and `q` look at.
+    fn searched(&self) -> Vec<usize> {
         let is_searched =
             |column: &Column| column.part.is_none() && ["text", "rich-text"].contains(&column.kind.as_str());
-        let columns: Vec<usize> =
-            (0..self.columns.len()).filter(|index| is_searched(&self.columns[*index].1)).collect();
+        (0..self.columns.len()).filter(|index| is_searched(&self.columns[*index].1)).collect()
+    }
+
+    fn words(&self, words: Words) -> Option<Test> {
+        let columns = self.searched();
+        let is_none = columns.is_empty() || words.is_empty();
+        let holds = move |row: &Row, reading| {
+            words.are_in(
+                columns.iter().filter_map(|column| row.seen(reading, *column, *column)).map(|cell| cell.text.as_str()),
+            )
+        };
+        (!is_none).then(|| Box::new(holds) as Test)
+    }
+
+    fn search(&self, text: &str) -> Option<Test> {
+        let columns = self.searched();
         let needle = fold(text);
         let is_none = columns.is_empty();
         let holds = move |row: &Row, reading| {

@@ -95,13 +95,63 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
         };
         pairs.push(("search".to_owned(), needle));
     }
-    if random.chance(60) {
+    let has_words = random.chance(15);
+    if has_words {
+        pairs.push(("q".to_owned(), words(random, table, requested)));
+        if random.chance(20) {
+            pairs.push(("typos".to_owned(), random.text(&["true", "false"])));
+        }
+    }
+    // The oracle does not know the order of ranked search.
+    if has_words || random.chance(60) {
         pairs.push(("sort".to_owned(), sort(random, table)));
     }
     if random.chance(2) {
         pairs.push(invalid(random, table));
     }
     pairs
+}
+
+/// A `q` of words that values have, some with typos, cut off, quoted or excluded.
+fn words(random: &mut Random, table: &Table, variant: usize) -> String {
+    let mut parts = Vec::new();
+    for _ in 0..*random.pick(&[1, 1, 1, 2, 2, 3]) {
+        let cell = some_cell(random, table, variant, None);
+        let source = match cell {
+            Some(cell) => needle(random, &cell.text),
+            None => text(random),
+        };
+        let words: Vec<&str> = source.split_whitespace().collect();
+        if words.is_empty() {
+            continue;
+        }
+        let first = random.below(words.len());
+        let part = match random.below(8) {
+            0 => format!("-{}", words[first]),
+            1 => format!("\"{}\"", words[first..words.len().min(first + 3)].join(" ")),
+            2 => format!("-\"{}\"", words[first..words.len().min(first + 2)].join(" ")),
+            3 | 4 => with_typo(random, words[first]),
+            5 => source.clone(),
+            _ => words[first].to_owned(),
+        };
+        parts.push(part);
+    }
+    parts.join(" ") + *random.pick(&["", "", " "])
+}
+
+/// A word with a character left out, doubled, or exchanged with its neighbour.
+fn with_typo(random: &mut Random, word: &str) -> String {
+    let mut chars: Vec<char> = word.chars().collect();
+    let at = random.below(chars.len());
+    match random.below(3) {
+        0 => {
+            chars.remove(at);
+        }
+        1 => chars.insert(at, chars[at]),
+        _ if at + 1 < chars.len() => chars.swap(at, at + 1),
+        _ => {}
+    }
+    chars.into_iter().collect()
 }
 
 /// The keys of a group, which may be none or several. Few different ones, so that filters meet in a group.

@@ -80,8 +80,10 @@ impl DiskRun {
         let mut dictionary = DictionaryWriter::create(folder)?;
         for of_one_column in columns.chunk_by(|a, b| a.0 == b.0) {
             let id = of_one_column[0].0;
-            let mut terms =
-                ColumnTerms::of((0..).zip(documents).map(|(number, document)| (number, document.value(id))), is_ranked(id));
+            let mut terms = ColumnTerms::of(
+                (0..).zip(documents).map(|(number, document)| (number, document.value(id))),
+                is_ranked(id),
+            );
             for of in StringsOf::ALL {
                 dictionary.list(id, of, |sink| terms.write(of, sink))?;
             }
@@ -310,7 +312,8 @@ fn merged_order(
             Some(orders) => orders,
             None => vec![Arc::new(RunOrder::sorted(column.kind, 0..run.len(), value, collation, &never)?)],
         };
-        let number = |document: u32| new_numbers.get(document as usize).copied().filter(|new| *new != dictionary::DROPPED);
+        let number =
+            |document: u32| new_numbers.get(document as usize).copied().filter(|new| *new != dictionary::DROPPED);
         merged.extend(orders.into_iter().map(|order| OrderInput {
             groups: 0..order.groups(),
             order,

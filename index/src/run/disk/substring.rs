@@ -20,9 +20,9 @@ use super::terms;
 use super::words::{JOINT_GAP, JOINT_SIDE, MAX_WORD};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::pieces::{Class, Span, last_chars, spans};
 use crate::predicate::Needle;
 use crate::query::Anchor;
-use crate::pieces::{Class, Span, last_chars, spans};
 use crate::run::postings::PostingList;
 use crate::text::first_chars;
 

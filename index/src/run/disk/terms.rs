@@ -208,7 +208,9 @@ impl Exacts {
     fn add_value(&mut self, document: u32, value: ValueRef<'_>) {
         match value {
             ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
-            ValueRef::Text(text) => self.add(document, |key| push_exact(key, ExactTags::VALUE, text.whole().as_bytes())),
+            ValueRef::Text(text) => {
+                self.add(document, |key| push_exact(key, ExactTags::VALUE, text.whole().as_bytes()))
+            }
             ValueRef::Markup { exact, .. } => self.add(document, |key| push_hash(key, Tag::MarkupHash, &exact)),
             ValueRef::List(list) => {
                 self.add(document, |key| push_exact(key, ExactTags::VALUE, list.joined().as_bytes()));

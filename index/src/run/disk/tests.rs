@@ -21,7 +21,8 @@ use crate::run::sums;
 use crate::schema::{Column, ColumnId, Kind, Schema, Value, exact_hash};
 use crate::value::{FullText, TextRef, ValueRef};
 
-const KINDS: [Kind; 8] = [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
+const KINDS: [Kind; 8] =
+    [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 
 fn columns() -> impl Iterator<Item = Column> {
     (0..).zip(KINDS).map(|(id, kind)| Column { id, kind })
@@ -116,7 +117,14 @@ fn predicate() -> impl Strategy<Value = Predicate> {
 }
 
 fn build(folder: &Path, documents: &[Arc<Document>]) -> DiskRun {
-    DiskRun::build(folder, documents, &Schema { columns: columns().collect(), variants: Vec::new() }, &Collation::of(None), &Arc::default()).unwrap()
+    DiskRun::build(
+        folder,
+        documents,
+        &Schema { columns: columns().collect(), variants: Vec::new() },
+        &Collation::of(None),
+        &Arc::default(),
+    )
+    .unwrap()
 }
 
 /// Opens the files of a run again: nothing of them is checked yet.

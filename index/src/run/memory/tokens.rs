@@ -114,7 +114,8 @@ impl MemoryTokens {
     ) -> Result<Vec<Arc<TokenBlock>>, Error> {
         let mut columns = self.columns.lock();
         let blocks = columns.entry(column).or_default();
-        let is_grown = |block: &Arc<TokenBlock>| block.documents.len() < BLOCK as usize && block.documents.end < documents;
+        let is_grown =
+            |block: &Arc<TokenBlock>| block.documents.len() < BLOCK as usize && block.documents.end < documents;
         if blocks.last().is_some_and(is_grown) {
             blocks.pop();
         }

@@ -41,7 +41,12 @@ impl Dictionary {
             for (of, strings) in StringsOf::ALL.into_iter().zip(&mut strings) {
                 *strings = Strings::open(&sections, id, of)?;
             }
-            Ok(DictionaryColumn { id, strings, lengths: sections.section(SectionKind::lengths(id))?, sum_of_lengths: OnceLock::new() })
+            Ok(DictionaryColumn {
+                id,
+                strings,
+                lengths: sections.section(SectionKind::lengths(id))?,
+                sum_of_lengths: OnceLock::new(),
+            })
         };
         let columns = ids.into_iter().map(column).collect::<Result<_, String>>()?;
         Ok(Dictionary { lists: PostingLists::new(file, sections.documents), columns })

@@ -1,0 +1,125 @@
+//! Excerpts of texts with what was found in them marked, as HTML (`API.md` 4.6.17). Must not know resources.
+
+use bindery_index::{Mark, Words};
+
+/// An excerpt has at most so many characters of the text.
+const MAX_CHARACTERS: usize = 200;
+/// So many characters before the best place are shown.
+const CONTEXT: usize = 40;
+/// Of a longer text, only so many bytes at its beginning are searched: a page may have a thousand texts.
+const SEARCHED_BYTES: usize = 64 << 10;
+
+/// The best place of a text: at most 200 characters, HTML-escaped, what was found in `<mark>`.
+pub(super) fn excerpt(words: &Words, text: &str) -> String {
+    let searched = (0..=SEARCHED_BYTES.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+    let text = &text[..searched.unwrap_or(0)];
+    let marks = words.marks(text);
+    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    let character = |at: usize| starts.partition_point(|start| *start < at);
+    let byte = |character: usize| starts.get(character).copied().unwrap_or(text.len());
+    let first = match starts.len() <= MAX_CHARACTERS {
+        true => 0,
+        false => first_character(&marks, &character, starts.len()),
+    };
+    // Begins after a space, if there is one before what was found.
+    let start = match first {
+        0 => 0,
+        first => {
+            let mut skipped = text[byte(first)..byte(first + CONTEXT)].char_indices();
+            let skipped = skipped.find(|(_, char)| char.is_whitespace()).map(|(at, char)| at + char.len_utf8());
+            let is_before_marks =
+                |at: &usize| !marks.iter().any(|mark| (byte(first)..byte(first) + at).contains(&mark.range.start));
+            byte(first) + skipped.filter(is_before_marks).unwrap_or(0)
+        }
+    };
+    let end = byte((character(start) + MAX_CHARACTERS).min(starts.len()));
+    marked(text, start, end, &marks)
+}
+
+/// Where the excerpt begins that has the most different words, and of those the most marks.
+fn first_character(marks: &[Mark], character: &dyn Fn(usize) -> usize, length: usize) -> usize {
+    let places: Vec<(usize, usize, usize)> =
+        marks.iter().map(|mark| (character(mark.range.start), character(mark.range.end), mark.word)).collect();
+    let mut best: Option<((usize, usize), usize)> = None;
+    for (index, &(start, ..)) in places.iter().enumerate() {
+        let within: Vec<usize> = places[index..]
+            .iter()
+            .take_while(|(other, ..)| *other < start + MAX_CHARACTERS - CONTEXT)
+            .filter(|(_, end, _)| *end <= start + MAX_CHARACTERS - CONTEXT)
+            .map(|(.., word)| *word)
+            .collect();
+        let mut different = within.clone();
+        different.sort_unstable();
+        different.dedup();
+        let value = (different.len(), within.len());
+        if best.is_none_or(|(known, _)| value > known) {
+            best = Some((value, start));
+        }
+    }
+    let start = best.map_or(0, |(_, start)| start.saturating_sub(CONTEXT));
+    start.min(length - MAX_CHARACTERS)
+}
+
+/// The part of a text with its marks, as HTML. Marks that touch or overlap become one.
+fn marked(text: &str, start: usize, end: usize, marks: &[Mark]) -> String {
+    let mut html = String::with_capacity(end - start + 64);
+    let mut at = start;
+    let mut marks = marks.iter().filter(|mark| mark.range.start >= start && mark.range.end <= end).peekable();
+    while let Some(mark) = marks.next() {
+        let mut last = mark.range.end;
+        while let Some(next) = marks.next_if(|next| next.range.start <= last) {
+            last = last.max(next.range.end);
+        }
+        push_escaped(&mut html, &text[at..mark.range.start]);
+        html.push_str("<mark>");
+        push_escaped(&mut html, &text[mark.range.start..last]);
+        html.push_str("</mark>");
+        at = last;
+    }
+    push_escaped(&mut html, &text[at..end]);
+    html
+}
+
+fn push_escaped(html: &mut String, text: &str) {
+    for char in text.chars() {
+        match char {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            char => html.push(char),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(q: &str, text: &str) -> String {
+        excerpt(&Words::parse(q, true), text)
+    }
+
+    #[test]
+    fn short_texts_are_shown_whole() {
+        assert_eq!(shown("cache", "The page caches <b>"), "The page <mark>caches</mark> &lt;b&gt;");
+        assert_eq!(shown("\"page cache\" pages", "a page cache"), "a <mark>page</mark> <mark>cache</mark>");
+        assert_eq!(shown("日本語", "新日本語版"), "新<mark>日本語</mark>版");
+        assert_eq!(shown("absent", "it's & \"so\""), "it&#39;s &amp; &quot;so&quot;");
+        assert_eq!(shown("x", ""), "");
+    }
+
+    #[test]
+    fn long_texts_are_shown_where_most_words_are() {
+        let text = format!("kernel {}the page cache of the kernel {}", "word ".repeat(200), "end ".repeat(100));
+        let html = shown("kernel \"page cache\"", &text);
+        assert!(html.starts_with("word"), "{html}");
+        assert!(html.contains("the <mark>page</mark> <mark>cache</mark> of the <mark>kernel</mark> end"), "{html}");
+        let plain = html.replace("<mark>", "").replace("</mark>", "");
+        assert!(plain.chars().count() <= MAX_CHARACTERS, "{plain}");
+        let end = shown("last", &format!("{}last", "\u{e4}bc ".repeat(300)));
+        assert!(end.ends_with("<mark>last</mark>") && end.starts_with('\u{e4}'), "{end}");
+        assert_eq!(shown("absent", &text).chars().count(), MAX_CHARACTERS);
+    }
+}

@@ -1,0 +1,125 @@
+//! `q`, `typos` and `highlight`: ranked search (`API.md` 4.6.15 to 4.6.17). Must not know how words are found.
+
+use std::sync::Arc;
+
+use bindery_index::{SortBy, SortKey, TextField, TextQuery, Words};
+
+use super::Copies;
+use super::message::quoted_list;
+use super::nearest::with_nearest;
+use super::raw::RawParams;
+use super::strict::ignored;
+use crate::model::blueprint::{Blueprint, Field};
+use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
+use crate::projection::{has_prose, ranked_columns};
+
+/// More words in `q` are refused: each is looked up in every field.
+const MAX_WORDS: usize = 100;
+/// More fields in `highlight` are refused: each is read for every resource of a page.
+const MAX_HIGHLIGHTS: usize = 10;
+
+/// The order of ranked search if there is no `sort`.
+pub(super) const BY_RELEVANCE: SortKey = SortKey { by: SortBy::Relevance, descending: true };
+
+/// What is shown of the text around what was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Highlights {
+    /// The words that are marked.
+    pub words: Words,
+    /// The numbers of the fields that are shown, each once, in the order in which they were asked for.
+    pub fields: Vec<u32>,
+}
+
+/// What `q` asks for; `None` if that is nothing.
+///
+/// # Errors
+/// `INVALID_PARAMETER`.
+pub(super) fn parse(
+    params: &RawParams,
+    blueprint: &Blueprint,
+    copies: Copies,
+    is_strict: bool,
+) -> Result<Option<Arc<TextQuery>>, Error> {
+    let typos = params.given_flag("typos")?;
+    let Some(q) = params.single("q")? else {
+        return match typos {
+            Some(_) if is_strict => Err(ignored("typos", "there is no `q`")),
+            _ => Ok(None),
+        };
+    };
+    let words = Words::parse(q, typos.unwrap_or(true));
+    if words.len() > MAX_WORDS {
+        let message = format!("`q` has {} words; it must have at most {MAX_WORDS}", words.len());
+        return Err(Error::new(Code::InvalidParameter, message));
+    }
+    let columns = ranked_columns(blueprint);
+    let why = match (words.is_empty(), columns.is_empty()) {
+        (true, _) => Some("it has no words".to_owned()),
+        (_, true) => Some(format!("`{}` has no field of the type `text` or `rich-text`", blueprint.slug)),
+        _ => None,
+    };
+    match why {
+        Some(why) if is_strict => Err(ignored("q", &why)),
+        Some(_) => Ok(None),
+        None => {
+            let field = |(column, weight)| TextField { column, weight, fallback: copies.fallback };
+            Ok(Some(Arc::new(TextQuery::new(words, columns.into_iter().map(field).collect()))))
+        }
+    }
+}
+
+/// The fields that `highlight` names, with the words of `q`.
+///
+/// # Errors
+/// `INVALID_PARAMETER`.
+pub(super) fn highlights(
+    params: &RawParams,
+    blueprint: &Blueprint,
+    query: Option<&TextQuery>,
+    is_strict: bool,
+) -> Result<Option<Arc<Highlights>>, Error> {
+    let Some(sent) = params.single("highlight")? else { return Ok(None) };
+    if query.is_none() && is_strict {
+        return Err(ignored("highlight", "there is no `q` with words"));
+    }
+    let mut fields = Vec::new();
+    for slug in sent.split(',') {
+        let field = blueprint.field(slug).filter(|field| has_prose(field));
+        let number = field.map(|field| field.number).ok_or_else(|| no_such_field(slug, sent, blueprint))?;
+        if !fields.contains(&number) {
+            fields.push(number);
+        }
+        if fields.len() > MAX_HIGHLIGHTS {
+            let message =
+                format!("`highlight` names more than {MAX_HIGHLIGHTS} fields; it must name at most {MAX_HIGHLIGHTS}");
+            return Err(Error::new(Code::InvalidParameter, message));
+        }
+    }
+    let words = query.map(|query| query.words().clone()).unwrap_or_default();
+    Ok(Some(Arc::new(Highlights { words, fields })))
+}
+
+fn no_such_field(slug: &str, sent: &str, blueprint: &Blueprint) -> Error {
+    let known: Vec<&str> = blueprint.fields.iter().filter(|field| has_prose(field)).map(slug_of).collect();
+    let problem = match (slug, blueprint.field(slug)) {
+        ("", _) => format!("`highlight` is {}, which has an empty entry.", quote(sent)),
+        (_, Some(field)) => {
+            format!("`highlight` names {}, which is of the type `{}`.", quote(slug), field.field_type.name())
+        }
+        (_, None) => {
+            let problem = format!("`highlight` names {}, which does not exist", quote(slug));
+            with_nearest(&problem, slug, known.iter().copied())
+        }
+    };
+    let known = match known.is_empty() {
+        true => format!("`{}` has none", blueprint.slug),
+        false => quoted_list(known),
+    };
+    let message = format!("{problem} Fields of the types `text` and `rich-text`: {known}");
+    Error::new(Code::InvalidParameter, message)
+}
+
+fn slug_of(field: &Field) -> &str {
+    &field.slug
+}

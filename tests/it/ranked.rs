@@ -1,0 +1,224 @@
+//! Ranked search (`API.md` 4.6.15 to 4.6.17): which words it forgives, its order, its settings and its excerpts. That `q` finds
+//! the right resources is compared with the oracle.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Failures, Server};
+
+const LIST: &str = "/v2/resources/articles";
+
+fn field(slug: &str, kind: &str) -> Value {
+    json!({ "name": slug, "slug": slug, "type": kind })
+}
+
+/// Articles with the title as their record title.
+fn articles() -> Server {
+    let server = Server::start();
+    let fields = [field("title", "text"), field("body", "rich-text"), field("note", "text"), field("code", "slug")];
+    let blueprint = json!({ "name": "Articles", "slug": "articles", "record_title": "title", "fields": fields });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    server
+}
+
+/// The titles of what a query finds, in order; of an error, its code.
+fn titles(client: &Client<'_>, query: &[(&str, &str)]) -> Vec<String> {
+    let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+    let reply = client.get(&format!("{LIST}?{}", query.join("&")));
+    if reply.status != 200 {
+        return vec![reply.code()];
+    }
+    let title = |item: &Value| item["attributes"]["title"].as_str().unwrap().to_owned();
+    reply.data().as_array().unwrap().iter().map(title).collect()
+}
+
+fn encoded(value: &str) -> String {
+    value.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
+fn fewer_typos_come_first_then_whole_words_then_weights_then_the_newest() {
+    let server = articles();
+    let all = server.as_token(server.secret());
+    for (title, body) in [
+        ("Kernels of corn", ""),
+        ("A kenrel", ""),
+        ("Old", "<p>kernel</p>"),
+        ("Unrelated", "<p>of corn</p>"),
+        ("The kernel", ""),
+        ("Much about it", "<p>kernel kernel kernel kernel</p>"),
+        ("New", "<p>kernel</p>"),
+        ("Kenrels", ""),
+    ] {
+        server.create("articles", json!({ "title": title, "body": body }));
+    }
+    let found = titles(&all, &[("q", "kernel")]);
+    let expected = ["The kernel", "Much about it", "New", "Old", "Kernels of corn", "A kenrel", "Kenrels"];
+    assert_eq!(found, expected);
+    // A blank ends the word: what is only begun is one typo away here.
+    assert_eq!(titles(&all, &[("q", "kernel ")])[4..], ["A kenrel", "Kernels of corn"]);
+    assert_eq!(titles(&all, &[("q", "kernel"), ("typos", "false")]), expected[..5]);
+    assert_eq!(titles(&all, &[("q", "kernel"), ("sort", "title"), ("per_page", "2")]), ["A kenrel", "Kenrels"]);
+    // Pages are cut from the same order.
+    let pages: Vec<String> = ["1", "2", "3", "4", "5"]
+        .iter()
+        .flat_map(|page| titles(&all, &[("q", "kernel"), ("per_page", "2"), ("page", page)]))
+        .collect();
+    assert_eq!(pages, expected);
+    let meta = all.get(&format!("{LIST}?q=kernel&per_page=2")).expect(200).json()["meta"].clone();
+    assert_eq!(meta["total"], 7);
+}
+
+#[test]
+fn words_are_forgiven_as_the_contract_says() {
+    let server = articles();
+    for (title, body) in [
+        ("zoe", "<p>The Zo\u{eb} <b>page cache</b>, 20261122, don't</p>"),
+        ("nihon", "<p>\u{65e5}\u{672c}\u{8a9e}\u{306e}\u{6587}\u{66f8}</p>"),
+        ("yoga", "<p>\u{419}\u{43e}\u{433}\u{430} \u{30ac}\u{30f3}</p>"),
+        ("long", "<p>Internationalization of pages</p>"),
+    ] {
+        server.create("articles", json!({ "title": title, "body": body, "code": "hidden-code" }));
+    }
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    for (q, expected) in [
+        ("zoe cache", "zoe"),
+        ("ZO\u{cb}", "zoe"),
+        ("\"page cache\"", "zoe"),
+        ("\"cache page\"", ""),
+        ("\"pag\"", ""),
+        ("cahce", "zoe"),
+        ("cahec", ""),
+        ("dache", ""),
+        ("zoo", ""),
+        ("20261123", ""),
+        ("20261122", "zoe"),
+        ("2026", "zoe"),
+        ("2026 ", ""),
+        ("don't", "zoe"),
+        ("intrenationalizaton", "long"),
+        ("intrenationalizatn", ""),
+        ("internat", "long"),
+        ("internat ", ""),
+        ("page -cache", "long"),
+        ("page -cahce", "long,zoe"),
+        ("page -\"page cache\"", "long"),
+        ("-page", "nihon,yoga"),
+        ("\u{65e5}\u{672c}\u{8a9e}", "nihon"),
+        ("\u{672c}", "nihon"),
+        ("\u{65e5}\u{8a9e}", ""),
+        ("\u{438}\u{43e}\u{433}\u{430}", "yoga"),
+        ("\u{30ab}", ""),
+        ("\u{30ac}", "yoga"),
+        ("hidden", ""),
+        ("", "long,nihon,yoga,zoe"),
+        ("...", "long,nihon,yoga,zoe"),
+    ] {
+        let mut found = titles(&all, &[("q", q)]);
+        found.sort();
+        failures.check_eq(q, found.join(",").as_str(), expected);
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn the_blueprint_says_which_fields_count() {
+    let server = articles();
+    server.create("articles", json!({ "title": "a", "body": "<p>ship</p>", "note": "" }));
+    server.create("articles", json!({ "title": "b", "note": "ship" }));
+    let all = server.as_token(server.secret());
+    assert_eq!(titles(&all, &[("q", "ship")]), ["b", "a"]);
+    let mut blueprint = server.get("/v2/blueprints/articles").expect(200).data();
+    assert_eq!(blueprint.get("search"), None);
+    blueprint["search"] = json!({ "fields": { "body": 5, "note": 0.5 } });
+    let changed = server.put("/v2/blueprints/articles", &blueprint).expect(200).data();
+    assert_eq!(changed["search"], json!({ "fields": { "body": 5, "note": 0.5 } }));
+    assert_eq!(titles(&all, &[("q", "ship")]), ["a", "b"]);
+    blueprint["search"] = json!({ "fields": { "note": 1 } });
+    server.put("/v2/blueprints/articles", &blueprint).expect(200);
+    assert_eq!(titles(&all, &[("q", "ship")]), ["b"]);
+    let mut failures = Failures::default();
+    for (search, path) in [
+        (json!({ "fields": {} }), "search.fields"),
+        (json!({ "fields": { "code": 1 } }), "search.fields.code"),
+        (json!({ "fields": { "none": 1 } }), "search.fields.none"),
+        (json!({ "fields": { "note": 0 } }), "search.fields.note"),
+        (json!({ "fields": { "note": "1" } }), "search.fields.note"),
+        (json!({ "fields": ["note"] }), "search.fields"),
+        (json!({ "weights": {}, "fields": { "note": 1 } }), "search.weights"),
+        (json!("note"), "search"),
+    ] {
+        blueprint["search"] = search.clone();
+        let keys = server.put("/v2/blueprints/articles", &blueprint).expect(422).error_keys();
+        failures.check_eq(&search.to_string(), keys.join(",").as_str(), path);
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn highlights_show_where_it_was_found_and_run_nothing() {
+    let server = articles();
+    let body = "<p>Tags &lt;script&gt;alert(1)&lt;/script&gt; in the kernel</p>";
+    server.create("articles", json!({ "title": "Kernels & <b>", "body": body }));
+    let all = server.as_token(server.secret());
+    let list = all.get(&format!("{LIST}?q=kernel&highlight=title,body,note")).expect(200).data();
+    let expected = json!({
+        "title": "<mark>Kernels</mark> &amp; &lt;b&gt;",
+        "body": "Tags &lt;script&gt;alert(1)&lt;/script&gt; in the <mark>kernel</mark>",
+        "note": null,
+    });
+    assert_eq!(list[0]["highlights"], expected);
+    let lines = all.get(&format!("{LIST}/export?format=ndjson&q=kernel&highlight=title&fields=id")).expect(200).text;
+    let line: Value = serde_json::from_str(lines.trim()).unwrap();
+    assert_eq!(line["highlights"], json!({ "title": expected["title"] }));
+    assert_eq!(line.as_object().unwrap().len(), 2);
+    let mut failures = Failures::default();
+    for (query, expected) in [
+        (
+            "highlight=code",
+            "`highlight` names `code`, which is of the type `slug`. Fields of the types `text` and `rich-text`: `title`, `body`, `note`",
+        ),
+        (
+            "highlight=titel",
+            "`highlight` names `titel`, which does not exist; did you mean `title`? Fields of the types `text` and `rich-text`: `title`, `body`, `note`",
+        ),
+        (
+            "highlight=",
+            "`highlight` is an empty string, which has an empty entry. Fields of the types `text` and `rich-text`: `title`, `body`, `note`",
+        ),
+        ("q=a&typos=maybe", "`typos` is `maybe`; it must be `true`, `1`, `false` or `0`"),
+        ("q=a&q=b", "`q` is given more than once; send it once"),
+        ("strict=true&q=", "`q` has no effect: it has no words"),
+        ("strict=true&typos=true", "`typos` has no effect: there is no `q`"),
+        ("strict=true&highlight=title", "`highlight` has no effect: there is no `q` with words"),
+    ] {
+        let reply = all.get(&format!("{LIST}?{query}")).expect(422);
+        failures.check_eq(query, reply.message().as_str(), expected);
+    }
+    failures.assert_none();
+    let many = format!("{LIST}?q={}", "a+".repeat(101));
+    assert_eq!(all.get(&many).expect(422).message(), "`q` has 101 words; it must have at most 100");
+    all.get(&format!("{LIST}/export?format=csv&q=a&highlight=title")).expect(422);
+}
+
+#[test]
+fn a_fallback_that_counts_is_found_where_the_variant_is_null() {
+    let server = Server::start();
+    let variants = json!([{ "name": "en", "slug": "en", "default": true }, { "name": "de", "slug": "de" }]);
+    let blueprint = json!({ "name": "Articles", "slug": "articles", "variants": variants,
+        "fields": [field("title", "text"), field("body", "text")] });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    let both = server.create("articles", json!({ "title": "both", "body": "english words" }));
+    server.create("articles", json!({ "title": "one", "body": "english words" }));
+    let german = json!({ "attributes": { "title": "beide", "body": "deutsche Worte" } });
+    server.patch(&format!("{LIST}/{both}?variant=de"), &german).expect(200);
+    let all = server.as_token(server.secret());
+    let fallback = [("variant", "de"), ("fallback", "en"), ("fallback_mode", "all")];
+    let with = |q: &'static str| titles(&all, &[&fallback[..], &[("q", q)]].concat());
+    assert_eq!(with("english"), ["one"]);
+    assert_eq!(with("worte"), ["beide"]);
+    assert_eq!(with("\"english words\""), ["one"]);
+    assert_eq!(titles(&all, &[("variant", "de"), ("q", "english")]), [""; 0]);
+    let shown = all.get(&format!("{LIST}?variant=de&fallback=en&fallback_mode=all&q=english&highlight=body"));
+    assert_eq!(shown.expect(200).data()[0]["highlights"]["body"], "<mark>english</mark> words");
+}
