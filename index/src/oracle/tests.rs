@@ -18,6 +18,7 @@ use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
 use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
 
+mod aggregates;
 mod stored;
 
 const KINDS: [Kind; 7] = [Kind::Text, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
@@ -413,6 +414,8 @@ fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], Page { offset,
             streamed.extend(ids(hits));
         }
         assert_eq!(streamed, expected, "{query:?}");
+        aggregates::check(snapshot, oracle, query, &expected);
+        aggregates::check_places(snapshot, query, &expected, limit);
     }
 }
 

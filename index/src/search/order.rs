@@ -68,7 +68,7 @@ const ALWAYS_MOVED: usize = if cfg!(test) { 5 } else { 256 };
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Sorts last in both directions.
-const NULL_RANK: u64 = u64::MAX;
+pub(super) const NULL_RANK: u64 = u64::MAX;
 /// Sorts last in both directions.
 const NULL_TEXT: SortText<'static> = SortText { prefix: u128::MAX, text: None };
 
@@ -227,7 +227,7 @@ impl<'a> Sorter<'a> {
         self.context.cache.knows_order(&self.stored().cache_key, self.version.number)
     }
 
-    fn is_null(&self, key: &ResolvedKey<'_>, slot: u32) -> bool {
+    pub(super) fn is_null(&self, key: &ResolvedKey<'_>, slot: u32) -> bool {
         match key.source {
             KeySource::Text(of) => of.value(slot).sort_text().is_none(),
             _ => self.rank(key, slot) == NULL_RANK,
@@ -235,7 +235,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// Compares two slots by reading their values.
-    fn compare(&self, left: u32, right: u32) -> Ordering {
+    pub(super) fn compare(&self, left: u32, right: u32) -> Ordering {
         for key in &self.keys {
             let order = match &key.source {
                 KeySource::Text(of) => {
@@ -256,7 +256,7 @@ impl<'a> Sorter<'a> {
         directed(self.descending, id(left).cmp(&id(right)))
     }
 
-    fn rank(&self, key: &ResolvedKey<'_>, slot: u32) -> u64 {
+    pub(super) fn rank(&self, key: &ResolvedKey<'_>, slot: u32) -> u64 {
         let rank = match &key.source {
             KeySource::Date(date) => self.version.rows.get(slot).date(*date).map(rank_of_integer),
             KeySource::Rank(of) | KeySource::Text(of) => of.value(slot).rank(),
@@ -383,14 +383,19 @@ fn source<'a>(
 }
 
 /// Nulls sort last in both directions.
-fn compare_texts(collation: &Collation, descending: bool, left: Option<&str>, right: Option<&str>) -> Ordering {
+pub(super) fn compare_texts(
+    collation: &Collation,
+    descending: bool,
+    left: Option<&str>,
+    right: Option<&str>,
+) -> Ordering {
     match (left, right) {
         (Some(left), Some(right)) => directed(descending, collation.compare(left, right)),
         (left, right) => left.is_none().cmp(&right.is_none()),
     }
 }
 
-fn directed(descending: bool, order: Ordering) -> Ordering {
+pub(super) fn directed(descending: bool, order: Ordering) -> Ordering {
     match descending {
         true => order.reverse(),
         false => order,

@@ -10,11 +10,12 @@ use super::matches::Matches;
 use super::order::Sorter;
 use super::page::{OrderedSlots, ordered};
 use crate::error::Error;
-use crate::ids::IdSet;
+use crate::ids::{self, IdSet};
 use crate::interrupt::Interrupt;
 use crate::query::{Filter, Found, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
+use crate::value::ValueRef;
 use crate::version::Version;
 
 /// One version of an index. It does not change as long as it is held. Cheap to clone.
@@ -61,6 +62,33 @@ impl Snapshot {
 
     fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
         let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
+        self.page_of_matches(matches, query, offset, limit, interrupt)
+    }
+
+    /// Like [`Snapshot::search_with`], of what was found before in this snapshot, instead of what the filter finds: that it
+    /// holds for all of them may save work.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_with`].
+    pub fn page_of(
+        &self,
+        found: &Found,
+        query: &Query,
+        offset: u64,
+        limit: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Hits, Error> {
+        self.sound(self.page_of_matches(self.matches_of(found), query, offset, limit, interrupt))
+    }
+
+    fn page_of_matches(
+        &self,
+        matches: Matches,
+        query: &Query,
+        offset: u64,
+        limit: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Hits, Error> {
         let total = matches.count(&self.version);
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
@@ -73,6 +101,14 @@ impl Snapshot {
         Ok(Hits { total: total as u64, hits })
     }
 
+    /// What was found; all resources are not looked at one by one.
+    pub(super) fn matches_of(&self, found: &Found) -> Matches {
+        match found.0.count() == self.version.total {
+            true => Matches::All,
+            false => Matches::Some(Arc::clone(&found.0)),
+        }
+    }
+
     /// All matching resources, in order. Fails only if the index's files cannot be read or are damaged.
     pub fn stream(&self, query: &Query) -> Result<Stream, Error> {
         self.stream_with(query, &Interrupt::never())
@@ -81,13 +117,22 @@ impl Snapshot {
     /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt says so. Reading the
     /// stream cannot be interrupted, and takes no time worth mentioning.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
-        let stream = || {
-            let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
-            let total = matches.count(&self.version);
-            let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &(0..total))?;
-            Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
-        };
-        self.sound(stream())
+        let matches = self.evaluator(query.variant, interrupt).select(&query.filter);
+        self.sound(matches.and_then(|matches| self.stream_of_matches(matches, query, interrupt)))
+    }
+
+    /// Like [`Snapshot::stream_with`], of what was found before; see [`Snapshot::page_of`].
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_with`].
+    pub fn stream_of(&self, found: &Found, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
+        self.sound(self.stream_of_matches(self.matches_of(found), query, interrupt))
+    }
+
+    fn stream_of_matches(&self, matches: Matches, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
+        let total = matches.count(&self.version);
+        let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &(0..total))?;
+        Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
     }
 
     /// Roughly how long a search takes, in nanoseconds: what is cached costs next to nothing.
@@ -131,6 +176,22 @@ impl Snapshot {
         location.is_copy().then_some(location.number)
     }
 
+    /// The ids that a column names in a resource's copy, in their order: of a text or of a list. Texts that are no ids are left out.
+    pub fn related_ids(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Vec<u128> {
+        let value = self.version.copy_set(variant).map(|copies| copies.value_without_folded(slot, column));
+        match value {
+            Some(ValueRef::Text(text)) => ids::parse(text.head.as_bytes()).into_iter().collect(),
+            Some(ValueRef::List(list)) => list.elements().filter_map(|id| ids::parse(id.as_bytes())).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a column is null in a resource's copy.
+    pub fn is_null(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> bool {
+        let copies = self.version.copy_set(variant);
+        copies.is_none_or(|copies| copies.value_without_folded(slot, column).is_null())
+    }
+
     /// The id of some resource that matches the filter and that `accept` returns true for.
     ///
     /// For filters used only once: if the filter is a single primitive, its bitmap is not cached.
@@ -172,7 +233,7 @@ impl Snapshot {
         result
     }
 
-    fn sorter<'a>(&'a self, query: &Query, interrupt: &'a Interrupt<'a>) -> Sorter<'a> {
+    pub(super) fn sorter<'a>(&'a self, query: &Query, interrupt: &'a Interrupt<'a>) -> Sorter<'a> {
         Sorter::new(&self.context, &self.version, query.variant, &query.sort, interrupt)
     }
 }
