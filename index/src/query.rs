@@ -48,6 +48,14 @@ pub enum Filter {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found(pub(crate) Arc<Bitmap>);
 
+impl Found {
+    /// How many there are.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u64 {
+        self.0.count() as u64
+    }
+}
+
 /// A condition on the value of one column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {

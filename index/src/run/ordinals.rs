@@ -100,18 +100,20 @@ impl Ordinals {
         if let Some(starts) = &self.starts {
             let mut valued = 0;
             documents.each(check, |document| {
-                let document = document as usize;
-                let (start, end) = (starts[document] as usize, starts[document + 1] as usize);
-                (start..end).for_each(|index| counts[self.code(index) as usize] += 1);
+                let Some([start, end]) = starts.get(document as usize..document as usize + 2) else { return };
+                (*start..*end).for_each(|index| counts[self.code(index as usize) as usize] += 1);
                 valued += u64::from(start < end);
             })?;
             return Ok((counts.split_off(1), valued));
         }
         match &self.codes {
-            Codes::Narrow(codes) => {
-                documents.each(check, |document| counts[codes[document as usize] as usize] += 1)?;
-            }
-            Codes::Wide(codes) => documents.each(check, |document| counts[codes[document as usize] as usize] += 1)?,
+            // Most columns have few values: these two lines are where a facet spends its time.
+            Codes::Narrow(codes) => documents.each(check, |document| {
+                counts[codes.get(document as usize).copied().unwrap_or_default() as usize] += 1;
+            })?,
+            Codes::Wide(codes) => documents.each(check, |document| {
+                counts[codes.get(document as usize).copied().unwrap_or_default() as usize] += 1;
+            })?,
         }
         let valued = documents.count() as u64 - u64::from(counts[0]);
         Ok((counts.split_off(1), valued))
@@ -128,8 +130,8 @@ impl Ordinals {
 
     fn code(&self, index: usize) -> u32 {
         match &self.codes {
-            Codes::Narrow(codes) => u32::from(codes[index]),
-            Codes::Wide(codes) => codes[index],
+            Codes::Narrow(codes) => codes.get(index).copied().unwrap_or_default().into(),
+            Codes::Wide(codes) => codes.get(index).copied().unwrap_or_default(),
         }
     }
 }

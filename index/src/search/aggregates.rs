@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::documents::{READ_SHARE, RunDocuments, documents};
 use super::facet::{facet_of, tally_dates};
 use super::lru::Key;
 use super::snapshot::Snapshot;
@@ -17,11 +18,8 @@ use crate::interrupt::Interrupt;
 use crate::query::{Facet, FacetBy, FallbackColumn, Filter, Found, Period, Predicate, Stats};
 use crate::run::{NumberedRun, Ordinals, Run, Tally};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::version::CopySet;
 
-/// Values are read one by one if there are fewer documents than this share of the run. Lower in tests, which cover both.
-const READ_SHARE: usize = if cfg!(test) { 2 } else { 16 };
-/// The same for texts, as long as the run has no ordinals of them.
+/// Like [`READ_SHARE`] for texts, as long as the run has no ordinals of them.
 const READ_TEXTS_SHARE: usize = if cfg!(test) { 3 } else { 8 };
 
 /// How long to wait for ordinals that another thread computes before looking at the interrupt.
@@ -35,13 +33,6 @@ pub struct Aggregates<'a> {
     interrupt: &'a Interrupt<'a>,
     /// The documents of all of them in the variant.
     all: Option<Vec<RunDocuments<'a>>>,
-}
-
-/// Documents of a run.
-pub(super) struct RunDocuments<'a> {
-    pub(super) numbered: &'a NumberedRun,
-    pub(super) documents: Bitmap,
-    pub(super) count: usize,
 }
 
 impl Snapshot {
@@ -149,46 +140,6 @@ impl<'a> Aggregates<'a> {
         }
         Ok(())
     }
-}
-
-/// The documents of the copies in these slots.
-fn documents<'a>(
-    snapshot: &'a Snapshot,
-    slots: &Bitmap,
-    variant: VariantNumber,
-    interrupt: &Interrupt<'_>,
-) -> Result<Vec<RunDocuments<'a>>, Error> {
-    let Some(copies) = snapshot.version.copy_set(variant) else { return Ok(Vec::new()) };
-    let mut found: Vec<Bitmap> = if slots.count() < snapshot.version.total / READ_SHARE {
-        by_location(copies, slots, interrupt)?
-    } else {
-        let mut found = Vec::with_capacity(copies.runs.len());
-        for NumberedRun { run, live, .. } in copies.runs.iter() {
-            interrupt.check()?;
-            let mut documents = run.documents_in(slots);
-            live.retain_in(&mut documents);
-            found.push(documents);
-        }
-        found
-    };
-    let parts = copies.runs.iter().zip(found.drain(..)).map(|(numbered, documents)| {
-        let count = documents.count();
-        RunDocuments { numbered, documents, count }
-    });
-    Ok(parts.filter(|part| part.count > 0).collect())
-}
-
-/// The same for few slots, by run.
-fn by_location(copies: &CopySet, slots: &Bitmap, interrupt: &Interrupt<'_>) -> Result<Vec<Bitmap>, Error> {
-    let mut found: Vec<Bitmap> = copies.runs.iter().map(|_| Bitmap::default()).collect();
-    for slot in slots.iter() {
-        interrupt.step()?;
-        let location = copies.locations.get(slot);
-        if let Ok(index) = copies.runs.binary_search_by_key(&location.run, |numbered| numbered.number) {
-            found[index].insert(location.doc);
-        }
-    }
-    Ok(found)
 }
 
 fn tally_run<'a>(

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::SearchContext;
-use super::key_column::{Fallback, KeyColumn};
+use super::key_column::{Fallback, KeyColumn, compare_texts, directed};
 use super::lru::Key;
 use super::query_cache::{Cached, Known};
 use super::slot_order::{OrderView, SlotOrder};
-use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, FallbackColumn, SortBy, SortKey};
@@ -380,24 +379,4 @@ fn source<'a>(
         Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(of),
         Kind::Text | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
     })
-}
-
-/// Nulls sort last in both directions.
-pub(super) fn compare_texts(
-    collation: &Collation,
-    descending: bool,
-    left: Option<&str>,
-    right: Option<&str>,
-) -> Ordering {
-    match (left, right) {
-        (Some(left), Some(right)) => directed(descending, collation.compare(left, right)),
-        (left, right) => left.is_none().cmp(&right.is_none()),
-    }
-}
-
-pub(super) fn directed(descending: bool, order: Ordering) -> Ordering {
-    match descending {
-        true => order.reverse(),
-        false => order,
-    }
 }

@@ -3,8 +3,9 @@
 
 use std::cmp::Ordering;
 
+use super::key_column::{compare_texts, directed};
 use super::matches::Matches;
-use super::order::{KeySource, NULL_RANK, ResolvedKey, Sorter, compare_texts, directed};
+use super::order::{KeySource, NULL_RANK, ResolvedKey, Sorter};
 use super::page::{OrderedSlots, ordered};
 use super::slot_order::OrderView;
 use super::snapshot::Snapshot;

@@ -26,7 +26,7 @@ pub struct Snapshot {
 }
 
 /// All matching resources in order, a few at a time. Its memory does not grow as it is read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stream {
     snapshot: Snapshot,
     total: usize,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::aggregates::RunDocuments;
+use super::documents::RunDocuments;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::Stats;
