@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use chrono::DateTime;
+use chrono::{DateTime, Datelike as _, NaiveDate};
 use serde_json::{Map, Value, json};
 
 use super::answer::{Row, Table};
@@ -147,15 +147,18 @@ impl View<'_> {
 
     fn counted(&self, entry: &Entry, row: &Row, reading: Reading) -> Vec<Counted> {
         let text = |text: &str| (text.to_owned(), Value::from(text));
-        let length = match entry.unit {
-            Some("year") => 4,
-            Some("month") => 7,
-            _ => 10,
+        // In UTC, some instants are in the years 0 and 10000.
+        let period = |date: NaiveDate| {
+            let (year, month, day) = (date.year(), date.month(), date.day());
+            let name = match entry.unit {
+                Some("year") => format!("{year:04}"),
+                Some("month") => format!("{year:04}-{month:02}"),
+                _ => format!("{year:04}-{month:02}-{day:02}"),
+            };
+            // Ascending by time, which is the order of names of one length.
+            (format!("{name:>11}"), Value::from(name))
         };
-        let day = |millis: i64| {
-            let name = DateTime::from_timestamp_millis(millis).unwrap().format("%Y-%m-%d").to_string();
-            text(&name[..length])
-        };
+        let day = |millis: i64| period(DateTime::from_timestamp_millis(millis).unwrap().date_naive());
         let date = match entry.name.as_str() {
             "created_at" => Some(row.created),
             "updated_at" => Some(row.updated),
@@ -165,7 +168,7 @@ impl View<'_> {
                 let Some(cell) = row.seen(reading, column, self.table.whole[column]) else { return Vec::new() };
                 return match (self.table.columns[column].1.kind.as_str(), &cell.elements) {
                     (_, Some(elements)) => elements.iter().map(|(element, _)| text(element)).collect(),
-                    ("date", _) => vec![text(&cell.text[..length])],
+                    ("date", _) => vec![period(NaiveDate::parse_from_str(&cell.text, "%Y-%m-%d").unwrap())],
                     ("datetime", _) => vec![day(cell.instant.unwrap().div_euclid(1_000))],
                     ("boolean", _) => vec![(cell.text.clone(), Value::from(cell.text == "true"))],
                     ("number" | "duration" | "user", _) => vec![(cell.text.clone(), number(cell))],
