@@ -19,7 +19,7 @@ use bindery::content::{Content, ContentOptions};
 
 const REPEATS: usize = 200;
 
-const LISTS: [(&str, &str); 10] = [
+const LISTS: [(&str, &str); 13] = [
     ("newest first", ""),
     ("page at half", "page=HALF"),
     ("filter and range, by price", "filter[status]=status-3&filter[price][between]=100,300&sort=price"),
@@ -29,6 +29,9 @@ const LISTS: [(&str, &str); 10] = [
     ("rare substring", "search=RARE"),
     ("common substring", "search=COMMON"),
     ("not containing", "filter[title][not_contains]=COMMON"),
+    ("facets over a filter", "filter[price][between]=100,300&facets=status,reviewed_on:month,created_at:day&fields=id"),
+    ("facets over everything", "facets=status,published_at:month,reviewed_on:year&fields=id"),
+    ("statistics", "filter[status][ne]=status-3&stats=price&fields=id"),
     ("published before a day", "filter[published_at][lt]=2024-06-01&sort=-published_at"),
 ];
 

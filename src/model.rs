@@ -5,7 +5,7 @@ pub mod blueprint;
 pub mod error;
 pub mod id;
 pub mod json;
-mod number;
+pub mod number;
 pub mod sent;
 pub mod site;
 pub mod time;

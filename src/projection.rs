@@ -121,6 +121,11 @@ pub fn column_of(field: &Field) -> ColumnId {
     field.number * PARTS_PER_FIELD
 }
 
+/// The column of a part of a field, such as the currency of money; `None` if there is no such part.
+pub fn part_column(field: &Field, part: &str) -> Option<ColumnId> {
+    columns_of(field).find(|(name, _, _)| *name == Some(part)).map(|(_, id, _)| id)
+}
+
 /// The own column of the field that a column belongs to. It is null exactly if the attribute is.
 pub fn whole_column(column: ColumnId) -> ColumnId {
     column - column % PARTS_PER_FIELD

@@ -3,6 +3,8 @@
 //! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller, who
 //! knows what the token may see, restricts filters to that, and finds the resources that relations lead to.
 
+mod aggregate;
+mod expand;
 mod filter;
 mod format;
 mod instant;
@@ -22,13 +24,15 @@ mod tests;
 
 use std::sync::Arc;
 
-use bindery_index::{self as index, SortKey};
+use bindery_index::{self as index, SortKey, TextQuery};
 
 use self::filter::{Scope, copies_of};
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error};
 use crate::model::time::Millis;
 
+pub use aggregate::{Aggregation, Facet, Stats};
+pub use expand::{Expansion, Step};
 pub use filter::{Copies, Filter, Related, Relation};
 pub use format::Format;
 pub use page::Page;
@@ -58,6 +62,23 @@ pub struct ListParams {
     pub highlights: Option<Arc<Highlights>>,
     /// The requested page.
     pub page: Page,
+    /// Where the page begins, if the list is walked with cursors: the cursor as it was sent, empty at the beginning.
+    pub cursor: Option<String>,
+    /// The parts of each resource that are returned.
+    pub selection: Selection,
+    /// What is counted and added up of all that matches.
+    pub aggregation: Aggregation,
+    /// Which related resources are returned, too.
+    pub expansion: Expansion,
+}
+
+/// The parameters of a read of the neighbors of a resource in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NeighborsParams {
+    /// The list.
+    pub query: Query,
+    /// The variant whose values replace nulls in the response.
+    pub fallback: Option<u16>,
     /// The parts of each resource that are returned.
     pub selection: Selection,
 }
@@ -71,6 +92,8 @@ pub struct GetParams {
     pub fallback: Option<u16>,
     /// The parts of the resource that are returned.
     pub selection: Selection,
+    /// Which related resources are returned, too.
+    pub expansion: Expansion,
 }
 
 /// The parameters of a write.
@@ -95,15 +118,18 @@ pub struct ExportParams {
     pub format: Format,
     /// Whether each resource is returned with the copies of all variants.
     pub all_variants: bool,
+    /// What is counted and added up of all that matches.
+    pub aggregation: Aggregation,
+    /// Which related resources are returned, too.
+    pub expansion: Expansion,
 }
 
 /// What all of a blueprint's parameters that choose resources have in common.
-const CHOOSING: [&str; 11] = [
+const CHOOSING: [&str; 10] = [
     strict::FILTERS,
     "search",
     "q",
     "typos",
-    "highlight",
     "sort",
     "fields",
     "exclude",
@@ -111,6 +137,9 @@ const CHOOSING: [&str; 11] = [
     "fallback",
     "fallback_mode",
 ];
+
+/// What is answered beside the resources.
+const BESIDE: [&str; 6] = ["highlight", "facets", "facet_mode", "stats", "expand", strict::FIELDS_OF];
 
 impl ListParams {
     /// Reads the query string of a list. `filter[published]` compares with the UTC day of `now`.
@@ -124,15 +153,50 @@ impl ListParams {
         now: Millis,
     ) -> Result<ListParams, Error> {
         let params = RawParams::parse(raw);
-        let is_strict = strict::check(&params, &[&["page", "per_page"][..], &CHOOSING].concat())?;
-        let Chosen { query, highlights } = query(&params, blueprint, related, now, is_strict)?;
-        Ok(ListParams {
-            page: Page::parse(&params)?,
-            selection: Selection::parse(&params, blueprint)?,
-            fallback: variant::fallback(&params, blueprint)?,
-            highlights,
-            query,
-        })
+        let is_strict = strict::check(&params, &[&["page", "per_page", "cursor"][..], &CHOOSING, &BESIDE].concat())?;
+        let page = Page::parse(&params)?;
+        let cursor = cursor(&params)?;
+        let selection = Selection::parse(&params, blueprint)?;
+        let asked = Asked::parse(&params, blueprint, related, now, is_strict)?;
+        let (aggregation, expansion) = (asked.aggregation(&params)?, asked.expansion(&params)?);
+        let highlights = words::highlights(&params, blueprint, asked.words.as_deref(), is_strict)?;
+        let Asked { query, fallback, .. } = asked;
+        if cursor.is_some() && query.sort.contains(&words::BY_RELEVANCE) {
+            let message = "`cursor` needs an order that does not change: add a `sort` to `q`, or leave out `cursor`";
+            return Err(Error::new(Code::InvalidParameter, message));
+        }
+        Ok(ListParams { page, cursor, selection, fallback, highlights, query, aggregation, expansion })
+    }
+}
+
+impl ListParams {
+    /// The slugs of the blueprints on whose resources the list depends, beside its own, each once, in order.
+    pub fn depends_on(&self) -> Vec<String> {
+        let mut slugs = self.query.filter.depends_on();
+        // A facet has no filter that the list does not have.
+        slugs.extend(self.expansion.depends_on());
+        slugs.sort_unstable();
+        slugs.dedup();
+        slugs
+    }
+}
+
+impl NeighborsParams {
+    /// Reads the query string of a read of neighbors. `filter[published]` compares with the UTC day of `now`.
+    ///
+    /// # Errors
+    /// As [`ListParams::parse`].
+    pub fn parse<'a>(
+        raw: &str,
+        blueprint: &'a Blueprint,
+        related: &'a Related<'a>,
+        now: Millis,
+    ) -> Result<NeighborsParams, Error> {
+        let params = RawParams::parse(raw);
+        let is_strict = strict::check(&params, &CHOOSING)?;
+        let selection = Selection::parse(&params, blueprint)?;
+        let Asked { query, fallback, .. } = Asked::parse(&params, blueprint, related, now, is_strict)?;
+        Ok(NeighborsParams { selection, fallback, query })
     }
 }
 
@@ -141,16 +205,20 @@ impl GetParams {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, `INVALID_VARIANT`.
-    pub fn parse(raw: &str, blueprint: &Blueprint) -> Result<GetParams, Error> {
+    pub fn parse<'a>(raw: &str, blueprint: &'a Blueprint, related: &'a Related<'a>) -> Result<GetParams, Error> {
         let params = RawParams::parse(raw);
-        if strict::check(&params, &["fields", "exclude", "variant", "fallback"])? {
+        let known = ["fields", "exclude", "variant", "fallback", "expand", strict::FIELDS_OF];
+        let is_strict = strict::check(&params, &known)?;
+        if is_strict {
             variant::check_effect(&params, blueprint)?;
         }
-        Ok(GetParams {
-            selection: Selection::parse(&params, blueprint)?,
-            variant: variant::requested(&params, blueprint)?,
-            fallback: variant::fallback(&params, blueprint)?,
-        })
+        let selection = Selection::parse(&params, blueprint)?;
+        let variant = variant::requested(&params, blueprint)?;
+        let fallback = variant::fallback(&params, blueprint)?;
+        let slug_of = |number| slug_of(blueprint, number);
+        let (shown, instead) = (slug_of(variant), fallback.and_then(slug_of));
+        let scope = Scope { blueprint, related, variant: shown, fallback: instead, now: 0, is_strict, path: String::new() };
+        Ok(GetParams { selection, variant, fallback, expansion: Expansion::parse(&params, &scope)? })
     }
 }
 
@@ -178,57 +246,94 @@ impl ExportParams {
         now: Millis,
     ) -> Result<ExportParams, Error> {
         let params = RawParams::parse(raw);
-        let is_strict = strict::check(&params, &[&["format", "all_variants"][..], &CHOOSING].concat())?;
+        let is_strict = strict::check(&params, &[&["format", "all_variants"][..], &CHOOSING, &BESIDE].concat())?;
         let all_variants = params.flag("all_variants")?;
-        let Chosen { query, highlights } = query(&params, blueprint, related, now, is_strict)?;
         let format = Format::parse(&params, accept, all_variants)?;
+        let selection = Selection::parse(&params, blueprint)?;
+        let asked = Asked::parse(&params, blueprint, related, now, is_strict)?;
+        let (aggregation, expansion) = (asked.aggregation(&params)?, asked.expansion(&params)?);
+        let highlights = words::highlights(&params, blueprint, asked.words.as_deref(), is_strict)?;
         if format == Format::Csv && highlights.is_some() {
             let message = "`highlight` has no column in CSV; leave it out, or ask for `format=ndjson`";
             return Err(Error::new(Code::InvalidParameter, message));
         }
-        Ok(ExportParams {
-            format,
-            all_variants,
-            selection: Selection::parse(&params, blueprint)?,
-            fallback: variant::fallback(&params, blueprint)?,
-            highlights,
-            query,
-        })
+        for (parameter, is_asked) in [
+            ("facets", !aggregation.facets.is_empty()),
+            ("stats", !aggregation.stats.is_empty()),
+            ("expand", !expansion.is_empty()),
+        ] {
+            if is_asked && format != Format::Json {
+                let message = format!("`{parameter}` is answered in JSON only; use `format=json`");
+                return Err(Error::new(Code::InvalidParameter, message));
+            }
+        }
+        let Asked { query, fallback, .. } = asked;
+        Ok(ExportParams { format, all_variants, selection, fallback, highlights, query, aggregation, expansion })
     }
 }
 
-/// What the parameters choose that lists and exports have in common.
-struct Chosen {
+/// The cursor; `None` if the pages are numbered.
+fn cursor(params: &RawParams) -> Result<Option<String>, Error> {
+    let cursor = params.single("cursor")?.map(str::to_owned);
+    if cursor.is_some() && Page::is_numbered(params)? {
+        let message = "`cursor` and `page` exclude each other; leave out `page`, and follow `links.next`";
+        return Err(Error::new(Code::InvalidParameter, message));
+    }
+    Ok(cursor)
+}
+
+/// Which resources a request asks for, and in which variants.
+struct Asked<'a> {
     query: Query,
-    highlights: Option<Arc<Highlights>>,
+    /// The variant whose values replace nulls in the response.
+    fallback: Option<u16>,
+    /// What `q` asks for.
+    words: Option<Arc<TextQuery>>,
+    scope: Scope<'a>,
 }
 
-fn query<'a>(
-    params: &RawParams,
-    blueprint: &'a Blueprint,
-    related: &'a Related<'a>,
-    now: Millis,
-    is_strict: bool,
-) -> Result<Chosen, Error> {
-    if is_strict {
-        variant::check_effect(params, blueprint)?;
+impl<'a> Asked<'a> {
+    fn parse(
+        params: &RawParams,
+        blueprint: &'a Blueprint,
+        related: &'a Related<'a>,
+        now: Millis,
+        is_strict: bool,
+    ) -> Result<Asked<'a>, Error> {
+        let fallback = variant::fallback(params, blueprint)?;
+        if is_strict {
+            variant::check_effect(params, blueprint)?;
+        }
+        let variant = slug_of(blueprint, variant::requested(params, blueprint)?);
+        let counting = match variant::fallback_counts(params, blueprint)? {
+            true => fallback.and_then(|fallback| slug_of(blueprint, fallback)),
+            false => None,
+        };
+        let scope = Scope { blueprint, related, variant, fallback: counting, now, is_strict, path: String::new() };
+        let copies = copies_of(blueprint, variant, counting);
+        let mut filter = filter::parse(params, &scope)?;
+        let words = words::parse(params, blueprint, copies, is_strict)?;
+        let default = if words.is_some() { words::BY_RELEVANCE } else { sort::NEWEST_FIRST };
+        if let Some(words) = &words {
+            filter = filter.and(index::Filter::Words(Arc::clone(words)));
+        }
+        let query = Query { copies, filter, sort: sort::parse(params, blueprint, copies.fallback, default)? };
+        Ok(Asked { query, fallback, words, scope })
     }
-    let slug_of = |number: u16| blueprint.variants.iter().find(|variant| variant.number == number);
-    let slug_of = |number: u16| slug_of(number).map(|variant| variant.slug.as_str());
-    let variant = slug_of(variant::requested(params, blueprint)?);
-    let fallback = match variant::fallback_counts(params, blueprint)? {
-        true => variant::fallback(params, blueprint)?.and_then(slug_of),
-        false => None,
-    };
-    let scope = Scope { blueprint, related, variant, fallback, now, is_strict, path: String::new() };
-    let copies = copies_of(blueprint, variant, fallback);
-    let mut filter = filter::parse(params, &scope)?;
-    let words = words::parse(params, blueprint, copies, is_strict)?;
-    let highlights = words::highlights(params, blueprint, words.as_deref(), is_strict)?;
-    let default = if words.is_some() { words::BY_RELEVANCE } else { sort::NEWEST_FIRST };
-    if let Some(words) = words {
-        filter = filter.and(index::Filter::Words(words));
+
+    fn aggregation(&self, params: &RawParams) -> Result<Aggregation, Error> {
+        Aggregation::parse(params, &self.scope, self.query.copies)
     }
-    let sort = sort::parse(params, blueprint, copies.fallback, default)?;
-    Ok(Chosen { query: Query { copies, filter, sort }, highlights })
+
+    fn expansion(&self, params: &RawParams) -> Result<Expansion, Error> {
+        // What is answered has the values of the fallback, whether or not they count.
+        let fallback = self.fallback.and_then(|fallback| slug_of(self.scope.blueprint, fallback));
+        Expansion::parse(params, &Scope { fallback, ..self.scope.clone() })
+    }
+}
+
+/// The slug of a variant; `None` if the blueprint has none.
+fn slug_of(blueprint: &Blueprint, number: u16) -> Option<&str> {
+    let variant = blueprint.variants.iter().find(|variant| variant.number == number);
+    variant.map(|variant| variant.slug.as_str())
 }

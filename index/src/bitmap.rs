@@ -1,5 +1,8 @@
 //! A set of small numbers with a bit for each. It knows nothing of what the numbers stand for.
 
+/// So many words are read between two calls of a check.
+const WORDS_AT_ONCE: usize = 256;
+
 /// A set of slots, or of the documents of a run. Numbers beyond its last word are not in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bitmap {
@@ -39,6 +42,17 @@ impl Bitmap {
     pub(crate) fn remove(&mut self, number: u32) {
         if let Some(word) = self.words.get_mut(number as usize / 64) {
             *word &= !(1 << (number % 64));
+        }
+    }
+
+    /// Removes the members from `end` on.
+    pub(crate) fn truncate(&mut self, end: u32) {
+        let words = (end as usize).div_ceil(64);
+        if words <= self.words.len() {
+            self.words.truncate(words);
+            if let Some(last) = self.words.last_mut().filter(|_| end % 64 > 0) {
+                *last &= (1 << (end % 64)) - 1;
+            }
         }
     }
 
@@ -96,6 +110,33 @@ impl Bitmap {
                 self.words[whole + index + 1] |= word >> (64 - bits);
             }
         }
+    }
+
+    /// The members from `distance` on, each decreased by it.
+    pub(crate) fn shifted_down(&self, distance: u32) -> Bitmap {
+        let (whole, bits) = (distance as usize / 64, distance % 64);
+        let rest = self.words.get(whole..).unwrap_or_default();
+        let above = |index: usize| rest.get(index + 1).map_or(0, |word| word << (64 - bits));
+        let words = rest.iter().enumerate().map(|(index, word)| match bits {
+            0 => *word,
+            _ => word >> bits | above(index),
+        });
+        Bitmap { words: words.collect() }
+    }
+
+    /// Emits the members, ascending. `check` is called before each few thousand of them, and ends it if it fails.
+    pub(crate) fn each<E>(&self, check: impl Fn() -> Result<(), E>, mut emit: impl FnMut(u32)) -> Result<(), E> {
+        for (part, words) in (0u32..).zip(self.words.chunks(WORDS_AT_ONCE)) {
+            check()?;
+            for (index, &word) in (part * WORDS_AT_ONCE as u32..).zip(words) {
+                let mut rest = word;
+                while rest != 0 {
+                    emit(index * 64 + rest.trailing_zeros());
+                    rest &= rest - 1;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The members, ascending.
@@ -164,6 +205,34 @@ mod tests {
             let expected = bitmap(&[2, 500, distance, 63 + distance, 64 + distance, 127 + distance]);
             assert_eq!(set.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn sets_are_moved_down() {
+        let set = bitmap(&[0, 5, 63, 64, 70, 130, 500]);
+        for distance in [0, 1, 5, 63, 64, 65, 130, 500, 501, 10_000] {
+            let expected: Vec<u32> = set.iter().filter_map(|member| member.checked_sub(distance)).collect();
+            assert_eq!(set.shifted_down(distance).iter().collect::<Vec<_>>(), expected, "{distance}");
+        }
+    }
+
+    #[test]
+    fn sets_are_cut_off() {
+        for end in [0, 1, 63, 64, 65, 70, 71, 900] {
+            let mut set = bitmap(&[0, 63, 64, 70, 130]);
+            let expected: Vec<u32> = set.iter().filter(|member| *member < end).collect();
+            set.truncate(end);
+            assert_eq!(set.iter().collect::<Vec<_>>(), expected, "{end}");
+        }
+    }
+
+    #[test]
+    fn members_are_emitted_until_a_check_fails() {
+        let set = bitmap(&[1, 64, 40_000, 900_000]);
+        let mut found = Vec::new();
+        assert_eq!(set.each(|| Ok::<_, ()>(()), |member| found.push(member)), Ok(()));
+        assert_eq!(found, [1, 64, 40_000, 900_000]);
+        assert_eq!(set.each(|| Err(()), |_| unreachable!("the check failed")), Err(()));
     }
 
     #[test]

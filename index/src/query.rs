@@ -79,6 +79,14 @@ impl Filter {
     }
 }
 
+impl Found {
+    /// How many there are.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> u64 {
+        self.0.count() as u64
+    }
+}
+
 /// A condition on the value of one column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Predicate {
@@ -135,6 +143,92 @@ pub enum DateColumn {
     Created,
     Updated,
     Published,
+}
+
+/// What a facet counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FacetBy {
+    /// The values of a column; of a list, its elements.
+    Column(ColumnId),
+    /// The periods that the instants or days of a column are in.
+    Period(ColumnId, Period),
+    /// The periods that a date of the resource is in.
+    Date(DateColumn, Period),
+}
+
+/// A part of the calendar, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Period {
+    Day,
+    Month,
+    Year,
+}
+
+/// A value that a facet counted.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum FacetValue {
+    Text(String),
+    Number(f64),
+    Bool(bool),
+}
+
+/// How often each value of a column occurs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facet {
+    /// The most frequent values; equally frequent ones by their text form, by code point. Periods are all listed, ascending.
+    pub values: Vec<(FacetValue, u64)>,
+    /// How many different values there are.
+    pub distinct: u64,
+    /// How many resources have no value, or an empty list.
+    pub null: u64,
+}
+
+/// What the numbers of a column come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stats {
+    /// How many there are: at least one.
+    pub count: u64,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// The sum, rounded once.
+    pub sum: f64,
+}
+
+/// The values of a resource in an order: what a page begins behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// One value for each sort key.
+    pub keys: Vec<PositionKey>,
+    /// The id of the resource.
+    pub id: u128,
+}
+
+/// The value of one sort key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PositionKey {
+    /// There is none.
+    Null,
+    /// Of dates, numbers, booleans and instants: an integer that sorts as they do.
+    Rank(u64),
+    /// The part of a text that is sorted by.
+    Text(String),
+}
+
+/// A resource in a list, and those beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbors {
+    /// The one before it.
+    pub previous: Option<Hit>,
+    /// The one after it.
+    pub next: Option<Hit>,
+    /// Its position, from 1.
+    pub position: u64,
+    /// How many resources the list has.
+    pub total: u64,
 }
 
 /// A key to sort by. Nulls sort last in both directions.

@@ -16,6 +16,8 @@ pub(crate) use disk::{DiskRun, MergeInput};
 pub(crate) use memory::{Document, MemoryRun};
 pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
 pub(crate) use token_matches::{FieldLengths, RunTokens};
+pub(crate) use ordinals::{Ordinals, text_at};
+pub(crate) use tally::{Counted, Tally};
 
 mod checked;
 mod columns;
@@ -23,9 +25,11 @@ mod disk;
 mod memory;
 mod orders;
 mod postings;
+mod ordinals;
 mod sections;
 mod sums;
 mod token_matches;
+mod tally;
 
 /// Identifies a run within its index.
 pub(crate) type RunNumber = u32;
@@ -169,6 +173,35 @@ impl Run {
     ) -> Result<RunOrder, Error> {
         let value = |document| self.value_without_folded(document, column);
         RunOrder::sorted(kind, 0..self.len(), value, collation, interrupt)
+    }
+
+    /// The documents in these slots. Those that are not current may be among them.
+    pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
+        match self {
+            Run::Memory(run) => (0..run.len()).filter(|&doc| slots.contains(run.document(doc).slot)).collect(),
+            Run::Disk(run) => run.documents_in(slots),
+        }
+    }
+
+    /// Emits the numbers that documents have in a column. Values of other kinds are left out.
+    pub(crate) fn each_number(
+        &self,
+        column: ColumnId,
+        documents: &Bitmap,
+        interrupt: &Interrupt<'_>,
+        mut emit: impl FnMut(u32, f64),
+    ) -> Result<(), Error> {
+        match self {
+            Run::Memory(run) => documents.each(
+                || interrupt.check(),
+                |doc| {
+                    if let ValueRef::Number(number) = run.document(doc).value(column) {
+                        emit(doc, number);
+                    }
+                },
+            ),
+            Run::Disk(run) => run.each_number(column, documents, interrupt, emit),
+        }
     }
 
     /// Adds the slots of documents.

@@ -1,16 +1,20 @@
 //! Answering queries on one version of an index: a filter becomes a bitmap of slots, an order becomes a list of slots,
 //! and a page is cut from both. It knows no writes.
 
+pub use aggregates::Aggregates;
 pub(crate) use context::SearchContext;
 pub(crate) use query_cache::{Caches, QueryCache};
 pub use selected::Selected;
 pub use snapshot::{Snapshot, Stream};
 
+mod aggregates;
 mod changed_slots;
 mod context;
 mod cost;
+mod documents;
 mod estimate;
 mod evaluate;
+mod facet;
 mod key_column;
 mod lru;
 mod matches;
@@ -18,8 +22,10 @@ mod order;
 mod page;
 mod predicate_key;
 mod query_cache;
+mod seek;
 mod selected;
 mod slot_order;
 mod snapshot;
 mod text_search;
+mod stats;
 mod walk;

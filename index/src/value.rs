@@ -215,6 +215,19 @@ pub(crate) fn rank_of_number(number: f64) -> u64 {
     }
 }
 
+/// The number of a rank.
+pub(crate) fn number_of_rank(rank: u64) -> f64 {
+    f64::from_bits(match rank >> 63 {
+        0 => !rank,
+        _ => rank & !(1 << 63),
+    })
+}
+
+/// The integer of a rank.
+pub(crate) fn integer_of_rank(rank: u64) -> i64 {
+    (rank ^ (1 << 63)).cast_signed()
+}
+
 /// An unsigned integer that sorts as the signed one does.
 pub(crate) fn rank_of_integer(number: i64) -> u64 {
     number.cast_unsigned() ^ (1 << 63)

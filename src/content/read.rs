@@ -1,8 +1,13 @@
 //! Reads of resources: one, a list, an export. Each is answered from one snapshot, and from stored versions that the
 //! snapshot names.
 
+mod aggregate;
+mod cursor;
+mod expand;
 pub(crate) mod export;
 mod highlight;
+pub(crate) mod list;
+pub(crate) mod neighbors;
 pub(crate) mod referrers;
 mod resolve;
 pub(crate) mod resource;

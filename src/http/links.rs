@@ -1,4 +1,4 @@
-//! The links of a list (`API.md` 4.2.2): every other parameter as it was sent, and `page` last.
+//! The links of a list (`API.md` 4.2.2, 4.2.8): every other parameter as it was sent, and `page` or `cursor` last.
 
 use crate::query::{Page, decode_name};
 
@@ -7,8 +7,8 @@ use crate::query::{Page, decode_name};
 pub(super) struct Links {
     /// The first page.
     pub(super) first: String,
-    /// The last page.
-    pub(super) last: String,
+    /// The last page; `None` in a walk.
+    pub(super) last: Option<String>,
     /// The previous page; the last one if this page is past it.
     pub(super) prev: Option<String>,
     /// The next page.
@@ -20,22 +20,30 @@ impl Links {
     /// `raw` the query string as it was sent.
     pub(super) fn new(base: &str, raw: &str, page: Page, total: u64) -> Links {
         let last = page.last(total);
-        let prefix = prefix(base, raw);
+        let prefix = prefix(base, raw, "page");
         let link = |number: u64| format!("{prefix}page={number}");
         Links {
             first: link(1),
-            last: link(last),
+            last: Some(link(last)),
             prev: (page.number > 1).then(|| link(last.min(page.number - 1))),
             next: (page.number < last).then(|| link(page.number + 1)),
         }
     }
+
+    /// The links of a page of a walk. `next` is the cursor of the next page.
+    pub(super) fn of_walk(base: &str, raw: &str, next: Option<&str>) -> Links {
+        let prefix = prefix(base, raw, "cursor");
+        let link = |cursor: &str| format!("{prefix}cursor={cursor}");
+        Links { first: link(""), last: None, prev: None, next: next.map(link) }
+    }
 }
 
-fn prefix(base: &str, raw: &str) -> String {
+/// The address of the list with all parameters but one.
+fn prefix(base: &str, raw: &str, without: &str) -> String {
     let mut prefix = format!("{base}?");
     for part in raw.split('&').filter(|part| !part.is_empty()) {
         let name = part.split_once('=').map_or(part, |(name, _)| name);
-        if decode_name(name) != "page" {
+        if decode_name(name) != without {
             prefix.push_str(part);
             prefix.push('&');
         }
@@ -59,7 +67,16 @@ mod tests {
         assert_eq!(middle.first, format!("{prefix}1"));
         assert_eq!(middle.prev, Some(format!("{prefix}1")));
         assert_eq!(middle.next, Some(format!("{prefix}3")));
-        assert_eq!(middle.last, format!("{prefix}3"));
+        assert_eq!(middle.last, Some(format!("{prefix}3")));
+        let walk = Links::of_walk(base, "cursor=abc&search=x", Some("def"));
+        let expected = Links {
+            first: format!("{base}?search=x&cursor="),
+            last: None,
+            prev: None,
+            next: Some(format!("{base}?search=x&cursor=def")),
+        };
+        assert_eq!(walk, expected);
+        assert_eq!(Links::of_walk(base, "cursor=abc&search=x", None).next, None);
 
         let pages = [
             // (page, total) → (prev, next, last)
@@ -72,7 +89,7 @@ mod tests {
         ];
         for ((number, total), (prev, next, last)) in pages {
             let at = |number: i32| format!("{base}?page={number}");
-            let expected = Links { first: at(1), last: at(last), prev: prev.map(at), next: next.map(at) };
+            let expected = Links { first: at(1), last: Some(at(last)), prev: prev.map(at), next: next.map(at) };
             assert_eq!(link("", number, total), expected, "page {number} of {total}");
         }
     }

@@ -22,11 +22,17 @@ const LIST: &[&str] = &[
     "sort",
     "page",
     "per_page",
+    "cursor",
     "fields",
     "exclude",
     "variant",
     "fallback",
     "fallback_mode",
+    "facets",
+    "facet_mode",
+    "stats",
+    "expand",
+    "fields-of",
     "if-none-match",
 ];
 const EXPORT: &[&str] = &[
@@ -42,8 +48,25 @@ const EXPORT: &[&str] = &[
     "variant",
     "fallback",
     "fallback_mode",
+    "facets",
+    "facet_mode",
+    "stats",
+    "expand",
+    "fields-of",
     "format",
     "all_variants",
+];
+const NEIGHBORS: &[&str] = &[
+    "blueprint",
+    "id",
+    "filter",
+    "search",
+    "sort",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
 ];
 const PERIOD: &[&str] = &["start", "end", "site"];
 const LIMITED: &[&str] = &["start", "end", "limit", "site"];
@@ -53,7 +76,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-pub(super) const OPERATIONS: [Operation; 54] = [
+pub(super) const OPERATIONS: [Operation; 55] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -70,8 +93,8 @@ pub(super) const OPERATIONS: [Operation; 54] = [
         .answers(&[(201, Body::Json("ResourceWritten"))])
         .or(&[409]),
     operation("get", "/v2/resources/{blueprint}/{id}", "Resources", "getResource", "One resource.", "view")
-        .with(&["blueprint", "id", "fields", "exclude", "variant", "fallback", "fallback_mode", "if-none-match"])
-        .answers(&[(200, Body::Data("Resource")), (304, Body::None)]),
+        .with(&["blueprint", "id", "fields", "exclude", "variant", "fallback", "expand", "fields-of", "if-none-match"])
+        .answers(&[(200, Body::Json("ResourceAnswer")), (304, Body::None)]),
     operation(
         "put",
         "/v2/resources/{blueprint}/{id}",
@@ -107,6 +130,16 @@ pub(super) const OPERATIONS: [Operation; 54] = [
     .with(&["blueprint", "id", "variant", "if-match"])
     .answers(&[(204, Body::None)])
     .or(&[409, 412]),
+    operation(
+        "get",
+        "/v2/resources/{blueprint}/{id}/neighbors",
+        "Resources",
+        "findNeighbors",
+        "The resources beside one in a list.",
+        "view",
+    )
+    .with(NEIGHBORS)
+    .answers(&[(200, Body::Json("Neighbors"))]),
     operation(
         "get",
         "/v2/resources/{blueprint}/{id}/referrers",

@@ -54,8 +54,8 @@ fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> 
             app.answers.get(&key, |depends_on| view.list_version(depends_on))?
         }
         Some(id) => {
-            let version = view.resource_version(&view.locate(id).ok()?);
-            app.answers.get(&asked.resource(), |_| version)?
+            let resource = view.locate(id).ok()?;
+            app.answers.get(&asked.resource(), |depends_on| view.resource_version(&resource, depends_on))?
         }
     };
     let is_known = is_unmodified(request.headers(), &answer.etag);

@@ -18,7 +18,9 @@ use super::respond::{
     IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
 };
 use super::stream;
-use crate::content::{Created, EntityTag, Export, FieldReferrers, IfMatch, ListPage, ResourceAnswer};
+use crate::content::{
+    Created, EntityTag, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
+};
 use crate::model::ability::Ability;
 
 /// The path's segments: the blueprint's slug and the resource's id.
@@ -30,7 +32,7 @@ pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
     let params = view.list_params(&call.query)?;
     let follows_host = call.app.config.public_url.is_none();
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
-    let depends_on: Arc<[String]> = params.query.filter.depends_on().into();
+    let depends_on: Arc<[String]> = params.depends_on().into();
     let version = view.list_version(&depends_on);
     let etag = etag(version.tag(&base));
     if known.names(&etag) {
@@ -38,29 +40,38 @@ pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
     }
     let make = async || {
         let list = view.list_in_time(&params).await?;
-        let body = Bytes::from(list_body(&list, &format!("{base}/v2/resources/{}", call.path), &call.query));
+        let body = Bytes::from(list_body(list, &format!("{base}/v2/resources/{}", call.path), &call.query));
         Ok(CachedAnswer { version, depends_on, etag, vary, body })
     };
     let key = asked.list(follows_host, view.sees_drafts());
     Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
 }
 
-/// The body of a list: `data`, `links` and `meta` (`API.md` 4.2.1).
-fn list_body(list: &ListPage, url: &str, query: &str) -> String {
-    let ListPage { resources, page, total } = list;
-    let Links { first, last, prev, next } = Links::new(url, query, *page, *total);
+/// The body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
+fn list_body(list: ListPage, url: &str, query: &str) -> String {
+    let ListPage { resources, included, place, total, aggregates } = list;
+    let (links, mut meta) = match &place {
+        Place::Numbered(page) => {
+            let (current, last) = (page.number, page.last(total));
+            let meta = json!({ "current_page": current, "last_page": last, "per_page": page.per_page, "total": total });
+            (Links::new(url, query, *page, total), meta)
+        }
+        Place::Walk { per_page, next } => {
+            (Links::of_walk(url, query, next.as_deref()), json!({ "per_page": per_page, "total": total }))
+        }
+    };
+    let Links { first, last, prev, next } = links;
     let links = json!({ "first": first, "last": last, "prev": prev, "next": next });
-    let meta = json!({
-        "current_page": page.number,
-        "last_page": page.last(*total),
-        "per_page": page.per_page,
-        "total": total,
-    });
+    for (key, value) in aggregates {
+        meta[key] = value;
+    }
+    let included = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
     let end = format!(",\"links\":{links},\"meta\":{meta}}}");
     // Reserved at once: `format!` would copy the resources again whenever its buffer grows.
-    let mut body = String::with_capacity(8 + resources.len() + end.len());
+    let mut body = String::with_capacity(8 + resources.len() + included.len() + end.len());
     body.push_str("{\"data\":");
-    body.push_str(resources);
+    body.push_str(&resources);
+    body.push_str(&included);
     body.push_str(&end);
     body
 }
@@ -70,7 +81,8 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
     let view = call.app.content.view(&call.access, blueprint)?;
     let params = view.get_params(&call.query)?;
     let resource = view.locate(id)?;
-    let version = view.resource_version(&resource);
+    let depends_on: Arc<[String]> = params.expansion.depends_on().into();
+    let version = view.resource_version(&resource, &depends_on);
     let etag = etag(version.tag(""));
     if known.names(&etag) {
         return Ok(not_modified(etag, VARY_BY_TOKEN));
@@ -79,10 +91,27 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
     if let Some(answer) = call.app.answers.get(&key, |_| version) {
         return Ok(answer.respond(false));
     }
-    let body = Bytes::from(with_data(&view.read(&resource, params)?));
-    let answer = CachedAnswer { version, depends_on: Arc::default(), etag, vary: VARY_BY_TOKEN, body };
+    let data = view.read(&resource, &params)?;
+    let body = match params.expansion.is_empty() {
+        true => with_data(&data),
+        false => format!("{{\"data\":{data},\"included\":{}}}", view.read_included(&resource, &params).await?),
+    };
+    let body = Bytes::from(body);
+    let answer = CachedAnswer { version, depends_on, etag, vary: VARY_BY_TOKEN, body };
     call.app.answers.keep(&key, &answer);
     Ok(answer.respond(false))
+}
+
+pub(super) async fn neighbors(call: Call<Resource>) -> Answer {
+    let (blueprint, id) = &call.path;
+    let view = call.app.content.view(&call.access, blueprint)?;
+    let params = view.neighbors_params(&call.query)?;
+    let resource = view.locate(id)?;
+    let NeighborsAnswer { previous, next, position, total } = view.neighbors(&resource, &params).await?;
+    let shown = |resource: Option<String>| resource.unwrap_or_else(|| "null".to_owned());
+    let (previous, next, meta) = (shown(previous), shown(next), json!({ "position": position, "total": total }));
+    let body = format!("{{\"data\":{{\"previous\":{previous},\"next\":{next}}},\"meta\":{meta}}}");
+    Ok(([(header::VARY, VARY_BY_TOKEN)], json_response(StatusCode::OK, body)).into_response())
 }
 
 pub(super) async fn referrers(call: Call<Resource>) -> Answer {

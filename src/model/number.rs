@@ -8,7 +8,7 @@ use super::sent::describe;
 const LIMIT: f64 = 9_007_199_254_740_992.0;
 
 /// The number in the form in which it is stored: as an integer if it is one.
-pub(super) fn canonical(number: f64) -> Number {
+pub fn canonical(number: f64) -> Number {
     if number.fract() == 0.0 && number.abs() < LIMIT {
         // Also turns -0 into 0.
         return Number::from(number as i64);

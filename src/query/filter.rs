@@ -33,6 +33,25 @@ const MAX_FILTERS: usize = 100;
 /// # Errors
 /// `INVALID_FILTER`; `INVALID_PARAMETER` for a `search` that is given twice or is not valid UTF-8.
 pub(super) fn parse(params: &RawParams, scope: &Scope<'_>) -> Result<Filter, Error> {
+    conjunction(params, scope, &root(params, scope)?)
+}
+
+/// The same without the filters on a field that stand in no group. `None` if there are none.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn parse_without(params: &RawParams, scope: &Scope<'_>, field: &str) -> Result<Option<Filter>, Error> {
+    let mut root = root(params, scope)?;
+    let count = root.filters.len();
+    root.filters.retain(|sent| sent.field != field);
+    if root.filters.len() == count {
+        return Ok(None);
+    }
+    conjunction(params, scope, &root).map(Some)
+}
+
+/// The filters as they are grouped.
+fn root<'a>(params: &'a RawParams, scope: &Scope<'_>) -> Result<Group<'a>, Error> {
     let filters = params.filters()?;
     if filters.len() > MAX_FILTERS {
         let message = format!("the request has {} filters; it must have at most {MAX_FILTERS}", filters.len());
@@ -42,7 +61,11 @@ pub(super) fn parse(params: &RawParams, scope: &Scope<'_>) -> Result<Filter, Err
     for (parameter, value) in filters {
         root.add(parameter, value, scope.blueprint)?;
     }
-    let mut all = scope.conditions(&root)?;
+    Ok(root)
+}
+
+fn conjunction(params: &RawParams, scope: &Scope<'_>, root: &Group<'_>) -> Result<Filter, Error> {
+    let mut all = scope.conditions(root)?;
     all.extend(search(params, scope)?.map(Filter::Own));
     Ok(Filter::all(all))
 }

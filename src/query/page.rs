@@ -32,6 +32,11 @@ impl Page {
         })
     }
 
+    /// Whether a page is asked for by its number.
+    pub(super) fn is_numbered(params: &RawParams) -> Result<bool, Error> {
+        Ok(params.single("page")?.is_some())
+    }
+
     /// The number of items before this page.
     pub fn offset(&self) -> u64 {
         (self.number - 1).saturating_mul(self.per_page)

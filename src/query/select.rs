@@ -100,14 +100,21 @@ impl Selection {
     /// # Errors
     /// `INVALID_PARAMETER`.
     pub(super) fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<Selection, Error> {
-        let mut selection = match names(params, "fields", blueprint)? {
-            None => Selection::all(),
-            Some(named) => Selection::of(&named),
-        };
+        let named = names(params, "fields", blueprint)?;
+        let mut selection = named.map_or_else(Selection::all, |named| Selection::of(&named));
         if let Some(named) = names(params, "exclude", blueprint)? {
             selection.remove(&named, blueprint);
         }
         Ok(selection)
+    }
+
+    /// Reads `fields[…]` of a blueprint that relations lead to. `None` if it is missing.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`.
+    pub(super) fn parse_related(params: &RawParams, blueprint: &Blueprint) -> Result<Option<Selection>, Error> {
+        let named = names(params, &format!("fields[{}]", blueprint.slug), blueprint)?;
+        Ok(named.map(|named| Selection::of(&named)))
     }
 
     fn of(named: &[Named]) -> Selection {

@@ -9,6 +9,9 @@ use crate::model::sent::quote;
 /// The name under which endpoints list all parameters `filter[…]`.
 pub(super) const FILTERS: &str = "filter[…]";
 
+/// The name under which endpoints list all parameters `fields[…]`, which follow `expand`.
+pub(super) const FIELDS_OF: &str = "fields[…]";
+
 /// Whether the request is strict. Then it may have these parameters only.
 ///
 /// # Errors
@@ -19,7 +22,8 @@ pub fn check(params: &RawParams, known: &[&str]) -> Result<bool, Error> {
     }
     for name in params.names() {
         let is_filter = known.contains(&FILTERS) && (name == "filter" || name.starts_with("filter["));
-        if name == "strict" || is_filter || known.contains(&name) {
+        let is_selection = known.contains(&FIELDS_OF) && name.starts_with("fields[") && name.ends_with(']');
+        if name == "strict" || is_filter || is_selection || known.contains(&name) {
             continue;
         }
         let problem = format!("{} is not a parameter of this endpoint", quote(name));

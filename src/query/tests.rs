@@ -127,7 +127,7 @@ proptest! {
     fn parsing_never_panics(raw in "(filter|search|sort|fields|exclude|page|per_page|variant|strict=1|\\$or|\\$not|\\$some|author|author\\.name|0|\\]\\[|%|\\[|\\]|=|&|,|-|\\PC){0,24}") {
         let blueprint = everything();
         let _ = ListParams::parse(&raw, &blueprint, &|slug| related(slug), NOW);
-        let _ = GetParams::parse(&raw, &blueprint);
+        let _ = GetParams::parse(&raw, &blueprint, &|slug| related(slug));
         let _ = WriteParams::parse(&raw, &blueprint);
         let _ = ExportParams::parse(&raw, Some(&raw), &blueprint, &|slug| related(slug), NOW);
     }

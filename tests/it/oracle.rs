@@ -5,6 +5,7 @@
 mod answer;
 mod app;
 mod ask;
+mod beside;
 mod condition;
 mod corpus;
 mod filter;
@@ -38,6 +39,9 @@ struct Figures {
     states: usize,
     walks: usize,
     exports: usize,
+    aggregates: usize,
+    neighbors: usize,
+    expansions: usize,
     errors: usize,
     /// The total number of matches.
     matches: usize,
@@ -151,6 +155,24 @@ impl View<'_> {
         if random.chance(4) && total < 5_000 {
             figures.exports += 1;
             self.export(random, pairs)?;
+        }
+        if random.chance(25) {
+            figures.aggregates += 1;
+            self.aggregates(random, pairs)?;
+        }
+        if random.chance(10) {
+            figures.neighbors += 1;
+            self.neighbors(random, pairs)?;
+        }
+        if random.chance(10) {
+            figures.expansions += 1;
+            self.expansion(random, pairs)?;
+        }
+        if random.chance(3) && total < 1_000 {
+            self.walk_with_cursors(pairs, *random.pick(&[1, 4, 9]))?;
+        }
+        if random.chance(3) {
+            self.referrers(random)?;
         }
         if is_complete { self.compare_first_page(pairs) } else { Ok(()) }
     }

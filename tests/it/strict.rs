@@ -46,6 +46,7 @@ fn a_strict_read_has_no_parameter_that_its_endpoint_does_not_know() {
         "/metrics".to_owned(),
         "/v2/openapi.json".to_owned(),
         format!("/v2/resources/notes/{id}/referrers"),
+        format!("/v2/resources/notes/{id}/neighbors"),
     ]);
     let mut failures = Failures::default();
     for path in &paths {

@@ -19,6 +19,7 @@ use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
 use crate::text_query::{TextField, TextQuery, Words};
 
+mod aggregates;
 mod stored;
 
 const KINDS: [Kind; 8] =
@@ -450,6 +451,8 @@ fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], Page { offset,
             streamed.extend(ids(hits));
         }
         assert_eq!(streamed, expected, "{query:?}");
+        aggregates::check(snapshot, oracle, query, &expected);
+        aggregates::check_places(snapshot, query, &expected, limit);
     }
 }
 

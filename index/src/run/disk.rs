@@ -12,6 +12,7 @@ mod grams;
 mod ids;
 mod inverter;
 mod substring;
+mod tally;
 mod terms;
 #[cfg(test)]
 mod tests;

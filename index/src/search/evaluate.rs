@@ -33,9 +33,6 @@ pub(super) struct Evaluator<'a> {
     interrupt: &'a Interrupt<'a>,
 }
 
-/// After this many tests of all resources by a date, the next one makes an order by that date.
-const DATE_SCANS: u32 = 2;
-
 /// Testing a candidate takes about this many nanoseconds. None in tests, which cover testing few candidates.
 const TEST: u64 = if cfg!(test) { 0 } else { 50 };
 
@@ -283,13 +280,8 @@ impl<'a> Evaluator<'a> {
     /// The resources with a date in the range, or those without that date. A slice of an order by the date, if there is one or
     /// it seems to be worth it, since a write keeps it up to date at little cost. Otherwise, tests all resources.
     fn dated(&self, date: DateColumn, range: Option<&Range<i64>>) -> Result<Bitmap, Error> {
-        let cache = &self.context.cache;
         let sorter = Sorter::by_date(self.context, self.version, date, self.interrupt);
-        let mut order = sorter.cached_order()?;
-        if order.is_none() && cache.keeps_order_of(self.version.total) && cache.count_date_scan(date) >= DATE_SCANS {
-            order = Some(sorter.order()?);
-        }
-        if let Some(order) = order {
+        if let Some(order) = sorter.order_worth_keeping(date)? {
             return self.slice_by_date(&order, date, range);
         }
         let mut bits = Bitmap::with_room(self.version.slot_count as usize);

@@ -1,5 +1,8 @@
 //! The values that an order compares: a column of one variant, or of another one where it is null. It knows no orders.
 
+use std::cmp::Ordering;
+
+use crate::collate::Collation;
 use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::value::ValueRef;
 use crate::version::CopySet;
@@ -42,5 +45,25 @@ impl Fallback<'_> {
     /// Whether it is read for a slot whose own copy is in `copies`.
     fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
         self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())
+    }
+}
+
+/// Nulls sort last in both directions.
+pub(super) fn compare_texts(
+    collation: &Collation,
+    descending: bool,
+    left: Option<&str>,
+    right: Option<&str>,
+) -> Ordering {
+    match (left, right) {
+        (Some(left), Some(right)) => directed(descending, collation.compare(left, right)),
+        (left, right) => left.is_none().cmp(&right.is_none()),
+    }
+}
+
+pub(super) fn directed(descending: bool, order: Ordering) -> Ordering {
+    match descending {
+        true => order.reverse(),
+        false => order,
     }
 }

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::SearchContext;
-use super::key_column::{Fallback, KeyColumn};
+use super::key_column::{Fallback, KeyColumn, compare_texts, directed};
 use super::lru::Key;
 use super::query_cache::{Cached, Known};
 use super::slot_order::{OrderView, SlotOrder};
-use crate::collate::Collation;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, FallbackColumn, SortBy, SortKey};
@@ -68,7 +67,7 @@ const ALWAYS_MOVED: usize = if cfg!(test) { 5 } else { 256 };
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Sorts last in both directions.
-const NULL_RANK: u64 = u64::MAX;
+pub(super) const NULL_RANK: u64 = u64::MAX;
 /// Sorts last in both directions.
 const NULL_TEXT: SortText<'static> = SortText { prefix: u128::MAX, text: None };
 
@@ -229,7 +228,7 @@ impl<'a> Sorter<'a> {
         self.context.cache.knows_order(&self.stored().cache_key, self.version.number)
     }
 
-    fn is_null(&self, key: &ResolvedKey<'_>, slot: u32) -> bool {
+    pub(super) fn is_null(&self, key: &ResolvedKey<'_>, slot: u32) -> bool {
         match key.source {
             KeySource::Text(of) => of.value(slot).sort_text().is_none(),
             _ => self.rank(key, slot) == NULL_RANK,
@@ -237,7 +236,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// Compares two slots by reading their values.
-    fn compare(&self, left: u32, right: u32) -> Ordering {
+    pub(super) fn compare(&self, left: u32, right: u32) -> Ordering {
         for key in &self.keys {
             let order = match &key.source {
                 KeySource::Text(of) => {
@@ -258,7 +257,7 @@ impl<'a> Sorter<'a> {
         directed(self.descending, id(left).cmp(&id(right)))
     }
 
-    fn rank(&self, key: &ResolvedKey<'_>, slot: u32) -> u64 {
+    pub(super) fn rank(&self, key: &ResolvedKey<'_>, slot: u32) -> u64 {
         let rank = match &key.source {
             KeySource::Date(date) => self.version.rows.get(slot).date(*date).map(rank_of_integer),
             KeySource::Rank(of) | KeySource::Text(of) => of.value(slot).rank(),
@@ -382,19 +381,4 @@ fn source<'a>(
         Kind::Number | Kind::Bool | Kind::Instant => KeySource::Rank(of),
         Kind::Text | Kind::Prose | Kind::Plain | Kind::Markup | Kind::List => KeySource::Text(of),
     })
-}
-
-/// Nulls sort last in both directions.
-fn compare_texts(collation: &Collation, descending: bool, left: Option<&str>, right: Option<&str>) -> Ordering {
-    match (left, right) {
-        (Some(left), Some(right)) => directed(descending, collation.compare(left, right)),
-        (left, right) => left.is_none().cmp(&right.is_none()),
-    }
-}
-
-fn directed(descending: bool, order: Ordering) -> Ordering {
-    match descending {
-        true => order.reverse(),
-        false => order,
-    }
 }

@@ -12,7 +12,7 @@ use crate::run::RankRange;
 use crate::schema::Kind;
 
 /// The slots of all matching resources in order, or at least those up to the end of a page.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum OrderedSlots {
     Listed(Vec<u32>),
     /// Those slots of the order that match.

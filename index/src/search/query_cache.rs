@@ -17,7 +17,7 @@ use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::options::Options;
 use crate::query::DateColumn;
-use crate::run::RunOrder;
+use crate::run::{Ordinals, RunOrder};
 
 /// Bitmaps and orders that queries of all indexes of a data folder computed: one budget for all of them.
 #[derive(Debug)]
@@ -29,13 +29,14 @@ pub(crate) struct Caches {
     next_owner: AtomicU64,
 }
 
-/// An order of either kind: they share one budget.
+/// An order of either kind, or what a run counts by: they share one budget.
 #[derive(Debug)]
 enum CachedOrder {
     /// Of all live slots.
     Slots(Arc<SlotOrder>),
     /// One that a run lacks.
     Run(Arc<RunOrder>),
+    Ordinals(Arc<Ordinals>),
 }
 
 /// What queries of one index computed.
@@ -129,7 +130,7 @@ impl QueryCache {
             CachedOrder::Slots(order) => {
                 self.looked_up(Versioned { version: computed_for, result: Arc::clone(order) }, version)
             }
-            CachedOrder::Run(_) => None,
+            CachedOrder::Run(_) | CachedOrder::Ordinals(_) => None,
         }
     }
 
@@ -154,7 +155,21 @@ impl QueryCache {
     pub(super) fn run_order(&self, key: &Key) -> Option<Arc<RunOrder>> {
         match &*self.caches.orders.get(key)?.result {
             CachedOrder::Run(order) => Some(Arc::clone(order)),
-            CachedOrder::Slots(_) => None,
+            CachedOrder::Slots(_) | CachedOrder::Ordinals(_) => None,
+        }
+    }
+
+    /// The ordinals of a run's column. Runs do not change, so they have no version.
+    pub(super) fn ordinals(&self, key: &Key) -> Option<Arc<Ordinals>> {
+        match &*self.caches.orders.get(key)?.result {
+            CachedOrder::Ordinals(ordinals) => Some(Arc::clone(ordinals)),
+            CachedOrder::Slots(_) | CachedOrder::Run(_) => None,
+        }
+    }
+
+    pub(super) fn put_ordinals(&self, key: &Key, ordinals: &Arc<Ordinals>) {
+        if !self.damage.is_found() {
+            self.caches.orders.put(key, 0, &Arc::new(CachedOrder::Ordinals(Arc::clone(ordinals))), ordinals.bytes());
         }
     }
 

@@ -80,6 +80,20 @@ impl SlotOrder {
         self.starts.get(chunk).map_or(self.len, |&start| start as usize + within)
     }
 
+    /// The position of the first slot in a range that does not satisfy `is_before`, or the end of the range.
+    pub(super) fn partition_point_in(&self, positions: Range<usize>, is_before: impl Fn(u32) -> bool) -> usize {
+        let (mut low, mut high) = (positions.start, positions.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let slot = self.slices(middle..middle + 1).flatten().next();
+            match slot.is_some_and(|&slot| is_before(slot)) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
     /// The same order after some slots changed: those for which `is_live` holds are where `compare` puts them, the others are
     /// left out.
     pub(super) fn updated(

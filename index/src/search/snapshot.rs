@@ -11,12 +11,13 @@ use super::order::Sorter;
 use super::page::{OrderedSlots, ordered};
 use super::text_search::TextSearch;
 use crate::error::Error;
-use crate::ids::IdSet;
+use crate::ids::{self, IdSet};
 use crate::interrupt::Interrupt;
 use crate::query::{Filter, Found, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
 use crate::text_query::TextQuery;
+use crate::value::ValueRef;
 use crate::version::Version;
 
 /// One version of an index. It does not change as long as it is held. Cheap to clone.
@@ -27,7 +28,7 @@ pub struct Snapshot {
 }
 
 /// All matching resources in order, a few at a time. Its memory does not grow as it is read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Stream {
     snapshot: Snapshot,
     total: usize,
@@ -37,10 +38,10 @@ pub struct Stream {
 }
 
 /// Matches in the order of a text query.
-struct Ranked {
-    total: usize,
+pub(super) struct Ranked {
+    pub(super) total: usize,
     /// The first of them.
-    first: Vec<u32>,
+    pub(super) first: Vec<u32>,
 }
 
 impl Snapshot {
@@ -71,11 +72,41 @@ impl Snapshot {
     fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
         if let Some(text) = query.ranks_by() {
             let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-            let Ranked { total, first } = self.ranked(query, text, offset.saturating_add(limit), interrupt)?;
-            let page = first.get(offset..).unwrap_or_default();
-            return Ok(Hits { total: total as u64, hits: page.iter().map(|&slot| self.version.hit(slot)).collect() });
+            return Ok(self.page_ranked(self.ranked(query, text, offset.saturating_add(limit), interrupt)?, offset));
         }
         let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
+        self.page_of_matches(matches, query, offset, limit, interrupt)
+    }
+
+    /// Like [`Snapshot::search_with`], of what was found before in this snapshot, instead of what the filter finds: that it
+    /// holds for all of them may save work.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_with`].
+    pub fn page_of(
+        &self,
+        found: &Found,
+        query: &Query,
+        offset: u64,
+        limit: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Hits, Error> {
+        self.sound(self.page_of_matches(self.matches_of(found), query, offset, limit, interrupt))
+    }
+
+    fn page_of_matches(
+        &self,
+        matches: Matches,
+        query: &Query,
+        offset: u64,
+        limit: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Hits, Error> {
+        if let Some(text) = query.ranks_by() {
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+            let ranked = self.rank(query, text, &matches, offset.saturating_add(limit), interrupt)?;
+            return Ok(self.page_ranked(ranked, offset));
+        }
         let total = matches.count(&self.version);
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
@@ -88,6 +119,14 @@ impl Snapshot {
         Ok(Hits { total: total as u64, hits })
     }
 
+    /// What was found; all resources are not looked at one by one.
+    pub(super) fn matches_of(&self, found: &Found) -> Matches {
+        match found.0.count() == self.version.total {
+            true => Matches::All,
+            false => Matches::Some(Arc::clone(&found.0)),
+        }
+    }
+
     /// All matching resources, in order. Fails only if the index's files cannot be read or are damaged.
     pub fn stream(&self, query: &Query) -> Result<Stream, Error> {
         self.stream_with(query, &Interrupt::never())
@@ -96,17 +135,37 @@ impl Snapshot {
     /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt says so. Reading the
     /// stream cannot be interrupted, and takes no time worth mentioning.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
-        let stream = || {
-            if let Some(text) = query.ranks_by() {
-                let Ranked { total, first } = self.ranked(query, text, usize::MAX, interrupt)?;
-                return Ok(Stream { snapshot: self.clone(), total, slots: OrderedSlots::Listed(first), position: 0 });
-            }
-            let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
-            let total = matches.count(&self.version);
-            let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &(0..total))?;
-            Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
-        };
-        self.sound(stream())
+        if let Some(text) = query.ranks_by() {
+            return self.sound(self.ranked(query, text, usize::MAX, interrupt).map(|ranked| self.stream_ranked(ranked)));
+        }
+        let matches = self.evaluator(query.variant, interrupt).select(&query.filter);
+        self.sound(matches.and_then(|matches| self.stream_of_matches(matches, query, interrupt)))
+    }
+
+    /// Like [`Snapshot::stream_with`], of what was found before; see [`Snapshot::page_of`].
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_with`].
+    pub fn stream_of(&self, found: &Found, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
+        self.sound(self.stream_of_matches(self.matches_of(found), query, interrupt))
+    }
+
+    fn stream_of_matches(&self, matches: Matches, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
+        if let Some(text) = query.ranks_by() {
+            return Ok(self.stream_ranked(self.rank(query, text, &matches, usize::MAX, interrupt)?));
+        }
+        let total = matches.count(&self.version);
+        let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &(0..total))?;
+        Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
+    }
+
+    fn stream_ranked(&self, Ranked { total, first }: Ranked) -> Stream {
+        Stream { snapshot: self.clone(), total, slots: OrderedSlots::Listed(first), position: 0 }
+    }
+
+    fn page_ranked(&self, Ranked { total, first }: Ranked, offset: usize) -> Hits {
+        let page = first.get(offset..).unwrap_or_default();
+        Hits { total: total as u64, hits: page.iter().map(|&slot| self.version.hit(slot)).collect() }
     }
 
     /// The matches in the order of a text query: how many there are, and the first `count` of them.
@@ -120,6 +179,20 @@ impl Snapshot {
         let search = TextSearch::new(&self.version, query.variant, text, interrupt)?;
         let having = Found(Arc::new(search.matches()?));
         let matches = self.evaluator(query.variant, interrupt).select(&query.filter.with_found(text, &having))?;
+        let first = search.first(&matches.to_bitmap(&self.version), count)?;
+        Ok(Ranked { total: matches.count(&self.version), first })
+    }
+
+    /// The same of what was found before.
+    pub(super) fn rank(
+        &self,
+        query: &Query,
+        text: &Arc<TextQuery>,
+        matches: &Matches,
+        count: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Ranked, Error> {
+        let search = TextSearch::new(&self.version, query.variant, text, interrupt)?;
         let first = search.first(&matches.to_bitmap(&self.version), count)?;
         Ok(Ranked { total: matches.count(&self.version), first })
     }
@@ -165,6 +238,22 @@ impl Snapshot {
         location.is_copy().then_some(location.number)
     }
 
+    /// The ids that a column names in a resource's copy, in their order: of a text or of a list. Texts that are no ids are left out.
+    pub fn related_ids(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Vec<u128> {
+        let value = self.version.copy_set(variant).map(|copies| copies.value_without_folded(slot, column));
+        match value {
+            Some(ValueRef::Text(text)) => ids::parse(text.head.as_bytes()).into_iter().collect(),
+            Some(ValueRef::List(list)) => list.elements().filter_map(|id| ids::parse(id.as_bytes())).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a column is null in a resource's copy.
+    pub fn is_null(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> bool {
+        let copies = self.version.copy_set(variant);
+        copies.is_none_or(|copies| copies.value_without_folded(slot, column).is_null())
+    }
+
     /// The id of some resource that matches the filter and that `accept` returns true for.
     ///
     /// For filters used only once: if the filter is a single primitive, its bitmap is not cached.
@@ -206,7 +295,7 @@ impl Snapshot {
         result
     }
 
-    fn sorter<'a>(&'a self, query: &Query, interrupt: &'a Interrupt<'a>) -> Sorter<'a> {
+    pub(super) fn sorter<'a>(&'a self, query: &Query, interrupt: &'a Interrupt<'a>) -> Sorter<'a> {
         Sorter::new(&self.context, &self.version, query.variant, &query.sort, interrupt)
     }
 }

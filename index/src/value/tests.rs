@@ -40,6 +40,8 @@ fn ranks_sort_as_their_numbers_do() {
     assert!(numbers.map(rank_of_number).is_sorted());
     assert_eq!(rank_of_number(-0.0), rank_of_number(0.0));
     assert!([i64::MIN, -1, 0, 1, i64::MAX].map(rank_of_integer).is_sorted());
+    assert_eq!(numbers.map(|number| number_of_rank(rank_of_number(number))), numbers);
+    assert_eq!([i64::MIN, -1, 0, 7].map(|integer| integer_of_rank(rank_of_integer(integer))), [i64::MIN, -1, 0, 7]);
 }
 
 #[test]

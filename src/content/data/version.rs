@@ -28,7 +28,7 @@ pub struct AnswerVersion {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum AnsweredVersion {
-    Resource(ResourceVersion),
+    Resource(ResourceVersion, Option<RelatedHash>),
     List(ListVersion),
 }
 
@@ -48,9 +48,11 @@ pub(crate) struct ListVersion {
     own: SeenVersion,
     /// "Today", as filters see it.
     day: i64,
-    /// A hash of the versions of the related blueprints that it depends on, if there are any.
-    related: Option<[u8; TAG_BYTES]>,
+    related: Option<RelatedHash>,
 }
+
+/// A hash of the versions of the related blueprints that an answer depends on, if there are any.
+type RelatedHash = [u8; TAG_BYTES];
 
 /// What the resources of a blueprint are at, as a token sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,12 +79,17 @@ impl AnswerVersion {
     #[cfg(test)]
     pub(crate) fn numbered(epoch: u64) -> AnswerVersion {
         let version = ResourceVersion { id: ResourceId::from_u128(1), resource: 1, blueprint: 1 };
-        AnswerVersion::of_resource(epoch, version)
+        AnswerVersion::of_resource(epoch, version, [].into_iter())
     }
 
-    /// The version of a resource in this epoch.
-    pub(crate) fn of_resource(epoch: u64, version: ResourceVersion) -> AnswerVersion {
-        AnswerVersion { epoch, answered: AnsweredVersion::Resource(version) }
+    /// The version of a resource in this epoch. The answer also depends on the `related` blueprints, see
+    /// [`ListVersion::new`].
+    pub(crate) fn of_resource(
+        epoch: u64,
+        version: ResourceVersion,
+        related: impl ExactSizeIterator<Item = Option<SeenVersion>>,
+    ) -> AnswerVersion {
+        AnswerVersion { epoch, answered: AnsweredVersion::Resource(version, hash_of(related)) }
     }
 
     /// The version of a list in this epoch.
@@ -93,7 +100,8 @@ impl AnswerVersion {
     /// The entity tag of the answer. The links of a list begin with `base_url`; a resource has none.
     pub fn tag(&self, base_url: &str) -> EntityTag {
         match self.answered {
-            AnsweredVersion::Resource(version) => version.tag(self.epoch),
+            AnsweredVersion::Resource(version, None) => version.tag(self.epoch),
+            AnsweredVersion::Resource(version, Some(related)) => version.tag_with(self.epoch, related),
             AnsweredVersion::List(version) => version.tag(self.epoch, base_url),
         }
     }
@@ -133,6 +141,13 @@ impl ResourceVersion {
         let ResourceVersion { id, resource, blueprint } = self;
         EntityTag::of(epoch, "resource", &[resource, blueprint], &id.to_string())
     }
+
+    /// The entity tag of an answer that also depends on related blueprints.
+    fn tag_with(self, epoch: u64, related: RelatedHash) -> EntityTag {
+        let ResourceVersion { id, resource, blueprint } = self;
+        let [low, high] = halves(related);
+        EntityTag::of(epoch, "expanded resource", &[resource, blueprint, low, high], &id.to_string())
+    }
 }
 
 impl SeenVersion {
@@ -155,19 +170,7 @@ impl ListVersion {
         day: i64,
         related: impl ExactSizeIterator<Item = Option<SeenVersion>>,
     ) -> ListVersion {
-        let related = (related.len() > 0).then(|| {
-            let mut hasher = blake3::Hasher::new();
-            for version in related {
-                // No blueprint has the number of one that does not exist.
-                for number in version.map_or([u64::MAX; 4], SeenVersion::numbers) {
-                    hasher.update(&number.to_le_bytes());
-                }
-            }
-            let mut hash = [0; TAG_BYTES];
-            hasher.finalize_xof().fill(&mut hash);
-            hash
-        });
-        ListVersion { own, day, related }
+        ListVersion { own, day, related: hash_of(related) }
     }
 
     /// The entity tag in this epoch. The links of the list begin with `base_url`.
@@ -175,10 +178,30 @@ impl ListVersion {
         let mut numbers = self.own.numbers().to_vec();
         numbers.push(self.day.cast_unsigned());
         let Some(related) = self.related else { return EntityTag::of(epoch, "list", &numbers, base_url) };
-        let halves = u128::from_le_bytes(related);
-        numbers.extend([halves as u64, (halves >> 64) as u64]);
+        numbers.extend(halves(related));
         EntityTag::of(epoch, "related list", &numbers, base_url)
     }
+}
+
+/// `None` if there are no versions.
+fn hash_of(related: impl ExactSizeIterator<Item = Option<SeenVersion>>) -> Option<RelatedHash> {
+    (related.len() > 0).then(|| {
+        let mut hasher = blake3::Hasher::new();
+        for version in related {
+            // No blueprint has the number of one that does not exist.
+            for number in version.map_or([u64::MAX; 4], SeenVersion::numbers) {
+                hasher.update(&number.to_le_bytes());
+            }
+        }
+        let mut hash = [0; TAG_BYTES];
+        hasher.finalize_xof().fill(&mut hash);
+        hash
+    })
+}
+
+fn halves(hash: RelatedHash) -> [u64; 2] {
+    let hash = u128::from_le_bytes(hash);
+    [hash as u64, (hash >> 64) as u64]
 }
 
 /// The stored form of an epoch.
@@ -244,6 +267,12 @@ mod tests {
             let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
             ListVersion::new(own, 1, related.into_iter()).tag(1, "a")
         };
+        let expanded = |related: &[Option<(u32, u64, Seen)>]| {
+            let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
+            let version = ResourceVersion { id: id(1), resource: 1, blueprint: 1 };
+            let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
+            AnswerVersion::of_resource(1, version, related.into_iter()).tag("")
+        };
         let (drafts, published) = (Seen::Drafts, Seen::Published);
         let tags = [
             resource(1, 1, 1, 1),
@@ -267,6 +296,9 @@ mod tests {
             related(&[Some((2, 1, published))]),
             related(&[Some((2, 1, drafts)), Some((3, 1, drafts))]),
             related(&[None, Some((3, 1, drafts))]),
+            expanded(&[None]),
+            expanded(&[Some((2, 1, drafts))]),
+            expanded(&[Some((2, 2, drafts))]),
         ];
         for (position, tag) in tags.iter().enumerate() {
             assert!(!tags[..position].contains(tag), "{position}");

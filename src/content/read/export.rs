@@ -3,15 +3,18 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use bindery_index::Snapshot;
 use serde_json::{Map, Value};
 
 use crate::content::data::lookup::import_key_at;
+use crate::content::read::aggregate::aggregate;
+use crate::content::read::expand::Included;
+use crate::content::read::resolve::Result as SearchResult;
 use crate::content::read::resource::{Presentation, write_hit};
-use crate::content::read::view::View;
+use crate::content::read::view::{Searching, View};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::query::{ExportParams, Format, Key as Selected};
+use crate::store::Store;
 
 /// How many hits are read from the index at once.
 const CHUNK_RESOURCES: usize = 256;
@@ -24,6 +27,8 @@ pub struct Export {
     view: View,
     params: ExportParams,
     stream: bindery_index::Stream,
+    /// What stands behind the resources in JSON: other keys, each after a comma.
+    end: String,
     /// Hits that are not written yet, in reverse order.
     pending: Vec<bindery_index::Hit>,
     position: Position,
@@ -37,6 +42,12 @@ enum Position {
     End,
 }
 
+/// What an export writes.
+struct FoundExport {
+    stream: bindery_index::Stream,
+    end: String,
+}
+
 impl Export {
     /// Starts an export of what a query matches. `accept` is the `Accept` header.
     ///
@@ -44,8 +55,8 @@ impl Export {
     /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let params = parameters(&view, raw_query, accept)?;
-        let stream = view.search_at_length(&params.query, Snapshot::stream_with)?;
-        Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
+        let found = view.search_at_length(&params.query, |searching| find(searching, &params, &view.store))?;
+        Ok(Export::of(view, params, found))
     }
 
     /// The same within the time that a request may take.
@@ -54,8 +65,15 @@ impl Export {
     /// As [`Export::begin`], and `OVERLOADED` if it takes too long or too many searches wait.
     pub async fn begin_in_time(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let params = parameters(&view, raw_query, accept)?;
-        let stream = view.search(params.query.clone(), 0, Snapshot::stream_with).await?;
-        Ok(Export { view, params, stream, pending: Vec::new(), position: Position::Begin })
+        let (asked, store) = (params.clone(), view.store.clone());
+        let search = move |searching: &Searching<'_>| find(searching, &asked, &store);
+        let found = view.search(params.query.clone(), 0, &params.aggregation, search).await?;
+        Ok(Export::of(view, params, found))
+    }
+
+    fn of(view: View, params: ExportParams, found: FoundExport) -> Export {
+        let FoundExport { stream, end } = found;
+        Export { view, params, stream, end, pending: Vec::new(), position: Position::Begin }
     }
 
     /// The format of the export.
@@ -79,7 +97,9 @@ impl Export {
         while out.len() < CHUNK_BYTES {
             let Some(hit) = self.next_hit() else {
                 if self.params.format == Format::Json {
-                    out.push_str("]}");
+                    out.push(']');
+                    out.push_str(&self.end);
+                    out.push('}');
                 }
                 self.position = Position::End;
                 break;
@@ -193,6 +213,33 @@ impl Export {
 
 fn parameters(view: &View, raw_query: &str, accept: Option<&str>) -> Result<ExportParams> {
     ExportParams::parse(raw_query, accept, &view.collection.blueprint, &|slug| view.related(slug), view.now)
+}
+
+/// What an export writes, with what is answered beside the resources.
+fn find(searching: &Searching<'_>, params: &ExportParams, store: &Store) -> SearchResult<FoundExport> {
+    let ExportParams { query, fallback, aggregation, expansion, .. } = params;
+    let (collection, resolver) = (searching.collection, searching.resolver);
+    let found = searching.find()?;
+    let stream = searching.of(|snapshot, interrupt| snapshot.stream_of(&found, searching.query, interrupt))?;
+    let mut end = String::new();
+    if !expansion.is_empty() {
+        let mut included = Included::new(resolver, store, expansion);
+        let copies = query.copies.answered_with(*fallback);
+        let mut rest = stream.clone();
+        loop {
+            let hits = rest.next(CHUNK_RESOURCES);
+            if hits.is_empty() {
+                break;
+            }
+            hits.into_iter().try_for_each(|hit| included.add(collection, copies, hit))?;
+        }
+        end = format!(",\"included\":{}", included.finish());
+    }
+    if !aggregation.is_empty() {
+        let meta = Value::Object(aggregate(resolver, collection, query, aggregation, &found)?);
+        end.push_str(&format!(",\"meta\":{meta}"));
+    }
+    Ok(FoundExport { stream, end })
 }
 
 /// Formats a value as a CSV cell: text unchanged, numbers as filters see them, objects and arrays as JSON, and null as

@@ -24,7 +24,8 @@ pub(super) enum Stopped {
     Failed(Error),
 }
 
-type Result<T> = std::result::Result<T, Stopped>;
+/// A result, unless the search was stopped.
+pub(super) type Result<T> = std::result::Result<T, Stopped>;
 
 /// Resolves queries in one state, as one token sees it.
 pub(super) struct Resolver<'a> {
@@ -50,6 +51,15 @@ impl<'a> Resolver<'a> {
         let Query { copies, filter, sort } = query;
         let filter = self.visible(Place { collection, copies: *copies }, filter)?;
         Ok(index::Query { variant: copies.variant, filter, sort: sort.clone() })
+    }
+
+    /// What a filter finds of what the token may see.
+    ///
+    /// # Errors
+    /// As [`Resolver::query`].
+    pub(super) fn find_visible(&self, collection: &Collection, copies: Copies, filter: &Filter) -> Result<Found> {
+        let place = Place { collection, copies };
+        self.find(place, copies.variant, &self.visible(place, filter)?)
     }
 
     /// Roughly how long resolving the query and searching take, in nanoseconds. `offset` is where the page begins.

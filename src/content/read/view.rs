@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_index::{Hit, Hits, Interrupt, Snapshot};
+use bindery_index::{Found, Hit, Interrupt, Snapshot};
 
 use crate::access::Access;
 use crate::content::data::refusals::no_resource;
 use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
-use crate::content::data::version::{AnswerVersion, ListVersion};
+use crate::content::data::version::{AnswerVersion, ListVersion, SeenVersion};
 use crate::content::handle::Content;
-use crate::content::read::resolve::{Resolver, Stopped, stopped};
+use crate::content::read::expand::Included;
+use crate::content::read::resolve::{self, Resolver, Stopped, stopped};
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
 use crate::model::ability::Ability;
@@ -19,36 +20,61 @@ use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
-use crate::query::{GetParams, ListParams, Page, Query};
+use crate::query::{Aggregation, Copies, GetParams, Query};
 use crate::store::Store;
 
-type IndexQuery = bindery_index::Query;
+pub(super) type IndexQuery = bindery_index::Query;
+
+/// Counting takes so many nanoseconds for each resource of the blueprint.
+const AGGREGATED: u64 = 4;
+/// Reading related resources takes longer than a thread of requests should be held up, and is soon done.
+const EXPANDED: Duration = Duration::from_millis(2);
 
 /// One blueprint at one moment, as one token sees it.
 pub struct View {
     /// Held also so that the versions that the snapshot names stay in the store.
     pub(super) state: Arc<State>,
-    access: Arc<Access>,
+    pub(super) access: Arc<Access>,
     pub(super) collection: Arc<Collection>,
     pub(super) store: Store,
-    sight: Sight,
+    pub(super) sight: Sight,
     pub(super) searches: Arc<SearchPool>,
     /// When it was taken: "today" for `filter[published]` and for the version of lists.
     pub(super) now: Millis,
 }
 
 /// A resource that a token may see, found and not read yet.
-pub struct Located(Hit);
+pub struct Located(pub(super) Hit);
 
-/// A page of a list.
-#[derive(Debug)]
-pub struct ListPage {
-    /// The resource objects as JSON text: an array.
-    pub resources: String,
-    /// Which page it is.
-    pub page: Page,
-    /// How many resources match.
-    pub total: u64,
+/// A search of a view: what it runs with.
+#[derive(Clone, Copy)]
+pub(super) struct Searching<'a> {
+    pub(super) resolver: &'a Resolver<'a>,
+    pub(super) collection: &'a Collection,
+    /// The query for the index, restricted to what the token may see.
+    pub(super) query: &'a IndexQuery,
+}
+
+impl Searching<'_> {
+    /// What the query finds.
+    ///
+    /// # Errors
+    /// If the search fails or is interrupted.
+    pub(super) fn find(&self) -> resolve::Result<Found> {
+        let IndexQuery { variant, filter, .. } = self.query;
+        self.of(|snapshot, interrupt| snapshot.find(*variant, filter, interrupt))
+    }
+
+    /// The result of a search in the index.
+    ///
+    /// # Errors
+    /// As [`Searching::find`].
+    pub(super) fn of<T>(
+        &self,
+        search: impl FnOnce(&Snapshot, &Interrupt<'_>) -> Result<T, bindery_index::Error>,
+    ) -> resolve::Result<T> {
+        search(&self.collection.snapshot, self.resolver.interrupt).map_err(|error| stopped(self.collection, error))
+    }
 }
 
 impl Content {
@@ -97,24 +123,47 @@ impl View {
     /// # Errors
     /// Those of the parameters.
     pub fn get_params(&self, raw_query: &str) -> Result<GetParams> {
-        GetParams::parse(raw_query, &self.collection.blueprint)
+        GetParams::parse(raw_query, &self.collection.blueprint, &|slug| self.related(slug))
     }
 
-    /// The version of a resource. It changes with everything that could change what [`View::read`] returns.
-    pub fn resource_version(&self, resource: &Located) -> AnswerVersion {
-        AnswerVersion::of_resource(self.state.epoch, self.collection.version_of(&resource.0))
+    /// The version of a resource, and of the resources of these other blueprints, by their slugs, in order. It changes with
+    /// everything that could change what [`View::read`] returns.
+    pub fn resource_version(&self, resource: &Located, depends_on: &[String]) -> AnswerVersion {
+        let own = self.collection.version_of(&resource.0);
+        AnswerVersion::of_resource(self.state.epoch, own, self.related_versions(depends_on))
     }
 
     /// The resource object as JSON text.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub fn read(&self, resource: &Located, params: GetParams) -> Result<String> {
-        let GetParams { variant, fallback, selection } = params;
+    pub fn read(&self, resource: &Located, params: &GetParams) -> Result<String> {
+        let GetParams { variant, fallback, ref selection, .. } = *params;
         let mut json = String::new();
-        let presentation = Presentation { variant, fallback, selection, highlights: None };
+        let presentation = Presentation { variant, fallback, selection: selection.clone(), highlights: None };
         write_hit(&mut json, &self.store, &self.collection, &resource.0, &presentation)?;
         Ok(json)
+    }
+
+    /// The resources that the parameters say are answered with a resource, as JSON text: an array.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if there are too many; `OVERLOADED` if it takes too long; `INTERNAL` if the store fails.
+    pub async fn read_included(&self, resource: &Located, params: &GetParams) -> Result<String> {
+        let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
+        let (collection, store) = (Arc::clone(&self.collection), self.store.clone());
+        let GetParams { variant, fallback, ref expansion, .. } = *params;
+        let (hit, expansion) = (resource.0, expansion.clone());
+        let search = move |interrupt: &Interrupt<'_>| {
+            let resolver = Resolver { state: &state, access: &access, now, interrupt };
+            let mut included = Included::new(&resolver, &store, &expansion);
+            match included.add(&collection, Copies { variant, fallback }, hit) {
+                Ok(()) => Some(Ok(included.finish())),
+                Err(Stopped::Failed(error)) => Some(Err(error)),
+                Err(Stopped::Interrupted) => None,
+            }
+        };
+        self.searches.run(EXPANDED, search).await
     }
 
     /// Whether the token sees drafts. Of two tokens that both do, or both do not, each sees what the other sees.
@@ -126,37 +175,16 @@ impl View {
     /// slugs, in order. It changes with every write that the token may see something of, and with every sight or day that
     /// could change an answer.
     pub fn list_version(&self, depends_on: &[String]) -> AnswerVersion {
-        let related = depends_on.iter().map(|slug| {
-            let collection = self.state.visible(&self.access, slug).ok()?;
-            Some(collection.seen_version(Sight::of(&self.access, &collection.blueprint, self.now)))
-        });
         let own = self.collection.seen_version(self.sight);
+        let related = self.related_versions(depends_on);
         AnswerVersion::of_list(self.state.epoch, ListVersion::new(own, day_number(self.now), related))
     }
 
-    /// A page of the list, however long it takes.
-    ///
-    /// # Errors
-    /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
-    pub fn list(&self, raw_query: &str) -> Result<ListPage> {
-        let params = self.list_params(raw_query)?;
-        let page = params.page;
-        let hits = self.search_at_length(&params.query, |snapshot, query, interrupt| {
-            snapshot.search_with(query, page.offset(), per_page(page), interrupt)
-        });
-        self.list_page(&params, &hits?)
-    }
-
-    /// A page of the list, searched for within the time that a request may take.
-    ///
-    /// # Errors
-    /// `OVERLOADED` if it takes too long, too many searches wait, or the index is being rebuilt.
-    pub async fn list_in_time(&self, params: &ListParams) -> Result<ListPage> {
-        let (query, page) = (params.query.clone(), params.page);
-        let hits = self.search(query, page.offset(), move |snapshot, query, interrupt| {
-            snapshot.search_with(query, page.offset(), per_page(page), interrupt)
-        });
-        self.list_page(params, &hits.await?)
+    fn related_versions(&self, depends_on: &[String]) -> impl ExactSizeIterator<Item = Option<SeenVersion>> {
+        depends_on.iter().map(|slug| {
+            let collection = self.state.visible(&self.access, slug).ok()?;
+            Some(collection.seen_version(Sight::of(&self.access, &collection.blueprint, self.now)))
+        })
     }
 
     /// Runs a search within the time that a request may take. `offset` is where the page begins that it looks for.
@@ -164,15 +192,16 @@ impl View {
         &self,
         query: Query,
         offset: u64,
-        search: impl Fn(&Snapshot, &IndexQuery, &Interrupt<'_>) -> Result<T, bindery_index::Error> + Send + 'static,
+        aggregation: &Aggregation,
+        search: impl Fn(&Searching<'_>) -> resolve::Result<T> + Send + 'static,
     ) -> Result<T> {
         let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
         let collection = Arc::clone(&self.collection);
-        let estimate = self.estimate(&query, offset);
+        let estimate = self.estimate(&query, offset, aggregation);
         let search = move |interrupt: &Interrupt<'_>| {
             let resolver = Resolver { state: &state, access: &access, now, interrupt };
             let found = resolver.query(&collection, &query).and_then(|query| {
-                search(&collection.snapshot, &query, interrupt).map_err(|error| stopped(&collection, error))
+                search(&Searching { resolver: &resolver, collection: &collection, query: &query })
             });
             match found {
                 Ok(found) => Some(Ok(found)),
@@ -184,23 +213,24 @@ impl View {
     }
 
     /// Roughly how long a search takes.
-    fn estimate(&self, query: &Query, offset: u64) -> Duration {
+    fn estimate(&self, query: &Query, offset: u64, aggregation: &Aggregation) -> Duration {
         let interrupt = Interrupt::never();
         let resolver = Resolver { state: &self.state, access: &self.access, now: self.now, interrupt: &interrupt };
-        Duration::from_nanos(resolver.estimate(&self.collection, query, offset))
+        let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
+        let aggregating = aggregates * self.collection.snapshot.total() * AGGREGATED;
+        Duration::from_nanos(resolver.estimate(&self.collection, query, offset) + aggregating)
     }
 
     /// Runs a search, however long it takes.
     pub(super) fn search_at_length<T>(
         &self,
         query: &Query,
-        search: impl Fn(&Snapshot, &IndexQuery, &Interrupt<'_>) -> Result<T, bindery_index::Error>,
+        search: impl Fn(&Searching<'_>) -> resolve::Result<T>,
     ) -> Result<T> {
         let interrupt = Interrupt::never();
         let resolver = Resolver { state: &self.state, access: &self.access, now: self.now, interrupt: &interrupt };
         let found = resolver.query(&self.collection, query).and_then(|query| {
-            let found = search(&self.collection.snapshot, &query, &interrupt);
-            found.map_err(|error| stopped(&self.collection, error))
+            search(&Searching { resolver: &resolver, collection: &self.collection, query: &query })
         });
         found.map_err(|stopped| match stopped {
             Stopped::Failed(error) => error,
@@ -208,38 +238,8 @@ impl View {
         })
     }
 
-    /// The parameters of a list.
-    ///
-    /// # Errors
-    /// Those of the parameters.
-    pub fn list_params(&self, raw_query: &str) -> Result<ListParams> {
-        ListParams::parse(raw_query, &self.collection.blueprint, &|slug| self.related(slug), self.now)
-    }
-
     /// The blueprint that a relation names, if the token has it.
     pub(super) fn related(&self, slug: &str) -> Option<&Blueprint> {
         self.state.visible(&self.access, slug).ok().map(|collection| &*collection.blueprint)
     }
-
-    fn list_page(&self, params: &ListParams, hits: &Hits) -> Result<ListPage> {
-        let ListParams { query, fallback, page, selection, highlights } = params;
-        let (fallback, page) = (*fallback, *page);
-        let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
-        let presentation = Presentation { variant, fallback, selection, highlights };
-        let mut resources = String::with_capacity(4096);
-        resources.push('[');
-        for (position, hit) in hits.hits.iter().enumerate() {
-            if position > 0 {
-                resources.push(',');
-            }
-            write_hit(&mut resources, &self.store, &self.collection, hit, &presentation)?;
-        }
-        resources.push(']');
-        Ok(ListPage { resources, page, total: hits.total })
-    }
-}
-
-fn per_page(page: Page) -> usize {
-    // At most 100.
-    usize::try_from(page.per_page).unwrap_or(usize::MAX)
 }

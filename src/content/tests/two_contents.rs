@@ -225,7 +225,7 @@ fn answers(content: &Content) -> Vec<String> {
         }
         for id in ids(content) {
             let view = view();
-            let found = view.read(&view.locate(&id).unwrap(), view.get_params("").unwrap()).unwrap();
+            let found = view.read(&view.locate(&id).unwrap(), &view.get_params("").unwrap()).unwrap();
             let state = content.state();
             let collection = state.collection(&blueprint.slug).unwrap();
             let hit = collection.snapshot.get(ResourceId::parse(&id).unwrap().as_u128()).unwrap();
@@ -249,7 +249,7 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
         for resource in &resources {
             // What a list shows, a read of the same view finds.
             let found = view.locate(resource["id"].as_str().unwrap()).unwrap();
-            view.read(&found, view.get_params("").unwrap()).unwrap();
+            view.read(&found, &view.get_params("").unwrap()).unwrap();
         }
         n_reads += 1;
     }

@@ -36,6 +36,31 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("sort", at("query", "sort", text(), "Fields, separated by commas; `-` before one is descending.")),
         ("page", at("query", "page", number(1, u32::MAX.into()), "Which page; the default is 1.")),
         ("per_page", at("query", "per_page", number(1, 100), "How many resources a page has; the default is 25.")),
+        ("cursor", at("query", "cursor", text(), "Empty: begin a walk; else what `links.next` has.")),
+        (
+            "facets",
+            at("query", "facets", text(), "Fields whose values are counted, such as `category,tags:50,created_at:month`."),
+        ),
+        (
+            "facet_mode",
+            at(
+                "query",
+                "facet_mode",
+                json!({ "type": "string", "enum": ["disjunctive"] }),
+                "`disjunctive`: a facet ignores the filters on its own field.",
+            ),
+        ),
+        ("stats", at("query", "stats", text(), "Fields whose numbers are added up, separated by commas.")),
+        ("expand", at("query", "expand", text(), "Relations whose resources are answered too, such as `author,issue.editor`.")),
+        (
+            "fields-of",
+            at(
+                "query",
+                "fields[blueprint]",
+                text(),
+                "The keys to answer of the resources in `included`; `blueprint` stands for the slug of theirs.",
+            ),
+        ),
         ("fields", at("query", "fields", text(), "The keys to answer, such as `id,attributes.title`.")),
         ("exclude", at("query", "exclude", text(), "The keys to leave out.")),
         ("variant", at("query", "variant", text(), "The slug of the variant; the default is the blueprint's default.")),

@@ -41,6 +41,11 @@ fn reference(schema: &str) -> Value {
     super::reference(schema)
 }
 
+/// An object whose keys the client chooses.
+fn map_of(values: Value) -> Value {
+    json!({ "type": "object", "additionalProperties": values })
+}
+
 /// An object that has all of these keys.
 fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
     let required: Vec<&str> = properties.iter().map(|(key, _)| *key).collect();
@@ -94,12 +99,53 @@ fn resources() -> Schemas {
         ("relationships", object([("blueprint", blueprint)])),
     ]);
     let page = || json!({ "type": "integer", "minimum": 1 });
-    let meta = object([("current_page", page()), ("last_page", page()), ("per_page", page()), ("total", count())]);
-    let links = object([("first", text()), ("last", text()), ("prev", maybe("string")), ("next", maybe("string"))]);
-    let list = object([("data", list_of(reference("Resource"))), ("links", links), ("meta", meta)]);
+    let aggregates =
+        || [("facets", map_of(reference("Facet"))), ("stats", map_of(reference("Stats")))];
+    let meta = also(
+        object([("per_page", page()), ("total", count())]),
+        [("current_page", page()), ("last_page", page())],
+    );
+    let meta = also(meta, aggregates());
+    let links =
+        object([("first", text()), ("last", maybe("string")), ("prev", maybe("string")), ("next", maybe("string"))]);
+    let included = || [("included", list_of(reference("Resource")))];
+    let list = also(object([("data", list_of(reference("Resource"))), ("links", links), ("meta", meta)]), included());
+    let answer = also(object([("data", reference("Resource"))]), included());
     let referrers = object([("blueprint", text()), ("field", text()), ("total", count()), ("ids", list_of(text()))]);
-    let export = object([("data", list_of(json!({ "type": "object" })))]);
-    vec![("Resource", resource), ("ResourceList", list), ("Referrers", referrers), ("Export", export)]
+    let export = also(object([("data", list_of(json!({ "type": "object" })))]), included());
+    let export = also(export, [("meta", options(aggregates()))]);
+    let neighbor = || json!({ "anyOf": [reference("Resource"), { "type": "null" }] });
+    let neighbors = object([
+        ("data", object([("previous", neighbor()), ("next", neighbor())])),
+        ("meta", object([("position", page()), ("total", page())])),
+    ]);
+    vec![
+        ("Resource", resource),
+        ("ResourceList", list),
+        ("ResourceAnswer", answer),
+        ("Neighbors", neighbors),
+        ("Referrers", referrers),
+        ("Export", export),
+        ("Facet", facet()),
+        ("Stats", stats()),
+    ]
+}
+
+fn facet() -> Value {
+    let value = json!({ "type": ["string", "number", "boolean"] });
+    object([
+        ("values", list_of(object([("value", value), ("count", count())]))),
+        ("distinct", count()),
+        ("null", count()),
+    ])
+}
+
+/// Of numbers, or of money by currency.
+fn stats() -> Value {
+    let number = || json!({ "type": ["number", "null"] });
+    let figures = || [("count", count()), ("min", number()), ("max", number()), ("sum", number()), ("avg", number())];
+    let of_numbers = also(object([("null", count())]), figures());
+    also(of_numbers, [("currencies", map_of(object(figures())))])
 }
 
 fn writes() -> Schemas {

@@ -1,13 +1,17 @@
 //! Filters on the columns of a copy: how an operator and a column's kind become a predicate. Must not know fields.
 
-use bindery_index::{Anchor, Filter, Kind, Predicate, Range};
+use bindery_index::{Anchor, Filter, IdSet, Kind, Predicate, Range};
 
 use super::super::instant;
 use super::condition::{Condition, not};
 use super::operator::Operator;
 use super::value::{closed, decimal, one_sided};
 use crate::model::error::Error;
+use crate::model::id::ResourceId;
 use crate::projection::ColumnRef;
+
+/// Up to so many ids are conditions of their own, each of which the index caches.
+const FEW_IDS: usize = 16;
 
 /// A filter on a column.
 pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
@@ -27,9 +31,9 @@ pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter
         Operator::StartsWith => substring(Anchor::Start),
         Operator::EndsWith => substring(Anchor::End),
         Operator::Has => has(column, value.to_owned()),
-        Operator::HasAny => Filter::Or(has_each(condition, column)?),
-        Operator::HasAll => Filter::And(has_each(condition, column)?),
-        Operator::HasNone => not(Filter::Or(has_each(condition, column)?)),
+        Operator::HasAny => has_any(condition, column)?,
+        Operator::HasAll => Filter::And(has_each(&condition.list()?, column)),
+        Operator::HasNone => not(has_any(condition, column)?),
         Operator::Null => null(condition, column)?,
         Operator::Dangling => return Err(condition.not_a_boolean()),
     })
@@ -50,8 +54,23 @@ fn has(column: &ColumnRef, element: String) -> Filter {
 }
 
 /// That a list has a value, for each value that is listed.
-fn has_each(condition: &Condition, column: &ColumnRef) -> Result<Vec<Filter>, Error> {
-    Ok(condition.list()?.into_iter().map(|element| has(column, element)).collect())
+fn has_each(values: &[String], column: &ColumnRef) -> Vec<Filter> {
+    values.iter().map(|element| has(column, element.clone())).collect()
+}
+
+fn has_any(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
+    let values = condition.list()?;
+    Ok(any_id(&values, column).unwrap_or_else(|| Filter::Or(has_each(&values, column))))
+}
+
+/// That a relation names one of many resources. `None` if the column is no relation, or there are few.
+fn any_id(values: &[String], column: &ColumnRef) -> Option<Filter> {
+    if values.len() <= FEW_IDS || column.field.related_blueprint().is_none() {
+        return None;
+    }
+    // A value that is no id matches nothing.
+    let ids = values.iter().filter_map(|id| ResourceId::parse(id)).map(ResourceId::as_u128);
+    Some(Filter::Column(column.id, Predicate::AnyId(IdSet::of(ids))))
 }
 
 fn null(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
@@ -64,6 +83,9 @@ fn one_of(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     let values = condition.list()?;
     if column.kind == Kind::List {
         return Ok(Filter::Nothing);
+    }
+    if let Some(filter) = any_id(&values, column) {
+        return Ok(filter);
     }
     let mut any = Vec::new();
     for value in values {

@@ -16,7 +16,6 @@ use crate::model::error::Error;
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 use crate::model::time::Millis;
-use crate::projection;
 
 /// The blueprint that filters are about, and what they mean in it.
 #[derive(Clone)]
@@ -128,7 +127,7 @@ impl<'a> Scope<'a> {
 
     fn related(&self, field: &Field, related: &Scope<'_>, filter: Filter) -> Filter {
         let copies = copies_of(related.blueprint, self.variant, self.fallback);
-        Filter::Related(relation_of(field), copies, Box::new(filter))
+        Filter::Related(Relation::of(field), copies, Box::new(filter))
     }
 
     fn condition(&self, sent: &Sent<'_>, name: &str, target: &Target<'_>) -> Result<Option<Filter>, Error> {
@@ -153,7 +152,7 @@ impl<'a> Scope<'a> {
             },
             Target::Date(date) => date::date(&condition, *date)?,
             Target::Column(column) if operator == Operator::Dangling => {
-                let dangling = Filter::Dangling(relation_of(column.field));
+                let dangling = Filter::Dangling(Relation::of(column.field));
                 return Ok(Some(if condition.boolean()? { dangling } else { dangling.not() }));
             }
             Target::Column(column) => column::column(&condition, column)?,
@@ -181,11 +180,6 @@ impl<'a> Scope<'a> {
     fn with_fields(&self, problem: &str) -> Error {
         invalid(format!("{problem} Filterable fields: {}", quoted_list(name::filterable(self.blueprint))))
     }
-}
-
-fn relation_of(field: &Field) -> Relation {
-    let blueprint = field.related_blueprint().unwrap_or_default().to_owned();
-    Relation { column: projection::column_of(field), blueprint }
 }
 
 /// A filter on `id`. A value that is not an id matches nothing.

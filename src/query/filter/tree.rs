@@ -4,7 +4,8 @@
 use bindery_index::{self as index, ColumnId};
 
 use super::condition::not;
-use crate::model::blueprint::Blueprint;
+use crate::model::blueprint::{Blueprint, Field};
+use crate::projection;
 
 /// Looks up a blueprint that a relation names, by its slug. `None` if the token does not have it.
 pub type Related<'a> = dyn Fn(&str) -> Option<&'a Blueprint> + 'a;
@@ -35,6 +36,14 @@ pub struct Relation {
     pub blueprint: String,
 }
 
+impl Relation {
+    /// The relation of a field.
+    pub(crate) fn of(field: &Field) -> Relation {
+        let blueprint = field.related_blueprint().unwrap_or_default().to_owned();
+        Relation { column: projection::column_of(field), blueprint }
+    }
+}
+
 /// Which copies of a blueprint's resources a condition is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copies {
@@ -42,6 +51,13 @@ pub struct Copies {
     pub variant: u16,
     /// The variant whose values are compared where those are null.
     pub fallback: Option<u16>,
+}
+
+impl Copies {
+    /// The copies that are answered if this fallback fills nulls, whether or not conditions see it.
+    pub fn answered_with(self, fallback: Option<u16>) -> Copies {
+        Copies { fallback: fallback.filter(|fallback| *fallback != self.variant), ..self }
+    }
 }
 
 impl Filter {

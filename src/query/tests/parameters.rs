@@ -101,7 +101,7 @@ fn variants_are_resolved_or_ignored() {
     for (raw, variant, fallback) in table {
         let list = list_of(raw).unwrap();
         assert_eq!((list.query.copies.variant, list.fallback), (variant, fallback), "{raw}");
-        let get = GetParams::parse(raw, &everything()).unwrap();
+        let get = GetParams::parse(raw, &everything(), &|slug| related(slug)).unwrap();
         assert_eq!((get.variant, get.fallback), (variant, fallback), "{raw}");
         assert_eq!(WriteParams::parse(raw, &everything()).unwrap().variant, variant, "{raw}");
     }

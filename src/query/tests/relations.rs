@@ -193,7 +193,7 @@ fn a_strict_request_has_no_parameter_that_is_ignored() {
         let error = ListParams::parse(raw, &plain(), &|slug| related(slug), NOW).expect_err(raw);
         assert_eq!(error.message, expected);
     }
-    let error = GetParams::parse("strict=1&page=1", &everything()).unwrap_err();
+    let error = GetParams::parse("strict=1&page=1", &everything(), &|slug| related(slug)).unwrap_err();
     assert!(error.message.starts_with("`page` is not a parameter of this endpoint."));
     assert!(ExportParams::parse("strict=1&format=csv", None, &everything(), &|slug| related(slug), NOW).is_ok());
 }

@@ -39,6 +39,8 @@ pub(crate) struct Row {
     pub(crate) published: Option<i64>,
     pub(crate) created: i64,
     pub(crate) updated: i64,
+    /// Whether a publication to come is hidden.
+    is_scheduled: bool,
     /// Attributes by variant. The key is `""` if the blueprint has no variants.
     pub(crate) copies: HashMap<String, Value>,
     /// By variant, then by column.
@@ -61,7 +63,8 @@ impl Table {
             .map(|field| (field["slug"].as_str().unwrap().to_owned(), Value::Null))
             .collect::<serde_json::Map<_, _>>()
             .into();
-        let rows: Vec<Row> = lines.iter().map(|line| Row::new(line, &columns, &variants, &empty)).collect();
+        let mut rows: Vec<Row> = lines.iter().map(|line| Row::new(line, &columns, &variants, &empty)).collect();
+        rows.iter_mut().for_each(|row| row.is_scheduled = blueprint["scheduled"] == true);
         let collators = variants.iter().map(|variant| (variant.clone(), collator(variant))).collect();
         let by_id = rows.iter().enumerate().map(|(index, row)| (row.id.clone(), index)).collect();
         let is_whole = |slug: &str, other: &Column| other.slug == slug && other.part.is_none();
@@ -127,7 +130,7 @@ impl Table {
     }
 
     /// The fallback, if filters and order see its values.
-    fn counting_fallback(&self, pairs: &[(String, String)]) -> Option<String> {
+    pub(crate) fn counting_fallback(&self, pairs: &[(String, String)]) -> Option<String> {
         let value = |wanted: &str| pairs.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
         value("fallback_mode").and_then(|_| value("fallback")).filter(|_| self.default_variant() != "")
     }
@@ -240,6 +243,7 @@ impl Row {
             published: line["published_at"].as_str().map(|text| micros(text).unwrap().div_euclid(1000)),
             created: date("created_at").unwrap(),
             updated: date("updated_at").unwrap(),
+            is_scheduled: false,
             cells: cells.collect(),
             copies,
         }
@@ -258,7 +262,8 @@ impl Row {
     }
 
     pub(crate) fn is_seen(&self, sees_drafts: bool) -> bool {
-        sees_drafts || self.published.is_some()
+        let is_due = |at: i64| !self.is_scheduled || at <= chrono::Utc::now().timestamp_millis();
+        sees_drafts || self.published.is_some_and(is_due)
     }
 }
 

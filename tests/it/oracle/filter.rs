@@ -137,7 +137,7 @@ impl Table {
         })))
     }
 
-    fn seen(&self, id: &str, sees_drafts: bool) -> Option<&Row> {
+    pub(crate) fn seen(&self, id: &str, sees_drafts: bool) -> Option<&Row> {
         self.by_id.get(id).map(|index| &self.rows[*index]).filter(|row| row.is_seen(sees_drafts))
     }
 
@@ -215,7 +215,7 @@ impl Table {
 }
 
 /// The ids that a relation has.
-fn ids(cell: Option<&Cell>) -> Vec<String> {
+pub(crate) fn ids(cell: Option<&Cell>) -> Vec<String> {
     match cell {
         None => Vec::new(),
         Some(Cell { elements: Some(elements), .. }) => elements.iter().map(|(id, _)| id.clone()).collect(),

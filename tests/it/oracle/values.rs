@@ -37,7 +37,7 @@ pub(crate) fn related_blueprints() -> [Value; 2] {
     ];
     [
         json!({ "name": "owners", "slug": "owners", "fields": [field("name", "text"), field("since", "datetime")] }),
-        json!({ "name": "targets", "slug": "targets", "fields": targets, "variants": variants }),
+        json!({ "name": "targets", "slug": "targets", "fields": targets, "variants": variants, "scheduled": true }),
     ]
 }
 
@@ -79,7 +79,8 @@ pub(crate) fn blueprint(random: &mut Random, slug: &str) -> Value {
             }
         }
     }
-    json!({ "name": slug, "slug": slug, "fields": fields, "variants": variants })
+    let scheduled = random.chance(25);
+    json!({ "name": slug, "slug": slug, "fields": fields, "variants": variants, "scheduled": scheduled })
 }
 
 /// A field of this type.

@@ -72,6 +72,15 @@ impl StoredColumn {
         }
     }
 
+    /// The numbers of all documents, little-endian, of which those of documents without a value mean nothing; `None` for
+    /// other encodings.
+    pub(crate) fn numbers(&self) -> Option<&[u8]> {
+        match &self.values {
+            Values::Number(numbers) => Some(numbers.all()),
+            _ => None,
+        }
+    }
+
     /// The bits of booleans, zero for documents without a value; `None` for other encodings.
     pub(crate) fn bools(&self) -> Option<&Bits> {
         match &self.values {

@@ -52,14 +52,33 @@ impl ColumnFile {
     pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
         let all = self.slots.all();
         let slot = |document: u32| all.get(document as usize * 4..).map(|bytes| u32::from_le_bytes(array(bytes)));
-        let consecutive_from = self.consecutive_from.get_or_init(|| {
-            let first = slot(0)?;
-            (0..self.documents).all(|document| slot(document) == first.checked_add(document)).then_some(first)
-        });
-        match consecutive_from {
-            Some(first) => slots.union_shifted(documents, *first),
+        match self.first_of_consecutive() {
+            Some(first) => slots.union_shifted(documents, first),
             None => documents.iter().filter_map(slot).for_each(|slot| slots.insert(slot)),
         }
+    }
+
+    /// The documents in these slots.
+    pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
+        if let Some(first) = self.first_of_consecutive() {
+            let mut documents = slots.shifted_down(first);
+            documents.truncate(self.documents);
+            return documents;
+        }
+        let all = self.slots.all().chunks_exact(4).map(|bytes| u32::from_le_bytes(array(bytes)));
+        let mut documents = Bitmap::with_room(self.documents as usize);
+        (0..).zip(all).filter(|(_, slot)| slots.contains(*slot)).for_each(|(document, _)| documents.insert(document));
+        documents
+    }
+
+    /// The first slot, if the slots are consecutive.
+    fn first_of_consecutive(&self) -> Option<u32> {
+        *self.consecutive_from.get_or_init(|| {
+            let first = self.slot(0);
+            (0..self.documents)
+                .all(|document| Some(self.slot(document)) == first.checked_add(document))
+                .then_some(first)
+        })
     }
 
     /// All columns, ascending by id and encoding.

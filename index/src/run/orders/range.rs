@@ -84,6 +84,22 @@ impl RunOrder {
         Ok(())
     }
 
+    /// How many of the documents at these indexes are among others.
+    pub(crate) fn count_among(
+        &self,
+        indexes: Indexes<usize>,
+        others: &Bitmap,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<u64, Error> {
+        let mut count = 0;
+        if indexes.len() == 1 {
+            interrupt.step()?;
+            return Ok(u64::from(others.contains(self.document(indexes.start))));
+        }
+        self.each_in(indexes, interrupt, |document| count += u64::from(others.contains(document)))?;
+        Ok(count)
+    }
+
     fn each_in(
         &self,
         indexes: Indexes<usize>,

@@ -1,0 +1,81 @@
+//! Counting values: how often each occurs, in which form it is counted. It knows no runs.
+
+use std::borrow::Cow;
+
+use hashbrown::HashMap;
+
+use crate::period::{day_of_micros, parse_day};
+use crate::query::Period;
+use crate::value::ValueRef;
+
+/// A value as it is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Counted<'a> {
+    Text(Cow<'a, str>),
+    /// A number by its bits. Both zeros are the positive one.
+    Number(u64),
+    Bool(bool),
+    /// The first day of a period.
+    Period(i64),
+}
+
+/// How often each value occurs.
+#[derive(Debug, Default)]
+pub(crate) struct Tally<'a> {
+    pub(crate) counts: HashMap<Counted<'a>, u64>,
+    /// How many documents have a value.
+    pub(crate) valued: u64,
+}
+
+impl<'a> Tally<'a> {
+    /// Counts a value, or the period that it is in: once for each different element of a list.
+    pub(crate) fn add_value(&mut self, value: ValueRef<'a>, period: Option<Period>) {
+        let counted = match value {
+            ValueRef::Null => return,
+            ValueRef::List(list) => return self.add_elements(list.elements(), period),
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Counted::of_text(text.whole(), period),
+            ValueRef::Number(number) => Some(Counted::of_number(number)),
+            ValueRef::Bool(value) => Some(Counted::Bool(value)),
+            ValueRef::Instant { micros, text } => Some(match period {
+                Some(period) => Counted::Period(period.start(day_of_micros(micros))),
+                None => Counted::Text(Cow::Borrowed(text)),
+            }),
+        };
+        if let Some(counted) = counted {
+            self.valued += 1;
+            self.add(counted, 1);
+        }
+    }
+
+    /// Counts a value that occurs so often.
+    pub(crate) fn add(&mut self, value: Counted<'a>, count: u64) {
+        *self.counts.entry(value).or_default() += count;
+    }
+
+    fn add_elements(&mut self, elements: impl Iterator<Item = &'a str>, period: Option<Period>) {
+        let mut seen: Vec<&str> = elements.collect();
+        self.valued += u64::from(!seen.is_empty());
+        // Most lists are short, and have no element twice.
+        seen.sort_unstable();
+        seen.dedup();
+        for element in seen {
+            if let Some(counted) = Counted::of_text(Cow::Borrowed(element), period) {
+                self.add(counted, 1);
+            }
+        }
+    }
+}
+
+impl<'a> Counted<'a> {
+    /// A text, or the period that it names a day of.
+    pub(crate) fn of_text(text: Cow<'a, str>, period: Option<Period>) -> Option<Counted<'a>> {
+        match period {
+            None => Some(Counted::Text(text)),
+            Some(period) => parse_day(&text).map(|day| Counted::Period(period.start(day))),
+        }
+    }
+
+    pub(crate) fn of_number(number: f64) -> Counted<'a> {
+        Counted::Number((number + 0.0).to_bits())
+    }
+}

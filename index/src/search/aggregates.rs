@@ -1,0 +1,206 @@
+//! Facets and statistics of what a search found: how often each value of a column occurs, and what numbers come to. It knows
+//! no filters and no orders of pages.
+//!
+//! The slots that were found become documents of runs. Each run counts in its own terms: by the orders of its columns, by the
+//! [`Ordinals`] of its texts, which are kept for the next request, or value by value if there are few documents.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::documents::{READ_SHARE, RunDocuments, documents};
+use super::facet::{facet_of, tally_dates};
+use super::lru::Key;
+use super::snapshot::Snapshot;
+use super::stats::{StatsByText, StatsOf};
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::query::{Facet, FacetBy, FallbackColumn, Filter, Found, Period, Predicate, Stats};
+use crate::run::{NumberedRun, Ordinals, Run, Tally};
+use crate::schema::{ColumnId, VariantNumber};
+
+/// Like [`READ_SHARE`] for texts, as long as the run has no ordinals of them.
+const READ_TEXTS_SHARE: usize = if cfg!(test) { 3 } else { 8 };
+
+/// How long to wait for ordinals that another thread computes before looking at the interrupt.
+const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
+
+/// What was found, to be counted and added up.
+pub struct Aggregates<'a> {
+    snapshot: &'a Snapshot,
+    found: &'a Found,
+    variant: VariantNumber,
+    interrupt: &'a Interrupt<'a>,
+    /// The documents of all of them in the variant.
+    all: Option<Vec<RunDocuments<'a>>>,
+}
+
+impl Snapshot {
+    /// Aggregates of what was found in this snapshot, by the values of a variant.
+    pub fn aggregates<'a>(
+        &'a self,
+        found: &'a Found,
+        variant: VariantNumber,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Aggregates<'a> {
+        Aggregates { snapshot: self, found, variant, interrupt, all: None }
+    }
+}
+
+impl<'a> Aggregates<'a> {
+    /// How often each value occurs; the `limit` most frequent ones are listed, but all periods. If `fallback` names the column, the values
+    /// of its variant count where there are none.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_with`].
+    pub fn facet(&mut self, by: FacetBy, fallback: Option<FallbackColumn>, limit: usize) -> Result<Facet, Error> {
+        let snapshot = self.snapshot;
+        let (result, period) = match by {
+            FacetBy::Column(column) => (self.tally(column, None, fallback), None),
+            FacetBy::Period(column, period) => (self.tally(column, Some(period), fallback), Some(period)),
+            FacetBy::Date(date, period) => {
+                (tally_dates(snapshot, &self.found.0, date, period, self.interrupt), Some(period))
+            }
+        };
+        let facet =
+            result.and_then(|tally| facet_of(tally, self.found.0.count() as u64, period, limit, self.interrupt));
+        snapshot.sound(facet)
+    }
+
+    /// What the numbers of a column come to; `None` if there are none. See [`Aggregates::facet`] for `fallback`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_with`].
+    pub fn stats(&mut self, column: ColumnId, fallback: Option<FallbackColumn>) -> Result<Option<Stats>, Error> {
+        let snapshot = self.snapshot;
+        let mut stats = StatsOf::default();
+        let interrupt = self.interrupt;
+        let is_known = snapshot.version.column(column).is_some();
+        let result = self.each_part(fallback.filter(|_| is_known), |_, part| {
+            if !is_known {
+                return Ok(());
+            }
+            part.numbered.run.each_number(column, &part.documents, interrupt, |_, number| stats.add(number))
+        });
+        snapshot.sound(result.map(|()| stats.finish()))
+    }
+
+    /// The same for each text that the column `by` has beside the numbers, ascending.
+    ///
+    /// # Errors
+    /// As [`Snapshot::search_with`].
+    pub fn stats_by(
+        &mut self,
+        column: ColumnId,
+        by: ColumnId,
+        fallback: Option<FallbackColumn>,
+    ) -> Result<Vec<(String, Stats)>, Error> {
+        let (snapshot, interrupt) = (self.snapshot, self.interrupt);
+        let mut stats = StatsByText::default();
+        let result = self.each_part(fallback, |snapshot, part| {
+            let ordinals = snapshot.ordinals(part, by, interrupt)?;
+            stats.add_run(part, column, by, ordinals.as_deref(), interrupt)
+        });
+        snapshot.sound(result.map(|()| stats.finish()))
+    }
+
+    fn tally(
+        &mut self,
+        column: ColumnId,
+        period: Option<Period>,
+        fallback: Option<FallbackColumn>,
+    ) -> Result<Tally<'a>, Error> {
+        let interrupt = self.interrupt;
+        let mut tally = Tally::default();
+        self.each_part(fallback, |snapshot, part| tally_run(snapshot, part, column, period, interrupt, &mut tally))?;
+        Ok(tally)
+    }
+
+    /// Calls `add` with the documents of each run that count.
+    fn each_part(
+        &mut self,
+        fallback: Option<FallbackColumn>,
+        mut add: impl FnMut(&'a Snapshot, &RunDocuments<'a>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(FallbackColumn { unless_null, variant, .. }) = fallback else {
+            if self.all.is_none() {
+                self.all = Some(documents(self.snapshot, &self.found.0, self.variant, self.interrupt)?);
+            }
+            return self.all.iter().flatten().try_for_each(|part| add(self.snapshot, part));
+        };
+        let is_null = Filter::Column(unless_null, Predicate::Null);
+        let nulls = self.snapshot.find(self.variant, &is_null, self.interrupt)?;
+        let (mut own, mut others) = (Bitmap::clone(&self.found.0), Bitmap::clone(&self.found.0));
+        own.subtract(&nulls.0);
+        others.intersect(&nulls.0);
+        for (slots, variant) in [(own, self.variant), (others, variant)] {
+            for part in documents(self.snapshot, &slots, variant, self.interrupt)? {
+                add(self.snapshot, &part)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn tally_run<'a>(
+    snapshot: &'a Snapshot,
+    part: &RunDocuments<'a>,
+    column: ColumnId,
+    period: Option<Period>,
+    interrupt: &Interrupt<'_>,
+    tally: &mut Tally<'a>,
+) -> Result<(), Error> {
+    let RunDocuments { numbered: NumberedRun { run, .. }, documents, count } = part;
+    if snapshot.version.column(column).is_none() {
+        return Ok(());
+    }
+    if let Run::Disk(disk) = run {
+        let is_large = *count >= run.len() as usize / READ_SHARE;
+        if is_large && disk.tally_ranks(column, period, documents, interrupt, tally)? {
+            return Ok(());
+        }
+        if let Some(ordinals) = snapshot.ordinals(part, column, interrupt)? {
+            return disk.tally_texts(column, &ordinals, period, documents, interrupt, tally);
+        }
+    }
+    for document in documents.iter() {
+        interrupt.step()?;
+        tally.add_value(run.value_without_folded(document, column), period);
+    }
+    Ok(())
+}
+
+impl Snapshot {
+    /// The ordinals of a column of texts or lists in a run on disk, if it is worth having them. They are kept.
+    fn ordinals(
+        &self,
+        part: &RunDocuments<'_>,
+        column: ColumnId,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Option<Arc<Ordinals>>, Error> {
+        let NumberedRun { number, run, .. } = part.numbered;
+        let Run::Disk(disk) = run else { return Ok(None) };
+        let cache = &self.context.cache;
+        let mut key = cache.new_key();
+        // Unlike the keys of orders.
+        key.push(b'o');
+        key.extend_from_slice(&number.to_be_bytes());
+        key.extend_from_slice(&column.to_be_bytes());
+        let key: Key = key.into();
+        let _claim = loop {
+            if let Some(ordinals) = cache.ordinals(&key) {
+                return Ok(Some(ordinals));
+            }
+            if part.count < run.len() as usize / READ_TEXTS_SHARE {
+                return Ok(None);
+            }
+            if let Some(claim) = cache.claim_order(&key, CLAIM_PATIENCE) {
+                break claim;
+            }
+            interrupt.check()?;
+        };
+        let Some(ordinals) = disk.ordinals(column, interrupt)?.map(Arc::new) else { return Ok(None) };
+        cache.put_ordinals(&key, &ordinals);
+        Ok(Some(ordinals))
+    }
+}

@@ -1,0 +1,154 @@
+//! Facets: which of the counted values are listed, and in which order; and the dates of resources, which are in no run. It knows
+//! no runs.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::order::Sorter;
+use super::slot_order::OrderView;
+use super::snapshot::Snapshot;
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::period::{day_of_millis, millis_of_day};
+use crate::query::{DateColumn, Facet, FacetValue, Period};
+use crate::run::{Counted, Tally};
+use crate::text::{bool_text, number_text};
+
+/// Walking an order by a date is worth it if at least one slot in so many was found.
+const WALKED_SHARE: usize = if cfg!(test) { 2 } else { 16 };
+
+/// A counted value with what it is ordered by.
+struct Entry<'a> {
+    count: u64,
+    /// The text form.
+    text: Cow<'a, str>,
+    value: Counted<'a>,
+}
+
+/// The facet of these counts. `total` is how many resources there are.
+pub(super) fn facet_of(
+    tally: Tally<'_>,
+    total: u64,
+    period: Option<Period>,
+    limit: usize,
+    interrupt: &Interrupt<'_>,
+) -> Result<Facet, Error> {
+    let (distinct, null) = (tally.counts.len() as u64, total.saturating_sub(tally.valued));
+    if let Some(period) = period {
+        return Ok(Facet { values: periods(tally, period), distinct, null });
+    }
+    let mut entries = Vec::with_capacity(tally.counts.len());
+    for (value, count) in tally.counts {
+        interrupt.step()?;
+        let text = match &value {
+            Counted::Text(text) => text.clone(),
+            Counted::Number(bits) => Cow::Owned(number_text(f64::from_bits(*bits))),
+            Counted::Bool(value) => Cow::Borrowed(bool_text(*value)),
+            Counted::Period(_) => continue,
+        };
+        entries.push(Entry { count, text, value });
+    }
+    interrupt.check()?;
+    if entries.len() > limit && limit > 0 {
+        entries.select_nth_unstable_by(limit - 1, compare);
+    }
+    entries.truncate(limit);
+    entries.sort_unstable_by(compare);
+    let shown = entries.into_iter().map(|Entry { count, text, value }| {
+        let value = match value {
+            Counted::Number(bits) => FacetValue::Number(f64::from_bits(bits)),
+            Counted::Bool(value) => FacetValue::Bool(value),
+            Counted::Text(_) | Counted::Period(_) => FacetValue::Text(text.into_owned()),
+        };
+        (value, count)
+    });
+    Ok(Facet { values: shown.collect(), distinct, null })
+}
+
+/// The most frequent first; texts compare by code point, as their bytes do.
+fn compare(left: &Entry<'_>, right: &Entry<'_>) -> Ordering {
+    right.count.cmp(&left.count).then_with(|| left.text.cmp(&right.text))
+}
+
+fn periods(tally: Tally<'_>, period: Period) -> Vec<(FacetValue, u64)> {
+    let days = tally.counts.into_iter().filter_map(|(value, count)| match value {
+        Counted::Period(day) => Some((day, count)),
+        _ => None,
+    });
+    let mut days: Vec<(i64, u64)> = days.collect();
+    days.sort_unstable();
+    days.into_iter().map(|(day, count)| (FacetValue::Text(period.name(day)), count)).collect()
+}
+
+/// How many of these resources have a date in each period.
+pub(super) fn tally_dates(
+    snapshot: &Snapshot,
+    slots: &Bitmap,
+    date: DateColumn,
+    period: Period,
+    interrupt: &Interrupt<'_>,
+) -> Result<Tally<'static>, Error> {
+    let mut tally = Tally::default();
+    let version = &snapshot.version;
+    if slots.count() >= version.total / WALKED_SHARE {
+        let sorter = Sorter::by_date(&snapshot.context, version, date, interrupt);
+        if let Some(order) = sorter.order_worth_keeping(date)? {
+            tally_order(snapshot, &order, slots, date, period, interrupt, &mut tally)?;
+            return Ok(tally);
+        }
+    }
+    // Neighbors in time often are neighbors in the table.
+    let (mut from, mut to, mut first, mut count) = (0, 0, 0, 0);
+    slots.each(
+        || interrupt.check(),
+        |slot| {
+            let Some(date) = version.rows.get(slot).date(date) else { return };
+            tally.valued += 1;
+            if date < from || date >= to {
+                if count > 0 {
+                    tally.add(Counted::Period(first), count);
+                }
+                let day = day_of_millis(date);
+                (first, count) = (period.start(day), 0);
+                (from, to) = (millis_of_day(first), millis_of_day(period.end(day)));
+            }
+            count += 1;
+        },
+    )?;
+    if count > 0 {
+        tally.add(Counted::Period(first), count);
+    }
+    Ok(tally)
+}
+
+/// The same by an order by the date: each period is a slice of it.
+fn tally_order(
+    snapshot: &Snapshot,
+    OrderView { order, valued, .. }: &OrderView,
+    slots: &Bitmap,
+    date: DateColumn,
+    period: Period,
+    interrupt: &Interrupt<'_>,
+    tally: &mut Tally<'_>,
+) -> Result<(), Error> {
+    let date = |slot| snapshot.version.rows.get(slot).date(date);
+    let mut start = 0;
+    while start < *valued {
+        let first = order.slices(start..start + 1).flatten().next();
+        let Some(day) = first.and_then(|&slot| date(slot)).map(day_of_millis) else { break };
+        let to = millis_of_day(period.end(day));
+        let end = order.partition_point(|slot| date(slot).is_some_and(|date| date < to)).max(start + 1);
+        let mut count = 0;
+        for slice in order.slices(start..end) {
+            interrupt.check()?;
+            count += slice.iter().filter(|&&slot| slots.contains(slot)).count() as u64;
+        }
+        if count > 0 {
+            tally.add(Counted::Period(period.start(day)), count);
+            tally.valued += count;
+        }
+        start = end;
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! The resources that the answered ones relate to, as they are answered beside them (`API.md` 4.2.9). Must not know how
+//! resources are searched for.
+
+use std::collections::HashSet;
+
+use bindery_index::Hit;
+
+use crate::content::data::sight::Sight;
+use crate::content::data::state::Collection;
+use crate::content::read::resolve::{Resolver, Result, Stopped};
+use crate::content::read::resource::{Presentation, write_hit};
+use crate::model::error::{Code, Error};
+use crate::projection::whole_column;
+use crate::query::{Copies, Expansion, Selection, Step};
+use crate::store::Store;
+
+/// More related resources in an answer are refused.
+const MAX_INCLUDED: usize = 1_000;
+/// So are more bytes of them.
+const MAX_BYTES: usize = 32 << 20;
+
+/// The related resources of an answer in the making.
+pub(super) struct Included<'a> {
+    resolver: &'a Resolver<'a>,
+    store: &'a Store,
+    expansion: &'a Expansion,
+    /// The resource objects as JSON text, separated by commas.
+    json: String,
+    count: usize,
+    /// The resources that are in it: by the slug of their blueprint.
+    known: HashSet<(&'a str, u128)>,
+    /// The resources whose relations were followed: by path, and how far along it.
+    followed: HashSet<(usize, usize, u128)>,
+}
+
+/// A resource whose relation is followed.
+#[derive(Clone, Copy)]
+struct From<'a> {
+    collection: &'a Collection,
+    copies: Copies,
+    hit: Hit,
+}
+
+impl<'a> Included<'a> {
+    /// Without any.
+    pub(super) fn new(resolver: &'a Resolver<'a>, store: &'a Store, expansion: &'a Expansion) -> Included<'a> {
+        let (known, followed) = (HashSet::new(), HashSet::new());
+        Included { resolver, store, expansion, json: String::new(), count: 0, known, followed }
+    }
+
+    /// Adds those that a resource relates to, path by path. `copies` are those of it that are answered.
+    ///
+    /// # Errors
+    /// If there are too many, the store fails, or it is interrupted.
+    pub(super) fn add(&mut self, collection: &Collection, copies: Copies, hit: Hit) -> Result<()> {
+        for (path, steps) in self.expansion.paths.iter().enumerate() {
+            self.follow(path, steps, 0, From { collection, copies, hit })?;
+        }
+        Ok(())
+    }
+
+    /// A JSON array of all of them.
+    pub(super) fn finish(self) -> String {
+        format!("[{}]", self.json)
+    }
+
+    fn follow(&mut self, path: usize, steps: &'a [Step], depth: usize, from: From<'_>) -> Result<()> {
+        let Some(step) = steps.get(depth) else { return Ok(()) };
+        if !self.followed.insert((path, depth, from.hit.id)) {
+            return Ok(());
+        }
+        let Resolver { state, access, now, interrupt } = *self.resolver;
+        if interrupt.is_over() {
+            return Err(Stopped::Interrupted);
+        }
+        let Ok(collection) = state.visible(access, &step.relation.blueprint) else { return Ok(()) };
+        let sight = Sight::of(access, &collection.blueprint, now);
+        for id in from.related_ids(step) {
+            let Some(hit) = collection.snapshot.get(id).filter(|hit| sight.shows(hit.stamps.published)) else { continue };
+            self.include(collection, step, &hit)?;
+            self.follow(path, steps, depth + 1, From { collection, copies: step.copies, hit })?;
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, collection: &Collection, step: &'a Step, hit: &Hit) -> Result<()> {
+        let slug = step.relation.blueprint.as_str();
+        if !self.known.insert((slug, hit.id)) {
+            return Ok(());
+        }
+        self.count += 1;
+        if self.count > MAX_INCLUDED {
+            let problem = format!("`expand` leads to more than {MAX_INCLUDED} resources");
+            return Err(too_large(format!("{problem}; ask for fewer resources, or for fewer paths")));
+        }
+        if self.count > 1 {
+            self.json.push(',');
+        }
+        let Copies { variant, fallback } = step.copies;
+        let selection = self.expansion.selections.get(slug).cloned().unwrap_or_else(Selection::all);
+        let presentation = Presentation { variant, fallback, selection, highlights: None };
+        write_hit(&mut self.json, self.store, collection, hit, &presentation).map_err(Stopped::Failed)?;
+        if self.json.len() > MAX_BYTES {
+            let problem = format!("the resources that `expand` leads to have more than {MAX_BYTES} bytes");
+            return Err(too_large(format!("{problem}; ask for fewer, or for less of them with `fields[{slug}]`")));
+        }
+        Ok(())
+    }
+}
+
+impl From<'_> {
+    /// The ids that the answered value of the relation names.
+    fn related_ids(self, step: &Step) -> Vec<u128> {
+        let (snapshot, column) = (&self.collection.snapshot, step.relation.column);
+        let Copies { variant, fallback } = self.copies;
+        let slot = self.hit.slot;
+        match fallback {
+            Some(fallback) if snapshot.is_null(slot, variant, whole_column(column)) => {
+                snapshot.related_ids(slot, fallback, column)
+            }
+            _ => snapshot.related_ids(slot, variant, column),
+        }
+    }
+}
+
+fn too_large(message: String) -> Stopped {
+    Stopped::Failed(Error::new(Code::InvalidParameter, message))
+}

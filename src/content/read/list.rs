@@ -1,0 +1,212 @@
+//! Lists: a page of what matches, with what is answered beside it (`API.md` 4.2). Must not know how resources are searched for.
+
+use bindery_index::{Found, Hit, Hits};
+use serde_json::{Map, Value};
+
+use crate::content::read::aggregate::aggregate;
+use crate::content::read::cursor::CursorKey;
+use crate::content::read::expand::Included;
+use crate::content::read::resolve::{Result as SearchResult, Stopped};
+use crate::content::read::resource::{Presentation, write_hit};
+use crate::content::read::view::{Searching, View};
+use crate::model::error::Result;
+use crate::query::{ListParams, Page, Query, Selection};
+use crate::store::Store;
+
+/// A page of a list.
+#[derive(Debug)]
+pub struct ListPage {
+    /// The resource objects as JSON text: an array.
+    pub resources: String,
+    /// The related resources that were asked for, likewise.
+    pub included: Option<String>,
+    /// Which page it is.
+    pub place: Place,
+    /// How many resources match.
+    pub total: u64,
+    /// The keys `facets` and `stats` of `meta`, if they were asked for.
+    pub aggregates: Map<String, Value>,
+}
+
+/// Which page of a list it is.
+#[derive(Debug)]
+pub enum Place {
+    /// The page of this number.
+    Numbered(Page),
+    /// A page of a walk.
+    Walk {
+        /// How many resources a page has.
+        per_page: u64,
+        /// The cursor of the next page; `None` at the end.
+        next: Option<String>,
+    },
+}
+
+/// A page that was found and not read yet.
+struct FoundPage {
+    hits: Hits,
+    /// In a walk that goes on: the cursor of the next page.
+    next: Option<String>,
+    included: Option<String>,
+    aggregates: Map<String, Value>,
+}
+
+impl View {
+    /// A page of the list, however long it takes.
+    ///
+    /// # Errors
+    /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
+    pub fn list(&self, raw_query: &str) -> Result<ListPage> {
+        let params = self.list_params(raw_query)?;
+        let (cursors, store) = (self.cursor_key(&params.query), &self.store);
+        let found = self.search_at_length(&params.query, |searching| find(searching, &params, &cursors, store))?;
+        self.list_page(&params, found)
+    }
+
+    /// A page of the list, searched for within the time that a request may take.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if it takes too long, too many searches wait, or the index is being rebuilt.
+    pub async fn list_in_time(&self, params: &ListParams) -> Result<ListPage> {
+        let query = params.query.clone();
+        let offset = match &params.cursor {
+            Some(cursor) if !cursor.is_empty() => self.anywhere(),
+            _ => params.page.offset(),
+        };
+        let (cursors, store) = (self.cursor_key(&query), self.store.clone());
+        let asked = params.clone();
+        let search = move |searching: &Searching<'_>| find(searching, &asked, &cursors, &store);
+        let found = self.search(query, offset, &params.aggregation, search).await?;
+        self.list_page(params, found)
+    }
+
+    /// The parameters of a list.
+    ///
+    /// # Errors
+    /// Those of the parameters.
+    pub fn list_params(&self, raw_query: &str) -> Result<ListParams> {
+        let related = |slug: &str| self.related(slug);
+        let params = ListParams::parse(raw_query, &self.collection.blueprint, &related, self.now)?;
+        // Before an entity tag is compared: an invalid cursor must never be answered with 304.
+        if let Some(cursor) = params.cursor.as_ref().filter(|cursor| !cursor.is_empty()) {
+            self.cursor_key(&params.query).open(cursor)?;
+        }
+        Ok(params)
+    }
+
+    /// Where a page begins that may be anywhere, for the estimate of a search: it needs an order of everything.
+    pub(super) fn anywhere(&self) -> u64 {
+        self.collection.snapshot.total() / 2
+    }
+
+    fn cursor_key(&self, query: &Query) -> CursorKey {
+        CursorKey::new(self.state.epoch, &self.collection.blueprint, query, self.sight)
+    }
+
+    fn list_page(&self, params: &ListParams, found: FoundPage) -> Result<ListPage> {
+        let ListParams { query, fallback, page, cursor, selection, highlights, .. } = params;
+        let FoundPage { hits, next, included, aggregates } = found;
+        let place = match cursor {
+            None => Place::Numbered(*page),
+            Some(_) => Place::Walk { per_page: page.per_page, next },
+        };
+        let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
+        let resources = self.objects(&hits.hits, &Presentation { variant, fallback: *fallback, selection, highlights })?;
+        Ok(ListPage { resources, included, place, total: hits.total, aggregates })
+    }
+
+    /// Resource objects as JSON text: an array.
+    fn objects(&self, hits: &[Hit], presentation: &Presentation) -> Result<String> {
+        let mut resources = String::with_capacity(4096);
+        resources.push('[');
+        for (position, hit) in hits.iter().enumerate() {
+            if position > 0 {
+                resources.push(',');
+            }
+            write_hit(&mut resources, &self.store, &self.collection, hit, presentation)?;
+        }
+        resources.push(']');
+        Ok(resources)
+    }
+
+    /// A resource object as JSON text.
+    pub(super) fn object(
+        &self,
+        hit: &Hit,
+        query: &Query,
+        fallback: Option<u16>,
+        selection: &Selection,
+    ) -> Result<String> {
+        let (variant, selection) = (query.copies.variant, selection.clone());
+        let presentation = Presentation { variant, fallback, selection, highlights: None };
+        let mut object = String::new();
+        write_hit(&mut object, &self.store, &self.collection, hit, &presentation)?;
+        Ok(object)
+    }
+}
+
+fn find(
+    searching: &Searching<'_>,
+    params: &ListParams,
+    cursors: &CursorKey,
+    store: &Store,
+) -> SearchResult<FoundPage> {
+    let ListParams { query, fallback, page, cursor, aggregation, expansion, .. } = params;
+    let (collection, resolver) = (searching.collection, searching.resolver);
+    // Without either, the search may end as soon as the page is found.
+    let found = (cursor.is_some() || !aggregation.is_empty()).then(|| searching.find()).transpose()?;
+    let aggregates = match &found {
+        Some(found) if !aggregation.is_empty() => aggregate(resolver, collection, query, aggregation, found)?,
+        _ => Map::new(),
+    };
+    let (hits, next) = match (&found, cursor) {
+        (Some(found), Some(cursor)) => walk(searching, found, cursor, cursors, per_page(*page))?,
+        (Some(found), None) => (
+            searching.of(|snapshot, interrupt| {
+                snapshot.page_of(found, searching.query, page.offset(), per_page(*page), interrupt)
+            })?,
+            None,
+        ),
+        (None, _) => (
+            searching.of(|snapshot, interrupt| {
+                snapshot.search_with(searching.query, page.offset(), per_page(*page), interrupt)
+            })?,
+            None,
+        ),
+    };
+    let mut included = (!expansion.is_empty()).then(|| Included::new(resolver, store, expansion));
+    if let Some(included) = &mut included {
+        for hit in &hits.hits {
+            included.add(collection, query.copies.answered_with(*fallback), *hit)?;
+        }
+    }
+    Ok(FoundPage { hits, next, included: included.map(Included::finish), aggregates })
+}
+
+/// A page of a walk, and the cursor of the next one.
+fn walk(
+    searching: &Searching<'_>,
+    found: &Found,
+    cursor: &str,
+    cursors: &CursorKey,
+    per_page: usize,
+) -> SearchResult<(Hits, Option<String>)> {
+    let query = searching.query;
+    // One more than the page has tells whether there is a next one.
+    let mut hits = if cursor.is_empty() {
+        searching.of(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?
+    } else {
+        let position = cursors.open(cursor).map_err(Stopped::Failed)?;
+        searching.of(|snapshot, interrupt| snapshot.page_behind(found, query, &position, per_page + 1, interrupt))?
+    };
+    let goes_on = hits.hits.len() > per_page;
+    hits.hits.truncate(per_page);
+    let last = hits.hits.last().filter(|_| goes_on);
+    let next = last.map(|last| cursors.seal(&searching.collection.snapshot.position(query, last.slot)));
+    Ok((hits, next))
+}
+
+fn per_page(page: Page) -> usize {
+    // At most 100.
+    usize::try_from(page.per_page).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,53 @@
+//! The resources beside one in a list (`API.md` 4.3.2). Must not know how a list is ordered.
+
+use bindery_index::Neighbors;
+
+use crate::content::data::refusals::no_resource;
+use crate::content::read::view::{Located, Searching, View};
+use crate::model::error::Result;
+use crate::query::{Aggregation, NeighborsParams};
+
+/// The resources beside one.
+#[derive(Debug)]
+pub struct NeighborsAnswer {
+    /// The resource object before it as JSON text.
+    pub previous: Option<String>,
+    /// The one after it.
+    pub next: Option<String>,
+    /// Its position in the list, from 1.
+    pub position: u64,
+    /// How many resources the list has.
+    pub total: u64,
+}
+
+impl View {
+    /// The parameters of a read of neighbors.
+    ///
+    /// # Errors
+    /// Those of the parameters.
+    pub fn neighbors_params(&self, raw_query: &str) -> Result<NeighborsParams> {
+        let related = |slug: &str| self.related(slug);
+        NeighborsParams::parse(raw_query, &self.collection.blueprint, &related, self.now)
+    }
+
+    /// The resources beside one in a list.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if the list does not have the resource; `OVERLOADED` as for a list.
+    pub async fn neighbors(&self, resource: &Located, params: &NeighborsParams) -> Result<NeighborsAnswer> {
+        let slot = resource.0.slot;
+        let search = move |searching: &Searching<'_>| {
+            let found = searching.find()?;
+            searching.of(|snapshot, interrupt| snapshot.neighbors(&found, searching.query, slot, interrupt))
+        };
+        let found = self.search(params.query.clone(), self.anywhere(), &Aggregation::default(), search).await?;
+        let id = resource.id().to_string();
+        let Neighbors { previous, next, position, total } =
+            found.ok_or_else(|| no_resource(&self.collection.blueprint, &id))?;
+        let object = |hit: Option<bindery_index::Hit>| {
+            let NeighborsParams { query, fallback, selection } = params;
+            hit.map(|hit| self.object(&hit, query, *fallback, selection)).transpose()
+        };
+        Ok(NeighborsAnswer { previous: object(previous)?, next: object(next)?, position, total })
+    }
+}
