@@ -82,6 +82,8 @@ pub struct Config {
     pub rate_limit_per_token: Option<Rate>,
     /// How many requests of one address are accepted; `None` for no limit.
     pub rate_limit_per_address: Option<Rate>,
+    /// How many changes the change feed keeps.
+    pub changes_kept: u64,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
 }
@@ -179,6 +181,7 @@ impl Config {
             store_cache_bytes: at_least_one("store_cache_mib", settings.store_cache_mib.unwrap_or_default())? << 20,
             rate_limit_per_token: rate("rate_limit_per_token", settings.rate_limit_per_token)?,
             rate_limit_per_address: rate("rate_limit_per_address", settings.rate_limit_per_address)?,
+            changes_kept: settings.changes_kept.unwrap_or_default(),
             analytics: AnalyticsConfig::resolve(settings.analytics)?,
         })
     }

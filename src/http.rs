@@ -11,6 +11,7 @@ mod backup;
 mod body;
 mod budget;
 mod bulk;
+mod changes;
 mod client;
 mod connection;
 mod connections;
@@ -84,6 +85,7 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/resources/{blueprint}/import", post(import::import)),
         Route::new("/v2/resources/{blueprint}/{id}", resource),
         Route::new("/v2/resources/{blueprint}/{id}/referrers", get(resources::referrers)),
+        Route::new("/v2/changes", get(changes::changes)),
         Route::new("/v2/blueprints", get(admin::list_blueprints).post(admin::create_blueprint)),
         Route::new("/v2/blueprints/{slug}", blueprint),
         Route::new("/v2/tokens", get(admin::list_tokens).post(admin::create_token)),

@@ -3,6 +3,7 @@
 //! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller, who
 //! knows what the token may see, restricts filters to that, and finds the resources that relations lead to.
 
+mod changes;
 mod filter;
 mod format;
 mod instant;
@@ -26,6 +27,7 @@ use crate::model::blueprint::Blueprint;
 use crate::model::error::Error;
 use crate::model::time::Millis;
 
+pub use changes::ChangeParams;
 pub use filter::{Copies, Filter, Related, Relation};
 pub use format::Format;
 pub use page::Page;

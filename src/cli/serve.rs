@@ -47,7 +47,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let stopping = content.clone();
     let stop = async move {
         signal.await;
-        stopping.pause_changes();
+        stopping.begin_stop();
     };
     let app = App::new(config, content.clone(), analytics.clone());
     http::serve(listener, http::router(app), stop, limits).await;

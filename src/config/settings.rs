@@ -86,6 +86,10 @@ pub struct Settings {
     #[arg(long, value_name = "RATE")]
     pub rate_limit_per_address: Option<String>,
 
+    /// How many changes of resources the change feed keeps [default: 1000000] [env: BINDERY_CHANGES_KEPT]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    pub changes_kept: Option<u64>,
+
     /// The settings of the analytics: the table `analytics` of the file.
     #[command(flatten)]
     #[serde(default)]
@@ -190,6 +194,7 @@ impl Settings {
             log: Some("info".to_owned()),
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_mib: Some(256),
+            changes_kept: Some(1_000_000),
             analytics: AnalyticsSettings {
                 sites: Some(Vec::new()),
                 trusted_proxies: Some(Vec::new()),
@@ -221,6 +226,7 @@ impl Settings {
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),
             rate_limit_per_token: self.rate_limit_per_token.or(weaker.rate_limit_per_token),
             rate_limit_per_address: self.rate_limit_per_address.or(weaker.rate_limit_per_address),
+            changes_kept: self.changes_kept.or(weaker.changes_kept),
             analytics: self.analytics.or(weaker.analytics),
         }
     }

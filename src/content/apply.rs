@@ -9,6 +9,7 @@
 //! Versions of copies that a transaction supersedes stay in the store until no reader can need them. The log says that
 //! they are deleted, the store keeps a list of them, and the sweeper deletes them.
 
+mod changes;
 mod effects;
 mod rebuild;
 
@@ -30,6 +31,7 @@ use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::{Key, Store, StoreWrite, Transaction, encode_writes};
+pub(crate) use changes::ChangeKeeper;
 use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
 pub(crate) use rebuild::Rebuilds;
 use rebuild::Rebuilt;
@@ -63,6 +65,8 @@ pub(crate) struct Committed {
 pub(crate) struct Clock {
     pub(crate) last_id: Option<ResourceId>,
     pub(crate) last_time: Millis,
+    /// The time of the last transaction. All publications that were due by then are in the feed.
+    pub(crate) released: Millis,
 }
 
 /// Owns everything that transactions are applied to. One thread uses it.
@@ -73,6 +77,7 @@ pub(crate) struct Applier {
     pub(crate) sweeper: Sweeper,
     /// The indexes that are being rebuilt.
     pub(crate) rebuilds: Rebuilds,
+    pub(crate) changes: ChangeKeeper,
     pub(crate) clock: Clock,
     /// Set when an index from before the last transactions would have to be rebuilt: a checkpoint is due soon.
     pub(crate) wants_checkpoint: bool,
@@ -107,7 +112,7 @@ impl Applier {
         let Next { state, garbage, .. } = next;
         self.cell.publish(state);
         self.sweeper.replaced(&before, garbage);
-        Ok(())
+        self.changes.publish(&self.store)
     }
 
     /// Publishes new snapshots in the place of those that keep replaced runs in use. Readers see no difference, but the
@@ -160,6 +165,8 @@ impl Applier {
             self.clock.last_id = self.clock.last_id.max(Some(id));
         }
         self.clock.last_time = self.clock.last_time.max(effects.last_time);
+        self.clock.released = self.clock.released.max(effects.last_time);
+        self.changes.note(effects.first_change, effects.changes);
         next.state.epoch = effects.epoch.unwrap_or(next.state.epoch);
         next.state.number = number;
         Ok(())

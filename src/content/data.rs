@@ -3,8 +3,10 @@
 //! Decides nothing and starts no thread. Knows no room above it.
 
 pub(crate) mod blueprint_change;
+pub(crate) mod changes;
 pub(crate) mod claims;
 pub(crate) mod counters;
+pub(crate) mod feed;
 pub(crate) mod index_mapping;
 pub(crate) mod kept_answer;
 pub(crate) mod lookup;

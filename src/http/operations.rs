@@ -3,9 +3,10 @@
 
 use super::operation::{Body, Operation, Request, operation};
 
-pub(super) const TAGS: [(&str, &str); 6] = [
+pub(super) const TAGS: [(&str, &str); 7] = [
     ("Resources", "Reading and writing content."),
     ("Bulk", "Many resources in one request."),
+    ("Changes", "What happened to resources."),
     ("Blueprints", "What resources consist of."),
     ("Access", "Tokens and members."),
     ("Analytics", "Pageviews and reports."),
@@ -47,7 +48,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-pub(super) const OPERATIONS: [Operation; 54] = [
+pub(super) const OPERATIONS: [Operation; 55] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -190,6 +191,10 @@ pub(super) const OPERATIONS: [Operation; 54] = [
     .takes(Request::Json("BulkIds"))
     .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
     .or(&[409]),
+    operation("get", "/v2/changes", "Changes", "listChanges", "What changed since a number.", "view")
+        .with(&["since", "changes_limit", "wait", "last-event-id"])
+        .answers(&[(200, Body::Text("application/x-ndjson"))])
+        .or(&[410]),
     operation("get", "/v2/blueprints", "Blueprints", "listBlueprints", "All blueprints that the token sees.", "view")
         .answers(&[(200, Body::DataList("Blueprint"))]),
     operation("post", "/v2/blueprints", "Blueprints", "createBlueprint", "Create a blueprint.", "manage")

@@ -11,6 +11,7 @@ mod blueprints;
 mod bounds;
 mod browser;
 mod bulk;
+mod changes;
 mod clients;
 mod commands;
 mod concurrency;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::content::data::changes::ChangeGroup;
 use crate::content::data::records::{Meta, decode_id};
-use crate::content::data::version::decode_epoch;
+use crate::content::data::version::{decode_epoch, decode_first_change};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
@@ -26,6 +27,10 @@ pub(super) struct Effects<'a> {
     pub(super) last_time: Millis,
     /// The epoch that begins.
     pub(super) epoch: Option<u64>,
+    /// The number that the changes of the epoch begin with.
+    pub(super) first_change: Option<u64>,
+    /// The changes for the feed.
+    pub(super) changes: Vec<ChangeGroup>,
     copies: HashMap<(u32, ResourceId), Vec<WrittenCopy<'a>>>,
 }
 
@@ -113,6 +118,10 @@ impl<'a> Effects<'a> {
                     effects.last_time = Millis::from_le_bytes(time);
                 }
                 (Key::Counter(Counter::Epoch), Some(epoch)) => effects.epoch = Some(decode_epoch(epoch)?),
+                (Key::Counter(Counter::FirstChange), Some(number)) => {
+                    effects.first_change = Some(decode_first_change(number)?);
+                }
+                (Key::Changes(_), Some(group)) => effects.changes.push(ChangeGroup::decode(group)?),
                 // The store is all that these concern.
                 (
                     Key::Counter(_)
@@ -122,7 +131,8 @@ impl<'a> Effects<'a> {
                     | Key::ImportKey { .. }
                     | Key::FormerImportKey { .. }
                     | Key::Unique { .. }
-                    | Key::Idempotency { .. },
+                    | Key::Idempotency { .. }
+                    | Key::Changes(_),
                     _,
                 ) => {}
             }

@@ -98,7 +98,9 @@ impl State {
     ) {
         let snapshot = index.snapshot();
         let slug = blueprint.slug.clone();
-        let releases = self.numbered(blueprint.number).map(|before| before.releases.clone()).unwrap_or_default();
+        // Of a blueprint that was not scheduled, not all moments are known.
+        let before = self.numbered(blueprint.number).filter(|before| before.blueprint.scheduled == blueprint.scheduled);
+        let releases = before.map(|before| before.releases.clone()).unwrap_or_default();
         self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, changed, change, releases }));
     }
 

@@ -47,6 +47,10 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
             ),
         ),
         ("strict", at("query", "strict", flag(), "Refuse a parameter or a value that would be ignored.")),
+        ("since", at("query", "since", text(), "The number of the last change that the client knows, or `now`.")),
+        ("changes_limit", at("query", "limit", number(1, 10_000), "The most changes; the default is 1,000.")),
+        ("wait", at("query", "wait", number(0, 60), "How many seconds to wait for the first change.")),
+        ("last-event-id", at("header", "Last-Event-ID", text(), "As `since`, for server-sent events.")),
         (
             "format",
             at("query", "format", json!({ "type": "string", "enum": ["json", "ndjson", "csv"] }), "What to answer."),
