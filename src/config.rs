@@ -84,6 +84,8 @@ pub struct Config {
     pub rate_limit_per_address: Option<Rate>,
     /// How many changes the change feed keeps.
     pub changes_kept: u64,
+    /// Whether webhooks may send to loopback, private and link-local addresses.
+    pub webhook_private_addresses: bool,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
 }
@@ -182,6 +184,7 @@ impl Config {
             rate_limit_per_token: rate("rate_limit_per_token", settings.rate_limit_per_token)?,
             rate_limit_per_address: rate("rate_limit_per_address", settings.rate_limit_per_address)?,
             changes_kept: settings.changes_kept.unwrap_or_default(),
+            webhook_private_addresses: settings.webhook_private_addresses.unwrap_or_default(),
             analytics: AnalyticsConfig::resolve(settings.analytics)?,
         })
     }

@@ -65,6 +65,7 @@ pub use data::counters::ContentFigures;
 pub use data::feed::FeedEnd;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
+pub use data::webhook::Webhook;
 pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use prepare::import_line::ImportCheck;

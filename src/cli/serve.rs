@@ -50,7 +50,11 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         stopping.begin_stop();
     };
     let app = App::new(config, content.clone(), analytics.clone());
+    let webhooks = app.webhooks.clone();
+    let delivering = tokio::spawn(webhooks.clone().run());
     http::serve(listener, http::router(app), stop, limits).await;
+    webhooks.stop().await;
+    delivering.abort();
     close_analytics(analytics).await?;
     close_content(content).await?;
     note("Bindery has stopped; everything is on disk");

@@ -90,6 +90,11 @@ pub struct Settings {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     pub changes_kept: Option<u64>,
 
+    /// Let webhooks send to loopback, private and link-local addresses [env: BINDERY_WEBHOOK_PRIVATE_ADDRESSES]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_parser = BoolishValueParser::new())]
+    pub webhook_private_addresses: Option<bool>,
+
     /// The settings of the analytics: the table `analytics` of the file.
     #[command(flatten)]
     #[serde(default)]
@@ -195,6 +200,7 @@ impl Settings {
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_mib: Some(256),
             changes_kept: Some(1_000_000),
+            webhook_private_addresses: Some(false),
             analytics: AnalyticsSettings {
                 sites: Some(Vec::new()),
                 trusted_proxies: Some(Vec::new()),
@@ -227,6 +233,7 @@ impl Settings {
             rate_limit_per_token: self.rate_limit_per_token.or(weaker.rate_limit_per_token),
             rate_limit_per_address: self.rate_limit_per_address.or(weaker.rate_limit_per_address),
             changes_kept: self.changes_kept.or(weaker.changes_kept),
+            webhook_private_addresses: self.webhook_private_addresses.or(weaker.webhook_private_addresses),
             analytics: self.analytics.or(weaker.analytics),
         }
     }

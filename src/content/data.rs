@@ -17,3 +17,4 @@ pub(crate) mod releases;
 pub(crate) mod sight;
 pub(crate) mod state;
 pub(crate) mod version;
+pub(crate) mod webhook;

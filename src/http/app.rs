@@ -9,6 +9,7 @@ use super::metrics::Metrics;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
+use crate::webhooks::Webhooks;
 
 /// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub struct Services {
     pub content: Content,
     /// Pageviews and the reports on them.
     pub analytics: Analytics,
+    /// The deliveries of webhooks.
+    pub webhooks: Webhooks,
     /// The rate limits, and what clients have left of them.
     pub(super) limits: Limits,
     /// Answers to reads, to be sent again.
@@ -34,7 +37,8 @@ impl App {
     /// The services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
         let (limits, answers, metrics) = (Limits::of(&config), AnswerCache::default(), Metrics::default());
-        App(Arc::new(Services { config, content, analytics, limits, answers, metrics }))
+        let webhooks = Webhooks::new(content.clone(), config.webhook_private_addresses);
+        App(Arc::new(Services { config, content, analytics, webhooks, limits, answers, metrics }))
     }
 }
 

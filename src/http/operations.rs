@@ -3,10 +3,11 @@
 
 use super::operation::{Body, Operation, Request, operation};
 
-pub(super) const TAGS: [(&str, &str); 7] = [
+pub(super) const TAGS: [(&str, &str); 8] = [
     ("Resources", "Reading and writing content."),
     ("Bulk", "Many resources in one request."),
     ("Changes", "What happened to resources."),
+    ("Webhooks", "Where changes are sent."),
     ("Blueprints", "What resources consist of."),
     ("Access", "Tokens and members."),
     ("Analytics", "Pageviews and reports."),
@@ -48,7 +49,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-pub(super) const OPERATIONS: [Operation; 55] = [
+pub(super) const OPERATIONS: [Operation; 62] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -316,6 +317,43 @@ pub(super) const OPERATIONS: [Operation; 55] = [
     .answers(&[(200, Body::Json("Deleted"))]),
     operation("get", "/v2/analytics/script.js", "Analytics", "script", "The script that sends pageviews.", "")
         .answers(&[(200, Body::Text("text/javascript"))]),
+    operation("get", "/v2/webhooks", "Webhooks", "listWebhooks", "All webhooks, without their secrets.", "manage")
+        .answers(&[(200, Body::DataList("Webhook"))]),
+    operation(
+        "post",
+        "/v2/webhooks",
+        "Webhooks",
+        "createWebhook",
+        "Create a webhook; its secret is shown once.",
+        "manage",
+    )
+    .with(&["idempotency-key"])
+    .takes(Request::Json("NewWebhook"))
+    .answers(&[(201, Body::Data("CreatedWebhook"))])
+    .or(&[409]),
+    operation("get", "/v2/webhooks/{id}", "Webhooks", "getWebhook", "One webhook.", "manage")
+        .with(&["webhook_id"])
+        .answers(&[(200, Body::Data("Webhook"))]),
+    operation("patch", "/v2/webhooks/{id}", "Webhooks", "changeWebhook", "Change a webhook.", "manage")
+        .with(&["webhook_id"])
+        .takes(Request::Json("WebhookChange"))
+        .answers(&[(200, Body::Data("Webhook"))]),
+    operation("delete", "/v2/webhooks/{id}", "Webhooks", "deleteWebhook", "Delete a webhook.", "manage")
+        .with(&["webhook_id"])
+        .answers(&[(204, Body::None)]),
+    operation(
+        "get",
+        "/v2/webhooks/{id}/deliveries",
+        "Webhooks",
+        "listDeliveries",
+        "The latest deliveries of a webhook.",
+        "manage",
+    )
+    .with(&["webhook_id"])
+    .answers(&[(200, Body::DataList("Delivery"))]),
+    operation("post", "/v2/webhooks/{id}/test", "Webhooks", "testWebhook", "Send a message now.", "manage")
+        .with(&["webhook_id"])
+        .answers(&[(200, Body::Data("TestDelivery"))]),
     operation("get", "/v2/backup", "Server", "backup", "Everything in one file, streamed.", "manage")
         .answers(&[(200, Body::Text("application/octet-stream"))]),
     operation(

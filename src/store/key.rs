@@ -80,6 +80,10 @@ pub enum Key {
     },
     /// The changes of one transaction for the change feed, by the number of the last one.
     Changes(u64),
+    /// A webhook.
+    Webhook(KeyText),
+    /// How far a webhook is delivered.
+    WebhookProgress(KeyText),
 }
 
 /// The counters, none of which ever issues the same number twice, and the epoch.
@@ -149,6 +153,8 @@ pub enum Prefix {
     Idempotency,
     /// All changes of the change feed, by number.
     Changes,
+    /// All webhooks.
+    Webhooks,
 }
 
 /// The first byte of a key.
@@ -167,6 +173,8 @@ mod table {
     pub(super) const UNIQUE: u8 = 0x60;
     pub(super) const IDEMPOTENCY: u8 = 0x70;
     pub(super) const CHANGES: u8 = 0x78;
+    pub(super) const WEBHOOK: u8 = 0x80;
+    pub(super) const WEBHOOK_PROGRESS: u8 = 0x84;
 }
 
 /// The key of the number of the last applied record. It comes before all other keys.
@@ -229,6 +237,14 @@ impl Key {
                 bytes.push(table::CHANGES);
                 bytes.extend(number.to_be_bytes());
             }
+            Key::Webhook(webhook) => {
+                bytes.push(table::WEBHOOK);
+                webhook.encode(&mut bytes);
+            }
+            Key::WebhookProgress(webhook) => {
+                bytes.push(table::WEBHOOK_PROGRESS);
+                webhook.encode(&mut bytes);
+            }
         }
         bytes
     }
@@ -258,6 +274,8 @@ impl Key {
             }
             table::IDEMPOTENCY => Key::Idempotency { token: rest.text()?, key: rest.text()? },
             table::CHANGES => Key::Changes(rest.u64()?),
+            table::WEBHOOK => Key::Webhook(rest.text()?),
+            table::WEBHOOK_PROGRESS => Key::WebhookProgress(rest.text()?),
             _ => return None,
         };
         rest.is_empty().then_some(key)
@@ -294,6 +312,7 @@ impl Prefix {
             }
             Prefix::Idempotency => bytes.push(table::IDEMPOTENCY),
             Prefix::Changes => bytes.push(table::CHANGES),
+            Prefix::Webhooks => bytes.push(table::WEBHOOK),
         }
         bytes
     }

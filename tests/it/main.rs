@@ -47,4 +47,5 @@ mod strict;
 mod support;
 mod tidy;
 mod variants;
+mod webhooks;
 mod writing;

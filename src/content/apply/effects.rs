@@ -21,6 +21,8 @@ pub(super) struct Effects<'a> {
     pub(super) tokens: Vec<(String, Option<&'a [u8]>)>,
     /// By id; `None` is deleted.
     pub(super) members: Vec<(u64, Option<&'a [u8]>)>,
+    /// By id; `None` is deleted.
+    pub(super) webhooks: Vec<(String, Option<&'a [u8]>)>,
     /// The id that was given last, if one was given.
     pub(super) last_id: Option<ResourceId>,
     /// The time of the transaction.
@@ -111,6 +113,10 @@ impl<'a> Effects<'a> {
                     let id = id.plain().ok_or_else(|| Error::internal("a token with an id that is too long"))?;
                     effects.tokens.push((id.to_owned(), value));
                 }
+                (Key::Webhook(id), value) => {
+                    let id = id.plain().ok_or_else(|| Error::internal("a webhook with an id that is too long"))?;
+                    effects.webhooks.push((id.to_owned(), value));
+                }
                 (Key::Member(id), value) => effects.members.push((*id, value)),
                 (Key::Counter(Counter::Resource), Some(id)) => effects.last_id = Some(decode_id(id)?),
                 (Key::Counter(Counter::Time), Some(time)) => {
@@ -132,7 +138,8 @@ impl<'a> Effects<'a> {
                     | Key::FormerImportKey { .. }
                     | Key::Unique { .. }
                     | Key::Idempotency { .. }
-                    | Key::Changes(_),
+                    | Key::Changes(_)
+                    | Key::WebhookProgress(_),
                     _,
                 ) => {}
             }

@@ -17,6 +17,7 @@ use crate::content::data::lookup::resources;
 use crate::content::data::records::decode_id;
 use crate::content::data::state::{Changed, State};
 use crate::content::data::version::{decode_epoch, decode_first_change};
+use crate::content::data::webhook::Webhook;
 use crate::content::maintain::sweep::{self, Obsolete};
 use crate::content::start::error::StartError;
 use crate::log::CommitLog;
@@ -74,9 +75,15 @@ pub(crate) fn load_state(
         let member = Member::decode(&bytes).map_err(StartError::content)?;
         members.insert(member.id, member);
     }
-    let (tokens, members) = (Arc::new(tokens), Arc::new(members));
+    let mut webhooks = BTreeMap::new();
+    for entry in store.scan(Prefix::Webhooks) {
+        let (_, bytes) = entry.map_err(StartError::content)?;
+        let webhook = Webhook::decode(&bytes).map_err(StartError::content)?;
+        webhooks.insert(webhook.id.clone(), Arc::new(webhook));
+    }
+    let (tokens, members, webhooks) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks));
     let epoch = load_epoch(store)?.unwrap_or_default();
-    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members };
+    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), Changed::at(number));

@@ -162,6 +162,11 @@ impl<'a> Overlay<'a> {
         self.changes.note(slug, id, op, was_public, is_public);
     }
 
+    /// The number of the last change before this transaction.
+    pub(crate) fn last_change(&self) -> u64 {
+        self.change_numbers.last
+    }
+
     /// Has the change feed begin anew with this transaction: its readers are told to read everything again.
     pub(crate) fn begin_changes_anew(&mut self) {
         self.begins_changes = true;

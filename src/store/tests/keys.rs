@@ -35,6 +35,8 @@ fn key() -> impl Strategy<Value = Key> {
             number
         }),
         text().prop_map(Key::Token),
+        text().prop_map(Key::Webhook),
+        text().prop_map(Key::WebhookProgress),
         any::<u64>().prop_map(Key::Member),
         (any::<u32>(), any::<u32>(), any::<u16>(), text())
             .prop_map(|(blueprint, claims, variant, value)| Key::Unique { blueprint, claims, variant, value }),
