@@ -15,7 +15,9 @@ mod changes;
 mod client;
 mod connection;
 mod connections;
+mod docs;
 mod drain;
+mod encoding;
 mod error;
 mod frame;
 mod head;
@@ -101,6 +103,8 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/backup", get(backup::backup)),
         Route::new("/metrics", get(scrape::serve)).open_to_all(&probe),
         Route::new("/v2/openapi.json", get(openapi::describe)).open_to_all(&probe),
+        Route::new("/docs", get(docs::index)).open_to_all(&probe),
+        Route::new("/docs/{file}", get(docs::asset)).open_to_all(&probe),
         Route::new("/healthz", get(is_alive)).open_to_all(&probe),
         Route::new("/readyz", get(is_ready)).open_to_all(&probe),
     ];

@@ -109,7 +109,8 @@ impl Webhooks {
                 Err(_) => continue,
             };
             let run = Arc::new(Run::new(progress.unwrap_or_else(|| Progress::new(webhook.since))));
-            let worker = worker::work(self.0.content.clone(), self.0.sender.clone(), webhook.id.clone(), Arc::clone(&run));
+            let worker =
+                worker::work(self.0.content.clone(), self.0.sender.clone(), webhook.id.clone(), Arc::clone(&run));
             running.insert(webhook.id.clone(), Running { run, task: tokio::spawn(worker) });
         }
     }

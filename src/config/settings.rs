@@ -95,6 +95,10 @@ pub struct Settings {
         value_parser = BoolishValueParser::new())]
     pub webhook_private_addresses: Option<bool>,
 
+    /// The `Cache-Control` of answers that have an entity tag [default: private, no-cache] [env: BINDERY_CACHE_CONTROL]
+    #[arg(long, value_name = "TEXT")]
+    pub cache_control: Option<String>,
+
     /// The settings of the analytics: the table `analytics` of the file.
     #[command(flatten)]
     #[serde(default)]
@@ -200,6 +204,7 @@ impl Settings {
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_mib: Some(256),
             changes_kept: Some(1_000_000),
+            cache_control: Some("private, no-cache".to_owned()),
             webhook_private_addresses: Some(false),
             analytics: AnalyticsSettings {
                 sites: Some(Vec::new()),
@@ -234,6 +239,7 @@ impl Settings {
             rate_limit_per_address: self.rate_limit_per_address.or(weaker.rate_limit_per_address),
             changes_kept: self.changes_kept.or(weaker.changes_kept),
             webhook_private_addresses: self.webhook_private_addresses.or(weaker.webhook_private_addresses),
+            cache_control: self.cache_control.or(weaker.cache_control),
             analytics: self.analytics.or(weaker.analytics),
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::answer_cache::AnswerCache;
+use super::encoding::EncodedAnswers;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use crate::analytics::Analytics;
@@ -29,6 +30,8 @@ pub struct Services {
     pub(super) limits: Limits,
     /// Answers to reads, to be sent again.
     pub(super) answers: AnswerCache,
+    /// Compressed answers, to be sent again.
+    pub(super) encoded: EncodedAnswers,
     /// What is counted.
     pub(super) metrics: Metrics,
 }
@@ -37,8 +40,9 @@ impl App {
     /// The services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
         let (limits, answers, metrics) = (Limits::of(&config), AnswerCache::default(), Metrics::default());
+        let encoded = EncodedAnswers::default();
         let webhooks = Webhooks::new(content.clone(), config.webhook_private_addresses);
-        App(Arc::new(Services { config, content, analytics, webhooks, limits, answers, metrics }))
+        App(Arc::new(Services { config, content, analytics, webhooks, limits, answers, encoded, metrics }))
     }
 }
 

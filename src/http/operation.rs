@@ -1,4 +1,36 @@
-//! What an entry in the table of operations says. Must not know the entries.
+//! What an entry in the table of operations says, and the parameters that several have. Must not know the entries.
+
+/// The parameters of lists, exports and reports.
+pub(super) const LIST: &[&str] = &[
+    "blueprint",
+    "filter",
+    "search",
+    "sort",
+    "page",
+    "per_page",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+    "if-none-match",
+];
+pub(super) const EXPORT: &[&str] = &[
+    "blueprint",
+    "filter",
+    "search",
+    "sort",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+    "format",
+    "all_variants",
+];
+pub(super) const PERIOD: &[&str] = &["start", "end", "site"];
+pub(super) const LIMITED: &[&str] = &["start", "end", "limit", "site"];
+pub(super) const SERIES: &[&str] = &["start", "end", "interval", "site"];
 
 /// One method of one route.
 pub(super) struct Operation {

@@ -1,7 +1,7 @@
 //! Every operation of the API, as a table: an entry for each method of each route. Must not know handlers; a test compares
 //! it with the router.
 
-use super::operation::{Body, Operation, Request, operation};
+use super::operation::{Body, EXPORT, LIMITED, LIST, Operation, PERIOD, Request, SERIES, operation};
 
 pub(super) const TAGS: [(&str, &str); 8] = [
     ("Resources", "Reading and writing content."),
@@ -14,42 +14,11 @@ pub(super) const TAGS: [(&str, &str); 8] = [
     ("Server", "Health, metrics, backups, this description."),
 ];
 
-const LIST: &[&str] = &[
-    "blueprint",
-    "filter",
-    "search",
-    "sort",
-    "page",
-    "per_page",
-    "fields",
-    "exclude",
-    "variant",
-    "fallback",
-    "fallback_mode",
-    "if-none-match",
-];
-const EXPORT: &[&str] = &[
-    "blueprint",
-    "filter",
-    "search",
-    "sort",
-    "fields",
-    "exclude",
-    "variant",
-    "fallback",
-    "fallback_mode",
-    "format",
-    "all_variants",
-];
-const PERIOD: &[&str] = &["start", "end", "site"];
-const LIMITED: &[&str] = &["start", "end", "limit", "site"];
-const SERIES: &[&str] = &["start", "end", "interval", "site"];
-
 const fn report(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-pub(super) const OPERATIONS: [Operation; 62] = [
+pub(super) const OPERATIONS: [Operation; 64] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -365,6 +334,11 @@ pub(super) const OPERATIONS: [Operation; 62] = [
         "",
     )
     .answers(&[(200, Body::Json("Description"))]),
+    operation("get", "/docs", "Server", "docs", "A viewer of this description.", "")
+        .answers(&[(200, Body::Text("text/html")), (304, Body::None)]),
+    operation("get", "/docs/{file}", "Server", "docsFile", "A file of the viewer.", "")
+        .with(&["docs_file"])
+        .answers(&[(200, Body::Text("text/javascript")), (304, Body::None)]),
     operation("get", "/metrics", "Server", "metrics", "Figures of the server, for Prometheus.", "")
         .answers(&[(200, Body::Text("application/openmetrics-text"))]),
     operation("get", "/healthz", "Server", "isAlive", "Whether the process answers.", "").answers(&[(200, Body::None)]),

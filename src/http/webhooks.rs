@@ -105,6 +105,7 @@ pub(super) async fn test(call: Call<String>) -> Answer {
     let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
     let Sent { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
     let state = if error.is_none() { "delivered" } else { "given_up" };
-    let result = json!({ "id": message, "state": state, "status": status, "error": error, "duration_ms": milliseconds });
+    let result =
+        json!({ "id": message, "state": state, "status": status, "error": error, "duration_ms": milliseconds });
     Ok(data_value(StatusCode::OK, result))
 }

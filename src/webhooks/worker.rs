@@ -93,7 +93,11 @@ impl Worker {
         let changes = match self.content.changes(&self.access, through, room.min(BATCH)).await {
             Ok(changes) => changes,
             Err(error) if error.code == Code::Gone => {
-                tracing::warn!(webhook = webhook.id, through, "changes for a webhook are no longer kept; it misses some");
+                tracing::warn!(
+                    webhook = webhook.id,
+                    through,
+                    "changes for a webhook are no longer kept; it misses some"
+                );
                 self.run.progress.lock().through = last;
                 self.run.is_changed();
                 return true;
@@ -112,7 +116,8 @@ impl Worker {
     }
 
     async fn deliver(&self, webhook: &Webhook, change: &Waiting) {
-        let Sent { message, status, error, milliseconds } = self.sender.send_change(&self.content, webhook, change).await;
+        let Sent { message, status, error, milliseconds } =
+            self.sender.send_change(&self.content, webhook, change).await;
         let now = now_millis();
         let is_success = error.is_none();
         let delivery = Delivery {
@@ -146,9 +151,7 @@ impl Worker {
             let progress = self.run.progress.lock();
             (progress.due(), progress.room() > 0)
         };
-        let pause = due.map_or(Duration::MAX, |due| {
-            Duration::from_millis((due - now_millis()).max(0).cast_unsigned())
-        });
+        let pause = due.map_or(Duration::MAX, |due| Duration::from_millis((due - now_millis()).max(0).cast_unsigned()));
         // A change that came while the feed was read is noticed: `through` is behind the end then.
         let is_behind = has_room && self.run.progress.lock().through != end.borrow().last;
         if is_behind {

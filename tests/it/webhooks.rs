@@ -121,7 +121,10 @@ fn webhooks_are_kept_and_their_secret_is_shown_once() {
     assert_eq!(server.get("/v2/webhooks").expect(200).data(), json!([shown]));
     let change = json!({ "active": false, "blueprints": ["notes"], "name": "x" });
     let changed = server.patch(&path(&created), &change).expect(200).data();
-    assert_eq!((&changed["active"], &changed["blueprints"], &changed["url"]), (&json!(false), &json!(["notes"]), &shown["url"]));
+    assert_eq!(
+        (&changed["active"], &changed["blueprints"], &changed["url"]),
+        (&json!(false), &json!(["notes"]), &shown["url"])
+    );
     assert!(changed["updated_at"].as_str() > shown["updated_at"].as_str());
     // What was read can be sent back.
     assert_eq!(server.patch(&path(&created), &changed).expect(200).data(), changed);
@@ -137,7 +140,11 @@ fn webhooks_are_kept_and_their_secret_is_shown_once() {
         (json!({ "name": "n", "url": "https://a.b/", "events": ["created"], "more": 1 }), "more"),
     ] {
         let reply = server.post("/v2/webhooks", &body);
-        assert_eq!((reply.outcome(), reply.error_keys()), ("422 VALIDATION_FAILED".into(), vec![field.to_owned()]), "{body}");
+        assert_eq!(
+            (reply.outcome(), reply.error_keys()),
+            ("422 VALIDATION_FAILED".into(), vec![field.to_owned()]),
+            "{body}"
+        );
     }
     server.delete(&path(&created)).expect(204);
     for reply in [server.get(&path(&created)), server.delete(&path(&created)), server.patch(&path(&created), &change)] {
@@ -190,7 +197,9 @@ fn check_signature(secret: &str, message: &Message) {
     let python = std::env::var("BINDERY_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has_library = Command::new(&python).args(["-c", "import standardwebhooks"]).output();
     if !has_library.is_ok_and(|output| output.status.success()) {
-        eprintln!("signatures are not verified by a library: `pip install standardwebhooks` for {python} (BINDERY_TEST_PYTHON)");
+        eprintln!(
+            "signatures are not verified by a library: `pip install standardwebhooks` for {python} (BINDERY_TEST_PYTHON)"
+        );
         return;
     }
     let mut child = Command::new(&python).args(["-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap();
@@ -205,11 +214,9 @@ fn what_fails_is_sent_again_before_what_came_later_and_nobody_else_waits() {
     let failing = Arc::new(Mutex::new(String::new()));
     let receiving = {
         let failing = Arc::clone(&failing);
-        Receiving::start(move |message| {
-            match message.change().1 == *failing.lock().unwrap() {
-                true => "500 Internal Server Error\r\n".to_owned(),
-                false => "204 No Content\r\n".to_owned(),
-            }
+        Receiving::start(move |message| match message.change().1 == *failing.lock().unwrap() {
+            true => "500 Internal Server Error\r\n".to_owned(),
+            false => "204 No Content\r\n".to_owned(),
         })
     };
     let hook = webhook(&server, &receiving.url, &ALL);
@@ -269,13 +276,16 @@ fn private_addresses_and_redirects_to_them_are_refused() {
     let target = Receiving::accepting();
     let location = target.url.clone();
     let redirecting = Receiving::start(move |_| format!("307 Temporary Redirect\r\nlocation: {location}\r\n"));
-    let test = |server: &Server, hook: &Value| server.post(&format!("{}/test", path(hook)), &json!({})).expect(200).data();
+    let test =
+        |server: &Server, hook: &Value| server.post(&format!("{}/test", path(hook)), &json!({})).expect(200).data();
     let hook = webhook(&server, &redirecting.url, &["created"]);
     let tested = test(&server, &hook);
     assert_eq!((&tested["state"], &tested["status"]), (&json!("given_up"), &json!(307)));
     server.kill_and_restart();
     let port = redirecting.url.split([':', '/']).nth(4).unwrap();
-    for host in ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"] {
+    for host in
+        ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"]
+    {
         let hook = webhook(&server, &format!("http://{host}:{port}/"), &["created"]);
         let tested = test(&server, &hook);
         let error = tested["error"].as_str().unwrap();

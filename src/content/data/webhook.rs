@@ -33,7 +33,7 @@ pub struct Webhook {
 /// A change of a webhook; of a new one everything but the blueprints and `active` is there. `None` keeps a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // As in `Webhook`.
-pub struct WebhookPatch {
+pub(crate) struct WebhookPatch {
     pub name: Option<String>,
     pub url: Option<String>,
     pub events: Option<Vec<ChangeOp>>,

@@ -19,6 +19,7 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("slug", at("path", "slug", slug, "The slug of the blueprint.")),
         ("id", at("path", "id", json!({ "type": "string", "format": "uuid" }), "The id of the resource.")),
         ("token_id", at("path", "id", text(), "The id of the token.")),
+        ("docs_file", at("path", "file", text(), "The name of the file.")),
         ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
         ("page_path", at("path", "path", text(), "The path of the page, without its first slash.")),
