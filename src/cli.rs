@@ -19,6 +19,7 @@ mod salvage;
 mod serve;
 mod tally;
 mod token;
+mod types;
 mod verify;
 
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Import(args) => import::import(args).await,
             Command::Export(args) => export::export(args).await,
             Command::Blueprint(args) => blueprint::blueprint(args.command).await,
+            Command::Types(args) => types::types(args).await,
             Command::Backup(args) => backup::backup(args).await,
             Command::Restore(args) => backup::restore(args).await,
             Command::Verify(args) => verify::verify(args).await,

@@ -25,7 +25,7 @@ pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
     AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, Command, ConfigArgs,
     ConfigCommand, ExportArgs, FolderArgs, ImportArgs, RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TokenArgs,
-    TokenCommand, VerifyArgs,
+    TokenCommand, TypesArgs, VerifyArgs,
 };
 pub use error::ConfigError;
 pub use generated::{completions, manual};
@@ -82,6 +82,12 @@ pub struct Config {
     pub rate_limit_per_token: Option<Rate>,
     /// How many requests of one address are accepted; `None` for no limit.
     pub rate_limit_per_address: Option<Rate>,
+    /// How many changes the change feed keeps.
+    pub changes_kept: u64,
+    /// Whether webhooks may send to loopback, private and link-local addresses.
+    pub webhook_private_addresses: bool,
+    /// The `Cache-Control` of answers that have an entity tag.
+    pub cache_control: String,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
 }
@@ -179,6 +185,9 @@ impl Config {
             store_cache_bytes: at_least_one("store_cache_mib", settings.store_cache_mib.unwrap_or_default())? << 20,
             rate_limit_per_token: rate("rate_limit_per_token", settings.rate_limit_per_token)?,
             rate_limit_per_address: rate("rate_limit_per_address", settings.rate_limit_per_address)?,
+            changes_kept: settings.changes_kept.unwrap_or_default(),
+            webhook_private_addresses: settings.webhook_private_addresses.unwrap_or_default(),
+            cache_control: cache_control(settings.cache_control.unwrap_or_default())?,
             analytics: AnalyticsConfig::resolve(settings.analytics)?,
         })
     }
@@ -229,6 +238,15 @@ fn cors_origin(sent: &str) -> Result<String, ConfigError> {
     Err(ConfigError(format!(
         "`cors_origins` has `{sent}`; it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)"
     )))
+}
+
+fn cache_control(sent: String) -> Result<String, ConfigError> {
+    let is_header = !sent.is_empty() && sent.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    if is_header {
+        Ok(sent)
+    } else {
+        Err(ConfigError(format!("`cache_control` is `{sent}`; it must be like `private, no-cache`")))
+    }
 }
 
 fn at_least_one<T: PartialOrd + From<u8>>(name: &str, number: T) -> Result<T, ConfigError> {

@@ -36,9 +36,10 @@ use parking_lot::Mutex;
 use crate::access::AdminToken;
 use crate::base::{self, Header, Recovered};
 use crate::content::admission::Admission;
-use crate::content::apply::{Applier, Rebuilds};
+use crate::content::apply::{Applier, ChangeKeeper, Rebuilds};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::data::counters::Counters;
+use crate::content::data::feed::Feed;
 use crate::content::data::state::StateCell;
 use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
@@ -59,12 +60,16 @@ pub use api::import::{Import, ImportLine, ImportedResource};
 pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
 pub use bindery_index::Options as IndexOptions;
+pub use data::changes::ChangeOp;
 pub use data::counters::ContentFigures;
+pub use data::feed::FeedEnd;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
+pub use data::webhook::Webhook;
 pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use prepare::import_line::ImportCheck;
+pub use read::changes::{Change, Changes};
 pub use read::export::Export;
 pub use read::list::{ListPage, Place};
 pub use read::neighbors::NeighborsAnswer;
@@ -93,6 +98,8 @@ pub struct ContentOptions {
     pub index: bindery_index::Options,
     /// How long a search of a request may take.
     pub query_timeout: Duration,
+    /// How many changes the change feed keeps.
+    pub changes_kept: u64,
 }
 
 /// What a content is made of.
@@ -135,6 +142,10 @@ impl Content {
         let index_start = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes)?;
         let state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
         let clock = recovery::load_clock(&store)?;
+        let (change_numbers, removed) = recovery::load_change_numbers(&store)?;
+        let feed = Arc::new(Feed::new(change_numbers.last));
+        let mut change_keeper = ChangeKeeper::new(Arc::clone(&feed), change_numbers, options.changes_kept, removed);
+        change_keeper.clean(&store).map_err(|error| fail(&error))?;
         let sweeper = Sweeper::new(recovery::obsolete(&store, &blueprints, &changes)?);
         let base = base::newest(folder).map_err(|error| fail(&error))?;
         api::backup::clear_unfinished(folder).map_err(|error| fail(&error))?;
@@ -164,6 +175,7 @@ impl Content {
                 cell: cell_of_applier,
                 sweeper,
                 rebuilds: Rebuilds::default(),
+                changes: change_keeper,
                 clock,
                 wants_checkpoint: false,
             },
@@ -182,6 +194,7 @@ impl Content {
             was_empty,
             cell,
             store,
+            feed,
             searches: Arc::new(SearchPool::new(options.query_timeout).map_err(|error| fail(&error))?),
             queue,
             changes: runner,

@@ -11,10 +11,13 @@ mod backup;
 mod body;
 mod budget;
 mod bulk;
+mod changes;
 mod client;
 mod connection;
 mod connections;
+mod docs;
 mod drain;
+mod encoding;
 mod error;
 mod frame;
 mod head;
@@ -40,6 +43,7 @@ mod serve;
 mod socket;
 mod stream;
 mod transfer;
+mod webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -74,6 +78,7 @@ fn routes() -> Vec<Route> {
     let resource = get(resources::find).put(resources::update).patch(resources::update).delete(resources::delete);
     let blueprint = get(admin::find_blueprint).put(admin::replace_blueprint).delete(admin::delete_blueprint);
     let member = get(admin::find_member).patch(admin::change_member).delete(admin::delete_member);
+    let webhook = get(webhooks::find).patch(webhooks::change).delete(webhooks::delete);
     let probe = [Method::GET, Method::HEAD];
     let mut routes = vec![
         Route::new("/v2/resources/{blueprint}", get(resources::list).post(resources::create)),
@@ -85,15 +90,22 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/resources/{blueprint}/{id}", resource),
         Route::new("/v2/resources/{blueprint}/{id}/neighbors", get(resources::neighbors)),
         Route::new("/v2/resources/{blueprint}/{id}/referrers", get(resources::referrers)),
+        Route::new("/v2/changes", get(changes::changes)),
         Route::new("/v2/blueprints", get(admin::list_blueprints).post(admin::create_blueprint)),
         Route::new("/v2/blueprints/{slug}", blueprint),
         Route::new("/v2/tokens", get(admin::list_tokens).post(admin::create_token)),
         Route::new("/v2/tokens/{id}", delete(admin::revoke_token)),
         Route::new("/v2/members", get(admin::list_members).post(admin::create_member)),
         Route::new("/v2/members/{id}", member),
+        Route::new("/v2/webhooks", get(webhooks::list).post(webhooks::create)),
+        Route::new("/v2/webhooks/{id}", webhook),
+        Route::new("/v2/webhooks/{id}/deliveries", get(webhooks::deliveries)),
+        Route::new("/v2/webhooks/{id}/test", post(webhooks::test)),
         Route::new("/v2/backup", get(backup::backup)),
         Route::new("/metrics", get(scrape::serve)).open_to_all(&probe),
         Route::new("/v2/openapi.json", get(openapi::describe)).open_to_all(&probe),
+        Route::new("/docs", get(docs::index)).open_to_all(&probe),
+        Route::new("/docs/{file}", get(docs::asset)).open_to_all(&probe),
         Route::new("/healthz", get(is_alive)).open_to_all(&probe),
         Route::new("/readyz", get(is_ready)).open_to_all(&probe),
     ];

@@ -6,7 +6,7 @@
 //! - [`log`], [`store`] and [`base`] own the files on disk.
 //! - [`query`] and [`projection`] translate parameters and resources for the index.
 //! - [`access`] has tokens and members. [`content`] does everything else with content: one write path, one read path.
-//! - [`analytics`] counts pageviews, with its own log and files.
+//! - [`webhooks`] delivers changes of content. [`analytics`] counts pageviews, with its own log and files.
 //! - [`http`] and [`cli`] translate requests and commands. [`config`] has the settings, [`demo`] the demonstration.
 
 pub mod access;
@@ -25,3 +25,4 @@ pub mod projection;
 pub mod query;
 pub mod sanitize;
 pub mod store;
+pub mod webhooks;

@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod expand;
+mod changes;
 mod filter;
 mod format;
 mod instant;
@@ -33,6 +34,7 @@ use crate::model::time::Millis;
 
 pub use aggregate::{Aggregation, Facet, Stats};
 pub use expand::{Expansion, Step};
+pub use changes::ChangeParams;
 pub use filter::{Copies, Filter, Related, Relation};
 pub use format::Format;
 pub use page::Page;

@@ -20,7 +20,7 @@ use crate::http;
 use crate::model::blueprint::{Definition, render};
 
 /// Blueprints by slug, as files hold them.
-type Files = BTreeMap<String, Value>;
+pub(super) type Files = BTreeMap<String, Value>;
 
 pub(super) async fn blueprint(command: BlueprintCommand) -> Result<(), CliError> {
     match command {
@@ -45,13 +45,16 @@ pub(super) async fn blueprint(command: BlueprintCommand) -> Result<(), CliError>
 }
 
 /// A running server or an open data folder.
-enum Site {
+pub(super) enum Site {
     Remote(Remote),
     Folder(Content),
 }
 
 /// Does something with the server or the folder that the arguments name.
-async fn on_site<T>(server: &ServerArgs, work: impl AsyncFnOnce(Site) -> Result<T, CliError>) -> Result<T, CliError> {
+pub(super) async fn on_site<T>(
+    server: &ServerArgs,
+    work: impl AsyncFnOnce(Site) -> Result<T, CliError>,
+) -> Result<T, CliError> {
     match Remote::of(server)? {
         Some(remote) => work(Site::Remote(remote)).await,
         None => {
@@ -61,7 +64,7 @@ async fn on_site<T>(server: &ServerArgs, work: impl AsyncFnOnce(Site) -> Result<
 }
 
 impl Site {
-    async fn blueprints(&self) -> Result<Files, CliError> {
+    pub(super) async fn blueprints(&self) -> Result<Files, CliError> {
         let answered = match self {
             Site::Remote(remote) => remote.get("/v2/blueprints").await?,
             Site::Folder(content) => {

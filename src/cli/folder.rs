@@ -37,6 +37,7 @@ pub(super) fn content_options(config: &Config) -> ContentOptions {
         store_cache_bytes: config.store_cache_bytes,
         index: IndexOptions::default(),
         query_timeout: config.query_timeout,
+        changes_kept: config.changes_kept,
     }
 }
 

@@ -47,10 +47,14 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let stopping = content.clone();
     let stop = async move {
         signal.await;
-        stopping.pause_changes();
+        stopping.begin_stop();
     };
     let app = App::new(config, content.clone(), analytics.clone());
+    let webhooks = app.webhooks.clone();
+    let delivering = tokio::spawn(webhooks.clone().run());
     http::serve(listener, http::router(app), stop, limits).await;
+    webhooks.stop().await;
+    delivering.abort();
     close_analytics(analytics).await?;
     close_content(content).await?;
     note("Bindery has stopped; everything is on disk");

@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::settings::Settings;
 use crate::model::time::{format_date, parse_date};
-pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs};
+pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs, TypesArgs};
 pub use place::{FolderArgs, ServerArgs};
 
 /// A headless content server.
@@ -44,6 +44,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Keep blueprints as files: pull, compare, apply; or propose one for a file of data
     Blueprint(BlueprintArgs),
+    /// Print the types of the blueprints that exist, and a client, for programs
+    Types(TypesArgs),
     /// Write all content to one file; the server may keep running
     Backup(BackupArgs),
     /// Create a data folder from a backup

@@ -86,6 +86,19 @@ pub struct Settings {
     #[arg(long, value_name = "RATE")]
     pub rate_limit_per_address: Option<String>,
 
+    /// How many changes of resources the change feed keeps [default: 1000000] [env: BINDERY_CHANGES_KEPT]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    pub changes_kept: Option<u64>,
+
+    /// Let webhooks send to loopback, private and link-local addresses [env: BINDERY_WEBHOOK_PRIVATE_ADDRESSES]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_parser = BoolishValueParser::new())]
+    pub webhook_private_addresses: Option<bool>,
+
+    /// The `Cache-Control` of answers that have an entity tag [default: private, no-cache] [env: BINDERY_CACHE_CONTROL]
+    #[arg(long, value_name = "TEXT")]
+    pub cache_control: Option<String>,
+
     /// The settings of the analytics: the table `analytics` of the file.
     #[command(flatten)]
     #[serde(default)]
@@ -190,6 +203,9 @@ impl Settings {
             log: Some("info".to_owned()),
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_mib: Some(256),
+            changes_kept: Some(1_000_000),
+            cache_control: Some("private, no-cache".to_owned()),
+            webhook_private_addresses: Some(false),
             analytics: AnalyticsSettings {
                 sites: Some(Vec::new()),
                 trusted_proxies: Some(Vec::new()),
@@ -221,6 +237,9 @@ impl Settings {
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),
             rate_limit_per_token: self.rate_limit_per_token.or(weaker.rate_limit_per_token),
             rate_limit_per_address: self.rate_limit_per_address.or(weaker.rate_limit_per_address),
+            changes_kept: self.changes_kept.or(weaker.changes_kept),
+            webhook_private_addresses: self.webhook_private_addresses.or(weaker.webhook_private_addresses),
+            cache_control: self.cache_control.or(weaker.cache_control),
             analytics: self.analytics.or(weaker.analytics),
         }
     }

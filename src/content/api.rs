@@ -11,3 +11,4 @@ pub(crate) mod import;
 pub(crate) mod members;
 pub(crate) mod resources;
 pub(crate) mod tokens;
+pub(crate) mod webhooks;

@@ -9,13 +9,14 @@
 //! Versions of copies that a transaction supersedes stay in the store until no reader can need them. The log says that
 //! they are deleted, the store keeps a list of them, and the sweeper deletes them.
 
+mod access;
+mod changes;
 mod effects;
 mod rebuild;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::access::{Member, Token, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::{Columns, IndexMapping, put_op};
@@ -30,6 +31,7 @@ use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::{Key, Store, StoreWrite, Transaction, encode_writes};
+pub(crate) use changes::ChangeKeeper;
 use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
 pub(crate) use rebuild::Rebuilds;
 use rebuild::Rebuilt;
@@ -63,6 +65,8 @@ pub(crate) struct Committed {
 pub(crate) struct Clock {
     pub(crate) last_id: Option<ResourceId>,
     pub(crate) last_time: Millis,
+    /// The time of the last transaction. All publications that were due by then are in the feed.
+    pub(crate) released: Millis,
 }
 
 /// Owns everything that transactions are applied to. One thread uses it.
@@ -73,6 +77,7 @@ pub(crate) struct Applier {
     pub(crate) sweeper: Sweeper,
     /// The indexes that are being rebuilt.
     pub(crate) rebuilds: Rebuilds,
+    pub(crate) changes: ChangeKeeper,
     pub(crate) clock: Clock,
     /// Set when an index from before the last transactions would have to be rebuilt: a checkpoint is due soon.
     pub(crate) wants_checkpoint: bool,
@@ -107,7 +112,7 @@ impl Applier {
         let Next { state, garbage, .. } = next;
         self.cell.publish(state);
         self.sweeper.replaced(&before, garbage);
-        Ok(())
+        self.changes.publish(&self.store)
     }
 
     /// Publishes new snapshots in the place of those that keep replaced runs in use. Readers see no difference, but the
@@ -155,11 +160,13 @@ impl Applier {
             self.apply_blueprint(next, *blueprint, effect, number)?;
         }
         self.apply_resources(next, &effects, prepared, number)?;
-        apply_access(&mut next.state, &effects)?;
+        access::apply(&mut next.state, &effects)?;
         if let Some(id) = effects.last_id {
             self.clock.last_id = self.clock.last_id.max(Some(id));
         }
         self.clock.last_time = self.clock.last_time.max(effects.last_time);
+        self.clock.released = self.clock.released.max(effects.last_time);
+        self.changes.note(effects.first_change, effects.changes);
         next.state.epoch = effects.epoch.unwrap_or(next.state.epoch);
         next.state.number = number;
         Ok(())
@@ -334,30 +341,6 @@ fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&B
     let held = numbers_in_use(&before.blueprint, before.change.as_ref().map(|change| &*change.next));
     let in_use = numbers_in_use(blueprint, change.map(|change| &*change.next));
     held.difference(&in_use).map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims: *claims }).collect()
-}
-
-fn apply_access(state: &mut State, effects: &Effects<'_>) -> Result<()> {
-    if !effects.tokens.is_empty() {
-        let mut tokens = Tokens::clone(&state.tokens);
-        for (id, stored) in &effects.tokens {
-            match stored {
-                Some(bytes) => tokens.insert(Token::decode(bytes).map_err(Error::internal)?),
-                None => drop(tokens.remove(id)),
-            }
-        }
-        state.tokens = Arc::new(tokens);
-    }
-    if !effects.members.is_empty() {
-        let mut members = BTreeMap::clone(&state.members);
-        for (id, stored) in &effects.members {
-            match stored {
-                Some(bytes) => drop(members.insert(*id, Member::decode(bytes).map_err(Error::internal)?)),
-                None => drop(members.remove(id)),
-            }
-        }
-        state.members = Arc::new(members);
-    }
-    Ok(())
 }
 
 impl BlueprintEffect<'_> {

@@ -15,6 +15,7 @@ use crate::content::data::kept_answer::IdempotentRequest;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::Meta;
 use crate::content::data::version::IfMatch;
+use crate::content::data::webhook::{Webhook, WebhookPatch};
 use crate::model::blueprint::{Blueprint, Definition};
 use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
@@ -71,6 +72,14 @@ pub(crate) enum Command {
     ChangeMember(u64, MemberPatch),
     /// Deletes the member of that id.
     DeleteMember(u64),
+    /// Creates a webhook.
+    CreateWebhook(WebhookPatch),
+    /// Changes the webhook of that id.
+    ChangeWebhook(String, WebhookPatch),
+    /// Deletes the webhook of that id.
+    DeleteWebhook(String),
+    /// Stores how far webhooks are delivered, by their ids.
+    SaveWebhookProgress(Vec<(String, Vec<u8>)>),
     /// Changes nothing. Answered when everything that was decided before is visible.
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.
@@ -253,6 +262,8 @@ pub(crate) enum Outcome {
     TokenCreated(Token, String),
     /// The member as it is now.
     Member(Member),
+    /// The webhook as it is now.
+    Webhook(Webhook),
     /// Nothing more to say.
     Done,
 }

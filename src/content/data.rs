@@ -3,8 +3,10 @@
 //! Decides nothing and starts no thread. Knows no room above it.
 
 pub(crate) mod blueprint_change;
+pub(crate) mod changes;
 pub(crate) mod claims;
 pub(crate) mod counters;
+pub(crate) mod feed;
 pub(crate) mod index_mapping;
 pub(crate) mod kept_answer;
 pub(crate) mod lookup;
@@ -15,3 +17,4 @@ pub(crate) mod releases;
 pub(crate) mod sight;
 pub(crate) mod state;
 pub(crate) mod version;
+pub(crate) mod webhook;

@@ -19,6 +19,7 @@ pub(super) fn options(folder: &Path) -> ContentOptions {
         store_cache_bytes: 1 << 20,
         index: IndexOptions::default(),
         query_timeout: std::time::Duration::from_secs(10),
+        changes_kept: 1_000,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::content::admission::{Admission, Admitted, LARGE_BODY_BYTES};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::counters::{ContentFigures, Counters};
+use crate::content::data::feed::Feed;
 use crate::content::data::state::{State, StateCell};
 use crate::content::maintain::checkpoint::Pins;
 use crate::content::queue::Queue;
@@ -38,6 +39,8 @@ pub struct Content {
 pub(crate) struct Shared {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
+    /// The end of the change feed.
+    pub(crate) feed: Arc<Feed>,
     pub(crate) searches: Arc<SearchPool>,
     pub(crate) queue: Queue,
     pub(crate) admission: Admission,
@@ -67,8 +70,10 @@ impl Content {
         }
     }
 
-    /// Has blueprint changes that are under way end soon and their callers answered. The next start continues them.
-    pub fn pause_changes(&self) {
+    /// Has what takes long end soon, for a server that stops. Callers of blueprint changes that are under way are
+    /// answered, and the next start continues the changes. Nobody waits for changes of resources any longer.
+    pub fn begin_stop(&self) {
+        self.shared.feed.stop();
         self.shared.changes.begin_stop();
     }
 

@@ -8,3 +8,4 @@ pub(crate) mod body;
 pub(crate) mod bulk;
 pub(crate) mod import_line;
 pub(crate) mod import_order;
+pub(crate) mod webhook;

@@ -4,6 +4,7 @@
 mod aggregate;
 mod cursor;
 mod expand;
+pub(crate) mod changes;
 pub(crate) mod export;
 mod highlight;
 pub(crate) mod list;

@@ -6,3 +6,4 @@ pub(crate) mod append;
 pub(crate) mod committer;
 mod decide;
 mod overlay;
+mod release;

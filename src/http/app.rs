@@ -4,11 +4,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::answer_cache::AnswerCache;
+use super::encoding::EncodedAnswers;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
+use crate::webhooks::Webhooks;
 
 /// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]
@@ -22,10 +24,14 @@ pub struct Services {
     pub content: Content,
     /// Pageviews and the reports on them.
     pub analytics: Analytics,
+    /// The deliveries of webhooks.
+    pub webhooks: Webhooks,
     /// The rate limits, and what clients have left of them.
     pub(super) limits: Limits,
     /// Answers to reads, to be sent again.
     pub(super) answers: AnswerCache,
+    /// Compressed answers, to be sent again.
+    pub(super) encoded: EncodedAnswers,
     /// What is counted.
     pub(super) metrics: Metrics,
 }
@@ -34,7 +40,9 @@ impl App {
     /// The services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
         let (limits, answers, metrics) = (Limits::of(&config), AnswerCache::default(), Metrics::default());
-        App(Arc::new(Services { config, content, analytics, limits, answers, metrics }))
+        let encoded = EncodedAnswers::default();
+        let webhooks = Webhooks::new(content.clone(), config.webhook_private_addresses);
+        App(Arc::new(Services { config, content, analytics, webhooks, limits, answers, encoded, metrics }))
     }
 }
 

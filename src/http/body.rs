@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use tokio_stream::StreamExt;
 
 use super::budget::{Account, Charge};
 use super::connection::Connection;
+use super::encoding::{self, Unpacked};
 use super::error::Failure;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
@@ -24,6 +25,8 @@ const RESERVED_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct JsonBody {
     content_type: Option<String>,
+    /// The value of `Content-Encoding`.
+    packed_as: Option<String>,
     /// As announced by `Content-Length`; 0 without one.
     announced_bytes: usize,
     account: Option<Arc<Account>>,
@@ -43,9 +46,11 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
     async fn from_request(request: Request, _: &S) -> Result<JsonBody, Infallible> {
         let (parts, body) = request.into_parts();
         let content_type = parts.headers.get(CONTENT_TYPE);
+        let packed_as = parts.headers.get(CONTENT_ENCODING);
         let announced = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         Ok(JsonBody {
             content_type: content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
+            packed_as: packed_as.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()),
             announced_bytes: announced.unwrap_or(0),
             account: parts.extensions.get().map(|connection: &Arc<Connection>| Arc::clone(&connection.account)),
             source: Source::Unread(body),
@@ -69,6 +74,8 @@ impl JsonBody {
     /// # Errors
     /// As [`JsonBody::read`].
     pub(super) async fn read_as(self, max_bytes: usize, types: &[&str]) -> Result<Bytes, Failure> {
+        let is_packed = is_packed(self.packed_as.as_deref());
+        let account = self.account.clone();
         let bytes = match self.source {
             Source::Unread(body) => read(body, self.announced_bytes, max_bytes, Charge::to(self.account)).await,
             Source::ReadAhead(read) => read,
@@ -76,7 +83,10 @@ impl JsonBody {
         if !bytes.is_empty() {
             check_type(self.content_type.as_deref(), types)?;
         }
-        Ok(bytes)
+        match is_packed? {
+            true => unpack(&bytes, max_bytes, Charge::to(account)),
+            false => Ok(bytes),
+        }
     }
 
     /// The body as it arrives, of one of these types, and the charge for what of it is kept.
@@ -88,6 +98,10 @@ impl JsonBody {
         let body = match self.source {
             Source::Unread(body) => body,
             Source::ReadAhead(read) => Body::from(read?),
+        };
+        let body = match is_packed(self.packed_as.as_deref())? {
+            true => Body::from_stream(Unpacked::new(body.into_data_stream())),
+            false => body,
         };
         Ok((body.into_data_stream(), Charge::to(self.account)))
     }
@@ -153,6 +167,32 @@ async fn read(body: Body, announced_bytes: usize, max_bytes: usize, mut charge: 
         read.extend_from_slice(&chunk);
     }
     Ok(charge.attach(read))
+}
+
+/// Whether a body is compressed.
+fn is_packed(encoding: Option<&str>) -> Result<bool, Failure> {
+    match encoding {
+        None | Some("identity") => Ok(false),
+        Some("gzip" | "x-gzip") => Ok(true),
+        Some(other) => {
+            let message = format!("the header `Content-Encoding` is {}; send `gzip`, or no such header", quote(other));
+            Err(Error::new(Code::UnsupportedMediaType, message).into())
+        }
+    }
+}
+
+fn unpack(packed: &[u8], max_bytes: usize, mut charge: Charge) -> Result<Bytes, Failure> {
+    match encoding::unpack(packed, max_bytes) {
+        Ok(Some(unpacked)) if charge.try_set(unpacked.len()) => Ok(charge.attach(unpacked)),
+        Ok(Some(_)) => Err(no_memory().into()),
+        Ok(None) => {
+            let message = format!("the body, unpacked, is larger than {max_bytes} bytes, which is the limit");
+            Err(Error::new(Code::PayloadTooLarge, message).into())
+        }
+        Err(_) => {
+            Err(Error::new(Code::MalformedJson, "the body is not valid gzip, as its `Content-Encoding` says").into())
+        }
+    }
 }
 
 fn check_type(content_type: Option<&str>, types: &[&str]) -> Result<(), Failure> {

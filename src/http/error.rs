@@ -81,6 +81,7 @@ pub(super) fn wire(code: Code) -> (StatusCode, &'static str) {
         Code::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
         Code::SingularResource => (StatusCode::CONFLICT, "SINGULAR_RESOURCE"),
         Code::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
+        Code::Gone => (StatusCode::GONE, "GONE"),
         Code::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "PRECONDITION_FAILED"),
         Code::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
         Code::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),

@@ -13,7 +13,7 @@ use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::{
-    ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
+    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Uri};
@@ -27,6 +27,7 @@ use super::app::App;
 use super::body::no_memory;
 use super::connection::Connection;
 use super::drain::drain;
+use super::encoding::Encoding;
 use super::error::Failure;
 use super::idempotency::IDEMPOTENCY_KEY;
 use super::repeated;
@@ -67,6 +68,8 @@ impl Framed {
     /// Answers a request. Dropping the future ends it.
     pub async fn answer(self, request: Request) -> Response {
         let exchange = Exchange::begin(&request);
+        let (encoding, uri) = (Encoding::accepted(request.headers()), request.uri().clone());
+        let is_read = answered_as(request.method()) == Method::GET;
         let reader = if request.method() == Method::GET { connection_of(&request).cloned() } else { None };
         let mut response = match self.0.begin(request) {
             Begun::Answered(response) => response,
@@ -78,6 +81,10 @@ impl Framed {
         if reader.is_some_and(|connection| !has_room_for(&connection, &response)) {
             response = Failure::from(no_memory()).into_response();
         }
+        if is_read {
+            self.0.add_cache_control(&mut response);
+        }
+        response = self.0.app.encoded.encode(response, encoding, &uri).await;
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         exchange.end(&mut response, &self.0.app.metrics);
@@ -86,6 +93,17 @@ impl Framed {
 }
 
 impl Frame {
+    /// Says how long an answer to a read may be kept, where the answer can be compared.
+    fn add_cache_control(&self, response: &mut Response) {
+        let headers = response.headers_mut();
+        if headers.contains_key(ETAG)
+            && !headers.contains_key(CACHE_CONTROL)
+            && let Ok(value) = HeaderValue::from_str(&self.app.config.cache_control)
+        {
+            headers.insert(CACHE_CONTROL, value);
+        }
+    }
+
     /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
     fn begin(&self, mut request: Request) -> Begun {
         if connection_of(&request).is_some_and(|connection| connection.account.is_exhausted())

@@ -86,13 +86,16 @@ impl FromRequestParts<App> for Bearer {
 /// `RATE_LIMITED`, `UNAUTHENTICATED`.
 pub(super) fn authorize(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<Arc<Access>, Failure> {
     app.limits.take_address(Client::of(extensions, headers, &app.config.analytics).address)?;
-    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let secret = header
-        .and_then(|value| value.split_once(' '))
-        .and_then(|(scheme, secret)| scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim()));
-    let access = app.content.authenticate(secret)?;
+    let access = app.content.authenticate(secret(headers))?;
     app.limits.take_token(&access.token)?;
     Ok(access)
+}
+
+/// The secret that a request names as its token.
+pub(super) fn secret(headers: &HeaderMap) -> Option<&str> {
+    let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, secret) = header?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
 /// # Errors

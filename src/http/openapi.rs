@@ -19,12 +19,13 @@ use super::operations::{self, OPERATIONS};
 use super::respond::{self, VARY_BY_TOKEN};
 
 /// What each status of an error means, beside the codes of `API.md` 7.
-const ERRORS: [(u16, &str); 12] = [
+const ERRORS: [(u16, &str); 13] = [
     (400, "The body is not JSON."),
     (401, "The token is missing, unknown, expired or revoked."),
     (403, "The token lacks an ability, which the message names."),
     (404, "There is no such blueprint, resource, token or member, or the token may not see it."),
     (409, "The change conflicts with what is stored, or with another change."),
+    (410, "Changes after this number are no longer kept."),
     (412, "`If-Match` names another version."),
     (413, "The body is too large."),
     (415, "The body has another type."),

@@ -1,4 +1,67 @@
-//! What an entry in the table of operations says. Must not know the entries.
+//! What an entry in the table of operations says, and the parameters that several have. Must not know the entries.
+
+/// The parameters of lists, exports and reports.
+pub(super) const LIST: &[&str] = &[
+    "blueprint",
+    "filter",
+    "search",
+    "q",
+    "typos",
+    "highlight",
+    "sort",
+    "page",
+    "per_page",
+    "cursor",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+    "facets",
+    "facet_mode",
+    "stats",
+    "expand",
+    "fields-of",
+    "if-none-match",
+];
+pub(super) const EXPORT: &[&str] = &[
+    "blueprint",
+    "filter",
+    "search",
+    "q",
+    "typos",
+    "highlight",
+    "sort",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+    "facets",
+    "facet_mode",
+    "stats",
+    "expand",
+    "fields-of",
+    "format",
+    "all_variants",
+];
+pub(super) const NEIGHBORS: &[&str] = &[
+    "blueprint",
+    "id",
+    "filter",
+    "search",
+    "q",
+    "typos",
+    "sort",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+];
+pub(super) const PERIOD: &[&str] = &["start", "end", "site"];
+pub(super) const LIMITED: &[&str] = &["start", "end", "limit", "site"];
+pub(super) const SERIES: &[&str] = &["start", "end", "interval", "site"];
 
 /// One method of one route.
 pub(super) struct Operation {

@@ -1,82 +1,24 @@
 //! Every operation of the API, as a table: an entry for each method of each route. Must not know handlers; a test compares
 //! it with the router.
 
-use super::operation::{Body, Operation, Request, operation};
+use super::operation::{Body, EXPORT, LIMITED, LIST, NEIGHBORS, Operation, PERIOD, Request, SERIES, operation};
 
-pub(super) const TAGS: [(&str, &str); 6] = [
+pub(super) const TAGS: [(&str, &str); 8] = [
     ("Resources", "Reading and writing content."),
     ("Bulk", "Many resources in one request."),
+    ("Changes", "What happened to resources."),
+    ("Webhooks", "Where changes are sent."),
     ("Blueprints", "What resources consist of."),
     ("Access", "Tokens and members."),
     ("Analytics", "Pageviews and reports."),
     ("Server", "Health, metrics, backups, this description."),
 ];
 
-const LIST: &[&str] = &[
-    "blueprint",
-    "filter",
-    "search",
-    "q",
-    "typos",
-    "highlight",
-    "sort",
-    "page",
-    "per_page",
-    "cursor",
-    "fields",
-    "exclude",
-    "variant",
-    "fallback",
-    "fallback_mode",
-    "facets",
-    "facet_mode",
-    "stats",
-    "expand",
-    "fields-of",
-    "if-none-match",
-];
-const EXPORT: &[&str] = &[
-    "blueprint",
-    "filter",
-    "search",
-    "q",
-    "typos",
-    "highlight",
-    "sort",
-    "fields",
-    "exclude",
-    "variant",
-    "fallback",
-    "fallback_mode",
-    "facets",
-    "facet_mode",
-    "stats",
-    "expand",
-    "fields-of",
-    "format",
-    "all_variants",
-];
-const NEIGHBORS: &[&str] = &[
-    "blueprint",
-    "id",
-    "filter",
-    "search",
-    "sort",
-    "fields",
-    "exclude",
-    "variant",
-    "fallback",
-    "fallback_mode",
-];
-const PERIOD: &[&str] = &["start", "end", "site"];
-const LIMITED: &[&str] = &["start", "end", "limit", "site"];
-const SERIES: &[&str] = &["start", "end", "interval", "site"];
-
 const fn report(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-pub(super) const OPERATIONS: [Operation; 55] = [
+pub(super) const OPERATIONS: [Operation; 65] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -229,6 +171,10 @@ pub(super) const OPERATIONS: [Operation; 55] = [
     .takes(Request::Json("BulkIds"))
     .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
     .or(&[409]),
+    operation("get", "/v2/changes", "Changes", "listChanges", "What changed since a number.", "view")
+        .with(&["since", "changes_limit", "wait", "last-event-id"])
+        .answers(&[(200, Body::Text("application/x-ndjson"))])
+        .or(&[410]),
     operation("get", "/v2/blueprints", "Blueprints", "listBlueprints", "All blueprints that the token sees.", "view")
         .answers(&[(200, Body::DataList("Blueprint"))]),
     operation("post", "/v2/blueprints", "Blueprints", "createBlueprint", "Create a blueprint.", "manage")
@@ -350,6 +296,43 @@ pub(super) const OPERATIONS: [Operation; 55] = [
     .answers(&[(200, Body::Json("Deleted"))]),
     operation("get", "/v2/analytics/script.js", "Analytics", "script", "The script that sends pageviews.", "")
         .answers(&[(200, Body::Text("text/javascript"))]),
+    operation("get", "/v2/webhooks", "Webhooks", "listWebhooks", "All webhooks, without their secrets.", "manage")
+        .answers(&[(200, Body::DataList("Webhook"))]),
+    operation(
+        "post",
+        "/v2/webhooks",
+        "Webhooks",
+        "createWebhook",
+        "Create a webhook; its secret is shown once.",
+        "manage",
+    )
+    .with(&["idempotency-key"])
+    .takes(Request::Json("NewWebhook"))
+    .answers(&[(201, Body::Data("CreatedWebhook"))])
+    .or(&[409]),
+    operation("get", "/v2/webhooks/{id}", "Webhooks", "getWebhook", "One webhook.", "manage")
+        .with(&["webhook_id"])
+        .answers(&[(200, Body::Data("Webhook"))]),
+    operation("patch", "/v2/webhooks/{id}", "Webhooks", "changeWebhook", "Change a webhook.", "manage")
+        .with(&["webhook_id"])
+        .takes(Request::Json("WebhookChange"))
+        .answers(&[(200, Body::Data("Webhook"))]),
+    operation("delete", "/v2/webhooks/{id}", "Webhooks", "deleteWebhook", "Delete a webhook.", "manage")
+        .with(&["webhook_id"])
+        .answers(&[(204, Body::None)]),
+    operation(
+        "get",
+        "/v2/webhooks/{id}/deliveries",
+        "Webhooks",
+        "listDeliveries",
+        "The latest deliveries of a webhook.",
+        "manage",
+    )
+    .with(&["webhook_id"])
+    .answers(&[(200, Body::DataList("Delivery"))]),
+    operation("post", "/v2/webhooks/{id}/test", "Webhooks", "testWebhook", "Send a message now.", "manage")
+        .with(&["webhook_id"])
+        .answers(&[(200, Body::Data("TestDelivery"))]),
     operation("get", "/v2/backup", "Server", "backup", "Everything in one file, streamed.", "manage")
         .answers(&[(200, Body::Text("application/octet-stream"))]),
     operation(
@@ -361,6 +344,11 @@ pub(super) const OPERATIONS: [Operation; 55] = [
         "",
     )
     .answers(&[(200, Body::Json("Description"))]),
+    operation("get", "/docs", "Server", "docs", "A viewer of this description.", "")
+        .answers(&[(200, Body::Text("text/html")), (304, Body::None)]),
+    operation("get", "/docs/{file}", "Server", "docsFile", "A file of the viewer.", "")
+        .with(&["docs_file"])
+        .answers(&[(200, Body::Text("text/javascript")), (304, Body::None)]),
     operation("get", "/metrics", "Server", "metrics", "Figures of the server, for Prometheus.", "")
         .answers(&[(200, Body::Text("application/openmetrics-text"))]),
     operation("get", "/healthz", "Server", "isAlive", "Whether the process answers.", "").answers(&[(200, Body::None)]),

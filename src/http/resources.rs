@@ -176,7 +176,12 @@ pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let view = call.app.content.view(&call.access, &call.path)?;
     let mut export = Export::begin_in_time(view, &call.query, accept).await?;
-    let headers = [(header::CONTENT_TYPE, export.format().media_type()), (header::VARY, VARY_BY_TOKEN)];
+    let file = format!("attachment; filename=\"{}.{}\"", call.path, export.format().extension());
+    let headers = [
+        (header::CONTENT_TYPE, export.format().media_type().to_owned()),
+        (header::VARY, VARY_BY_TOKEN.to_owned()),
+        (header::CONTENT_DISPOSITION, file),
+    ];
     let body = stream::produced(move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
     Ok((headers, Response::new(body)).into_response())
 }

@@ -41,6 +41,7 @@ fn app(settings: Settings) -> App {
         store_cache_bytes: 1 << 20,
         index: Default::default(),
         query_timeout: std::time::Duration::from_secs(10),
+        changes_kept: 1_000,
     };
     let analytics = Analytics::open(&AnalyticsOptions::in_folder(&options.folder)).unwrap();
     App::new(config(settings), Content::open(&options).unwrap(), analytics)
@@ -108,7 +109,7 @@ fn the_error_object_has_the_keys_that_the_error_has() {
 
 #[tokio::test]
 async fn each_code_has_its_status_and_headers() {
-    let table: [Wire; 20] = [
+    let table: [Wire; 21] = [
         (Code::MalformedJson, 400, "MALFORMED_JSON", None),
         (Code::Unauthenticated, 401, "UNAUTHENTICATED", Some(("www-authenticate", "Bearer"))),
         (Code::Forbidden, 403, "FORBIDDEN", None),
@@ -116,6 +117,7 @@ async fn each_code_has_its_status_and_headers() {
         (Code::MethodNotAllowed, 405, "METHOD_NOT_ALLOWED", None),
         (Code::SingularResource, 409, "SINGULAR_RESOURCE", None),
         (Code::Conflict, 409, "CONFLICT", None),
+        (Code::Gone, 410, "GONE", None),
         (Code::PreconditionFailed, 412, "PRECONDITION_FAILED", None),
         (Code::PayloadTooLarge, 413, "PAYLOAD_TOO_LARGE", None),
         (Code::UnsupportedMediaType, 415, "UNSUPPORTED_MEDIA_TYPE", None),

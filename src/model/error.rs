@@ -21,6 +21,7 @@ pub enum Code {
     MethodNotAllowed,
     SingularResource,
     Conflict,
+    Gone,
     PreconditionFailed,
     PayloadTooLarge,
     UnsupportedMediaType,

@@ -25,6 +25,15 @@ impl Format {
         }
     }
 
+    /// The ending of a file's name.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Json => "json",
+            Format::Ndjson => "ndjson",
+            Format::Csv => "csv",
+        }
+    }
+
     /// The format that `format` names, otherwise the one that the `Accept` header prefers, otherwise JSON.
     ///
     /// # Errors

@@ -2,11 +2,12 @@
 //!
 //! No key is a prefix of another one, so that each [`Prefix`] selects exactly one table or a part of it. Numbers are
 //! big-endian, so the resources of a blueprint are ordered by id, and the copies of a resource are adjacent.
-use crate::model::id::ResourceId;
 
-/// The longest text that a key contains verbatim. A longer text is replaced by its hash.
-const PLAIN_TEXT_BYTES: usize = 64;
-const HASHED: u8 = 0xff; // stands in place of a length if a hash follows
+mod part;
+
+use crate::model::id::ResourceId;
+pub use part::KeyText;
+use part::Rest;
 
 /// Identifies one value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +78,12 @@ pub enum Key {
         /// The request's key.
         key: KeyText,
     },
+    /// The changes of one transaction for the change feed, by the number of the last one.
+    Changes(u64),
+    /// A webhook.
+    Webhook(KeyText),
+    /// How far a webhook is delivered.
+    WebhookProgress(KeyText),
 }
 
 /// The counters, none of which ever issues the same number twice, and the epoch.
@@ -92,41 +99,8 @@ pub enum Counter {
     Time,
     /// A random number. A restore sets another one, since from then on the numbers of transactions repeat.
     Epoch,
-}
-
-/// A text in a key. For a long text, the key holds only a hash; if the text is needed later, store it in the value.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyText(Text);
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Text {
-    Plain(String),
-    Hashed([u8; 32]),
-}
-
-impl KeyText {
-    /// The text; `None` if it is too long to be stored in the key.
-    pub fn plain(&self) -> Option<&str> {
-        match &self.0 {
-            Text::Plain(text) => Some(text),
-            Text::Hashed(_) => None,
-        }
-    }
-}
-
-impl From<&str> for KeyText {
-    fn from(text: &str) -> Self {
-        KeyText(match text.len() {
-            0..=PLAIN_TEXT_BYTES => Text::Plain(text.to_owned()),
-            _ => Text::Hashed(*blake3::hash(text.as_bytes()).as_bytes()),
-        })
-    }
-}
-
-impl From<String> for KeyText {
-    fn from(text: String) -> Self {
-        text.as_str().into()
-    }
+    /// The number that the changes of this epoch begin with.
+    FirstChange,
 }
 
 /// A table of the store, or a part of one.
@@ -177,6 +151,10 @@ pub enum Prefix {
     },
     /// All answers kept for idempotency keys.
     Idempotency,
+    /// All changes of the change feed, by number.
+    Changes,
+    /// All webhooks.
+    Webhooks,
 }
 
 /// The first byte of a key.
@@ -194,6 +172,9 @@ mod table {
     pub(super) const MEMBER: u8 = 0x58;
     pub(super) const UNIQUE: u8 = 0x60;
     pub(super) const IDEMPOTENCY: u8 = 0x70;
+    pub(super) const CHANGES: u8 = 0x78;
+    pub(super) const WEBHOOK: u8 = 0x80;
+    pub(super) const WEBHOOK_PROGRESS: u8 = 0x84;
 }
 
 /// The key of the number of the last applied record. It comes before all other keys.
@@ -252,13 +233,25 @@ impl Key {
                 token.encode(&mut bytes);
                 key.encode(&mut bytes);
             }
+            Key::Changes(number) => {
+                bytes.push(table::CHANGES);
+                bytes.extend(number.to_be_bytes());
+            }
+            Key::Webhook(webhook) => {
+                bytes.push(table::WEBHOOK);
+                webhook.encode(&mut bytes);
+            }
+            Key::WebhookProgress(webhook) => {
+                bytes.push(table::WEBHOOK_PROGRESS);
+                webhook.encode(&mut bytes);
+            }
         }
         bytes
     }
 
     /// Decodes a key. `None` if [`Key::encode`] cannot have written these bytes.
     pub fn decode(bytes: &[u8]) -> Option<Key> {
-        let mut rest = Rest(bytes);
+        let mut rest = Rest::new(bytes);
         let [tag] = rest.take()?;
         let key = match tag {
             table::COUNTER => Key::Counter(Counter::of_code(u8::from_be_bytes(rest.take()?))?),
@@ -280,9 +273,12 @@ impl Key {
                 Key::Unique { blueprint: rest.u32()?, claims: rest.u32()?, variant: rest.u16()?, value: rest.text()? }
             }
             table::IDEMPOTENCY => Key::Idempotency { token: rest.text()?, key: rest.text()? },
+            table::CHANGES => Key::Changes(rest.u64()?),
+            table::WEBHOOK => Key::Webhook(rest.text()?),
+            table::WEBHOOK_PROGRESS => Key::WebhookProgress(rest.text()?),
             _ => return None,
         };
-        rest.0.is_empty().then_some(key)
+        rest.is_empty().then_some(key)
     }
 }
 
@@ -315,6 +311,8 @@ impl Prefix {
                 bytes.extend(claims.to_be_bytes());
             }
             Prefix::Idempotency => bytes.push(table::IDEMPOTENCY),
+            Prefix::Changes => bytes.push(table::CHANGES),
+            Prefix::Webhooks => bytes.push(table::WEBHOOK),
         }
         bytes
     }
@@ -333,68 +331,12 @@ impl Counter {
             Counter::Resource => 3,
             Counter::Time => 4,
             Counter::Epoch => 5,
+            Counter::FirstChange => 6,
         }
     }
 
     fn of_code(code: u8) -> Option<Counter> {
-        use Counter::{Blueprint, Epoch, Member, Resource, Time};
-        [Blueprint, Member, Resource, Time, Epoch].into_iter().find(|counter| counter.code() == code)
-    }
-}
-
-impl KeyText {
-    /// Writes the length first, so that no encoded text is a prefix of another one.
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        match &self.0 {
-            Text::Plain(text) => {
-                bytes.push(text.len() as u8);
-                bytes.extend(text.as_bytes());
-            }
-            Text::Hashed(hash) => {
-                bytes.push(HASHED);
-                bytes.extend(hash);
-            }
-        }
-    }
-}
-
-/// The bytes that are not decoded yet.
-struct Rest<'a>(&'a [u8]);
-
-impl Rest<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_be_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_be_bytes)
-    }
-
-    fn id(&mut self) -> Option<ResourceId> {
-        self.take().map(|bytes| ResourceId::from_u128(u128::from_be_bytes(bytes)))
-    }
-
-    fn text(&mut self) -> Option<KeyText> {
-        let [length] = self.take()?;
-        if length == HASHED {
-            return Some(KeyText(Text::Hashed(self.take()?)));
-        }
-        let length = usize::from(length);
-        if length > PLAIN_TEXT_BYTES {
-            return None;
-        }
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(KeyText(Text::Plain(std::str::from_utf8(text).ok()?.to_owned())))
+        use Counter::{Blueprint, Epoch, FirstChange, Member, Resource, Time};
+        [Blueprint, Member, Resource, Time, Epoch, FirstChange].into_iter().find(|counter| counter.code() == code)
     }
 }

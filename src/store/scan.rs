@@ -45,6 +45,16 @@ impl Store {
         Scan(self.entries(prefix, Some(after)))
     }
 
+    /// The last key of a table, or a part of it, with its value.
+    pub fn last(&self, prefix: Prefix) -> Result<Option<(Key, Vec<u8>)>, StoreError> {
+        let start = prefix.encode();
+        let last = self.guarded("read", || self.0.db.range(start.clone()..end_of(&start)).next_back().transpose())?;
+        let Some((key, _)) = last else { return Ok(None) };
+        let Some((_, value)) = self.read(&key)? else { return Ok(None) };
+        let key = self.check(&key, Key::decode(&key).ok_or("its key is malformed".into()))?;
+        Ok(Some((key, value)))
+    }
+
     /// Writes an entry of a base, with the number that it has there.
     pub(crate) fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
         let mut compressor = self.0.writer.lock();

@@ -147,11 +147,13 @@ fn a_scan_returns_one_table_in_key_order() {
         Key::Unique { blueprint: 1, claims: 1, variant: 0, value: "v".into() },
         Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
+        Key::Changes(1),
+        Key::Changes(256),
     ];
     let writes: Vec<StoreWrite> = keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
     store.apply(1, &writes).unwrap();
     let cases = [
-        (Prefix::All, 0..23),
+        (Prefix::All, 0..25),
         (Prefix::Counters, 0..1),
         (Prefix::Blueprints, 1..3),
         (Prefix::BlueprintChanges, 3..4),
@@ -166,6 +168,7 @@ fn a_scan_returns_one_table_in_key_order() {
         (Prefix::Uniques(1), 20..22),
         (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 21..22),
         (Prefix::Idempotency, 22..23),
+        (Prefix::Changes, 23..25),
     ];
     for (prefix, range) in cases {
         let found: Vec<Key> = store.scan(prefix).map(|found| found.unwrap().0).collect();

@@ -41,6 +41,18 @@ pub struct ImportArgs {
     pub server: ServerArgs,
 }
 
+/// `bindery types`
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(after_help = "Example: bindery types typescript --url http://127.0.0.1:7700 --token $TOKEN > bindery.ts")]
+pub struct TypesArgs {
+    /// The language
+    #[arg(value_parser = ["typescript"])]
+    pub language: String,
+    /// The server or the data folder.
+    #[command(flatten)]
+    pub server: ServerArgs,
+}
+
 /// `bindery blueprint`
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct BlueprintArgs {

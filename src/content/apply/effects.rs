@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::content::data::changes::ChangeGroup;
 use crate::content::data::records::{Meta, decode_id};
-use crate::content::data::version::decode_epoch;
+use crate::content::data::version::{decode_epoch, decode_first_change};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
@@ -20,12 +21,18 @@ pub(super) struct Effects<'a> {
     pub(super) tokens: Vec<(String, Option<&'a [u8]>)>,
     /// By id; `None` is deleted.
     pub(super) members: Vec<(u64, Option<&'a [u8]>)>,
+    /// By id; `None` is deleted.
+    pub(super) webhooks: Vec<(String, Option<&'a [u8]>)>,
     /// The id that was given last, if one was given.
     pub(super) last_id: Option<ResourceId>,
     /// The time of the transaction.
     pub(super) last_time: Millis,
     /// The epoch that begins.
     pub(super) epoch: Option<u64>,
+    /// The number that the changes of the epoch begin with.
+    pub(super) first_change: Option<u64>,
+    /// The changes for the feed.
+    pub(super) changes: Vec<ChangeGroup>,
     copies: HashMap<(u32, ResourceId), Vec<WrittenCopy<'a>>>,
 }
 
@@ -106,6 +113,10 @@ impl<'a> Effects<'a> {
                     let id = id.plain().ok_or_else(|| Error::internal("a token with an id that is too long"))?;
                     effects.tokens.push((id.to_owned(), value));
                 }
+                (Key::Webhook(id), value) => {
+                    let id = id.plain().ok_or_else(|| Error::internal("a webhook with an id that is too long"))?;
+                    effects.webhooks.push((id.to_owned(), value));
+                }
                 (Key::Member(id), value) => effects.members.push((*id, value)),
                 (Key::Counter(Counter::Resource), Some(id)) => effects.last_id = Some(decode_id(id)?),
                 (Key::Counter(Counter::Time), Some(time)) => {
@@ -113,6 +124,10 @@ impl<'a> Effects<'a> {
                     effects.last_time = Millis::from_le_bytes(time);
                 }
                 (Key::Counter(Counter::Epoch), Some(epoch)) => effects.epoch = Some(decode_epoch(epoch)?),
+                (Key::Counter(Counter::FirstChange), Some(number)) => {
+                    effects.first_change = Some(decode_first_change(number)?);
+                }
+                (Key::Changes(_), Some(group)) => effects.changes.push(ChangeGroup::decode(group)?),
                 // The store is all that these concern.
                 (
                     Key::Counter(_)
@@ -122,7 +137,9 @@ impl<'a> Effects<'a> {
                     | Key::ImportKey { .. }
                     | Key::FormerImportKey { .. }
                     | Key::Unique { .. }
-                    | Key::Idempotency { .. },
+                    | Key::Idempotency { .. }
+                    | Key::Changes(_)
+                    | Key::WebhookProgress(_),
                     _,
                 ) => {}
             }

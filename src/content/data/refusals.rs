@@ -18,6 +18,11 @@ pub(crate) fn no_resource(blueprint: &Blueprint, id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no resource {} of the blueprint `{}`", quote(id), blueprint.slug))
 }
 
+/// `NOT_FOUND` for a webhook.
+pub(crate) fn no_webhook(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no webhook {}", quote(id)))
+}
+
 /// `NOT_FOUND` for a member.
 pub(crate) fn no_member(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no member {}", quote(id)))

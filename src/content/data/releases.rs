@@ -39,18 +39,45 @@ impl Releases {
         }
     }
 
+    /// The first moment after `after`, if there is one.
+    ///
+    /// # Errors
+    /// Those of the index, which is asked once.
+    pub(crate) fn first_after(
+        &self,
+        after: Millis,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Millis>, bindery_index::Error> {
+        self.complete(after, snapshot)?;
+        let range = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
+        Ok(self.known.lock().moments.range(range).next().copied())
+    }
+
     /// The last moment that is over at `now`; the earliest time there is if there was none.
     ///
     /// # Errors
     /// Those of the index, which is asked once.
     pub(crate) fn last_before(&self, now: Millis, snapshot: &Snapshot) -> Result<Millis, bindery_index::Error> {
+        self.complete(now, snapshot)?;
+        Ok(self.known.lock().moments.range(..=now).next_back().copied().unwrap_or(Millis::MIN))
+    }
+
+    /// Adds the moments of all resources, for an index that cannot tell them.
+    pub(crate) fn fill(&self, moments: impl Iterator<Item = Millis>) {
+        let mut known = self.known.lock();
+        known.moments.extend(moments);
+        known.is_complete = true;
+    }
+
+    /// Reads the moments of the resources that existed before, unless that was done.
+    fn complete(&self, now: Millis, snapshot: &Snapshot) -> Result<(), bindery_index::Error> {
         if !self.known.lock().is_complete {
             let moments = moments_of(snapshot, now)?;
             let mut known = self.known.lock();
             known.moments.extend(moments);
             known.is_complete = true;
         }
-        Ok(self.known.lock().moments.range(..=now).next_back().copied().unwrap_or(Millis::MIN))
+        Ok(())
     }
 }
 

@@ -78,6 +78,11 @@ impl Sight {
     }
 }
 
+/// Whether readers without `preview` see a resource with this publication date at that moment.
+pub(crate) fn is_public(blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
+    Sight::of_the_public(blueprint, now).shows(published)
+}
+
 /// Whether a resource with this publication date is of concern to readers without `preview`, now or within moments. Entity
 /// tags of lists that they read change with it.
 ///

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use tokio::sync::watch;
 
 use crate::access::{Access, Member, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
@@ -11,6 +12,7 @@ use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blue
 use crate::content::data::releases::Releases;
 use crate::content::data::sight::Sight;
 use crate::content::data::version::{ResourceVersion, Seen, SeenVersion};
+use crate::content::data::webhook::Webhook;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
@@ -29,6 +31,8 @@ pub(crate) struct State {
     pub(crate) tokens: Arc<Tokens>,
     /// The members by id.
     pub(crate) members: Arc<BTreeMap<u64, Member>>,
+    /// The webhooks by id.
+    pub(crate) webhooks: Arc<BTreeMap<String, Arc<Webhook>>>,
 }
 
 /// A blueprint with its resources.
@@ -98,7 +102,9 @@ impl State {
     ) {
         let snapshot = index.snapshot();
         let slug = blueprint.slug.clone();
-        let releases = self.numbered(blueprint.number).map(|before| before.releases.clone()).unwrap_or_default();
+        // Of a blueprint that was not scheduled, not all moments are known.
+        let before = self.numbered(blueprint.number).filter(|before| before.blueprint.scheduled == blueprint.scheduled);
+        let releases = before.map(|before| before.releases.clone()).unwrap_or_default();
         self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, changed, change, releases }));
     }
 
@@ -202,12 +208,14 @@ impl Changed {
 /// The published state. Readers take it and never wait for a writer.
 pub(crate) struct StateCell {
     current: RwLock<Arc<State>>,
+    webhooks: watch::Sender<()>,
 }
 
 impl StateCell {
     /// A cell that holds the state of the start.
     pub(crate) fn new(state: State) -> Self {
-        StateCell { current: RwLock::new(Arc::new(state)) }
+        let (webhooks, _) = watch::channel(());
+        StateCell { current: RwLock::new(Arc::new(state)), webhooks }
     }
 
     /// The state as of now.
@@ -215,9 +223,18 @@ impl StateCell {
         Arc::clone(&self.current.read())
     }
 
+    /// Notice of each change of a webhook.
+    pub(crate) fn watch_webhooks(&self) -> watch::Receiver<()> {
+        self.webhooks.subscribe()
+    }
+
     /// Publishes the next state. Only the committer's thread calls it.
     pub(crate) fn publish(&self, next: State) {
-        let old = std::mem::replace(&mut *self.current.write(), Arc::new(next));
+        let next = Arc::new(next);
+        let old = std::mem::replace(&mut *self.current.write(), Arc::clone(&next));
+        if !Arc::ptr_eq(&old.webhooks, &next.webhooks) {
+            self.webhooks.send_replace(());
+        }
         // Outside the lock: dropping the last reference to a large state takes time.
         drop(old);
     }

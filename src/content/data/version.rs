@@ -218,6 +218,15 @@ pub(crate) fn decode_epoch(bytes: &[u8]) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
+/// Reads the stored form of the number that the changes of an epoch begin with.
+///
+/// # Errors
+/// `INTERNAL` if it is damaged.
+pub(crate) fn decode_first_change(bytes: &[u8]) -> Result<u64> {
+    let bytes = bytes.try_into().map_err(|_| Error::internal("a stored number of a change of the wrong length"))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 /// What `If-Match` asks of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfMatch {

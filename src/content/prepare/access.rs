@@ -65,7 +65,7 @@ fn read_abilities(value: Option<&Value>, errors: &mut FieldErrors) -> Vec<Abilit
     Ability::ALL.into_iter().filter(|ability| abilities.contains(ability)).collect()
 }
 
-fn read_blueprints(value: Option<&Value>, errors: &mut FieldErrors) -> Option<Vec<String>> {
+pub(super) fn read_blueprints(value: Option<&Value>, errors: &mut FieldErrors) -> Option<Vec<String>> {
     let slugs = match value {
         None | Some(Value::Null) => return None,
         Some(Value::Array(items)) if items.len() > MAX_BLUEPRINTS => {
@@ -131,7 +131,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= 255 && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-fn required_text(object: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<String> {
+pub(super) fn required_text(object: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<String> {
     let text =
         object.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty() && text.chars().count() <= 255);
     if text.is_none() {

@@ -11,6 +11,7 @@ use crate::content::start::error::StartError;
 use crate::content::start::recovery::load_epoch;
 use crate::failure;
 use crate::log::{AppendError, CommitLog};
+use crate::model::time::now_millis;
 use crate::store::{Counter, Key, Store, StoreWrite, encode_transaction};
 
 /// Begins an epoch if the content has none, or after a restore. The store must be at the end of the log, and is
@@ -21,12 +22,21 @@ use crate::store::{Counter, Key, Store, StoreWrite, encode_transaction};
 /// again.
 pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store) -> Result<(), StartError> {
     let is_restoring = restoring::is_restoring(folder);
-    if !is_restoring && load_epoch(store)?.is_some() {
+    let first_change = store.get(&Key::Counter(Counter::FirstChange)).map_err(StartError::content)?;
+    if !is_restoring && load_epoch(store)?.is_some() && first_change.is_some() {
         return Ok(());
     }
     let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
     let random = || getrandom::u64().map_err(StartError::content);
-    let writes = [StoreWrite::put(Key::Counter(Counter::Epoch), encode_epoch(random()?))];
+    // A folder of an earlier version keeps its epoch; only its changes begin.
+    let epoch = load_epoch(store)?.filter(|_| !is_restoring).map_or_else(random, Ok)?;
+    // A new folder counts its changes from 1. After a restore, numbers must differ from those of the history that the
+    // backup was taken from, whose readers may come here: nobody makes a million changes a second for long.
+    let first_change = if log.last() == 0 { 1 } else { now_millis().cast_unsigned().saturating_mul(1_000) };
+    let writes = [
+        StoreWrite::put(Key::Counter(Counter::Epoch), encode_epoch(epoch)),
+        StoreWrite::put(Key::Counter(Counter::FirstChange), first_change.to_le_bytes().to_vec()),
+    ];
     failure::point("start::epoch").map_err(|error| fail(&error))?;
     match log.commit(log.last(), &encode_transaction(random()?, &writes)) {
         Ok(number) => store.apply(number, &writes).map_err(|error| fail(&error))?,

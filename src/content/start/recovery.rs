@@ -10,12 +10,14 @@ use std::sync::Arc;
 use crate::access::{Member, Token, Tokens};
 use crate::content::apply::Clock;
 use crate::content::data::blueprint_change::BlueprintChange;
+use crate::content::data::changes::{ChangeGroup, ChangeNumbers};
 use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::lookup::resources;
 use crate::content::data::records::decode_id;
 use crate::content::data::state::{Changed, State};
-use crate::content::data::version::decode_epoch;
+use crate::content::data::version::{decode_epoch, decode_first_change};
+use crate::content::data::webhook::Webhook;
 use crate::content::maintain::sweep::{self, Obsolete};
 use crate::content::start::error::StartError;
 use crate::log::CommitLog;
@@ -73,9 +75,15 @@ pub(crate) fn load_state(
         let member = Member::decode(&bytes).map_err(StartError::content)?;
         members.insert(member.id, member);
     }
-    let (tokens, members) = (Arc::new(tokens), Arc::new(members));
+    let mut webhooks = BTreeMap::new();
+    for entry in store.scan(Prefix::Webhooks) {
+        let (_, bytes) = entry.map_err(StartError::content)?;
+        let webhook = Webhook::decode(&bytes).map_err(StartError::content)?;
+        webhooks.insert(webhook.id.clone(), Arc::new(webhook));
+    }
+    let (tokens, members, webhooks) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks));
     let epoch = load_epoch(store)?.unwrap_or_default();
-    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members };
+    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), Changed::at(number));
@@ -95,7 +103,23 @@ pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
     let last_id = id.map(|bytes| decode_id(&bytes)).transpose().map_err(StartError::content)?;
     let time = store.get(&Key::Counter(Counter::Time)).map_err(StartError::content)?;
     let last_time = time.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_le_bytes);
-    Ok(Clock { last_id, last_time })
+    Ok(Clock { last_id, last_time, released: last_time })
+}
+
+/// The numbers that were given to changes, and how many of those changes are no longer stored.
+pub(crate) fn load_change_numbers(store: &Store) -> Result<(ChangeNumbers, u64), StartError> {
+    let first = store.get(&Key::Counter(Counter::FirstChange)).map_err(StartError::content)?;
+    let first = first.map(|bytes| decode_first_change(&bytes)).transpose().map_err(StartError::content)?;
+    let first_of_epoch = first.unwrap_or(1);
+    let mut numbers = ChangeNumbers { last: first_of_epoch - 1, recorded: 0, first_of_epoch };
+    let decode = |bytes: Vec<u8>| ChangeGroup::decode(&bytes).map_err(StartError::content);
+    if let Some((_, last)) = store.last(Prefix::Changes).map_err(StartError::content)? {
+        numbers.note(&decode(last)?);
+    }
+    let oldest = store.scan(Prefix::Changes).next().transpose().map_err(StartError::content)?;
+    let oldest = oldest.map(|(_, bytes)| decode(bytes)).transpose()?;
+    let removed = oldest.map_or(numbers.recorded, |oldest| oldest.recorded - oldest.changes.len() as u64);
+    Ok((numbers, removed))
 }
 
 /// Removes the superseded versions that the last run did not come to remove.

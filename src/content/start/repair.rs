@@ -122,6 +122,11 @@ impl Repair<'_> {
                 Key::BlueprintChange(blueprint) | Key::Singular(blueprint) => (blueprint, false),
                 Key::ImportKey { blueprint, .. } | Key::FormerImportKey { blueprint, .. } => (blueprint, false),
                 Key::Unique { blueprint, .. } => (blueprint, false),
+                // What was lost is in none of them, so readers of the change feed have to read everything again.
+                Key::Changes(_) => {
+                    self.write(StoreWrite::delete(key))?;
+                    continue;
+                }
                 _ => continue,
             };
             let is_known = blueprints.contains_key(&number);

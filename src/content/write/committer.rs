@@ -69,12 +69,13 @@ impl Committer {
                 (false, true) => STEP_PAUSE,
                 (false, false) => IDLE_TICK,
             };
-            match queue.recv_timeout(tick) {
+            match queue.recv_timeout(tick.min(self.until_next_release())) {
                 Ok(first) => self.run_queued(first, queue),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.follow();
+            self.release();
             self.sweep();
             self.rebuild();
             self.applier.release_replaced_runs();
@@ -141,11 +142,13 @@ impl Committer {
         self.check_writable()?;
         self.catch_up()?;
         let now = self.now();
+        self.release_due(now)?;
         let state = self.applier.cell.load();
         let store = self.applier.store.clone();
         let context = Context { state: &state, sanitizer: &self.sanitizer };
         let last_id = self.last_id.max(self.applier.clock.last_id);
-        let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id);
+        let changes = self.applier.changes.numbers;
+        let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);
         let mut group = Group::default();
         let mut results = Vec::with_capacity(jobs.len());
         for job in jobs {
@@ -178,7 +181,7 @@ impl Committer {
     }
 
     /// Applies what other processes appended to the log.
-    fn catch_up(&mut self) -> Result<()> {
+    pub(super) fn catch_up(&mut self) -> Result<()> {
         while let Some(transactions) = self.appender.read_others().map_err(|error| self.stop(error))? {
             self.applier.apply(transactions).map_err(|error| self.stop(error))?;
         }
@@ -239,7 +242,7 @@ impl Committer {
     }
 
     /// Appends a group, unless the disk has no room for what the store makes of it.
-    fn commit(&mut self, group: Group) -> Result<Appended> {
+    pub(super) fn commit(&mut self, group: Group) -> Result<Appended> {
         let bytes = self.appender.bytes_of(&group);
         if bytes > 0
             && let Err(error) = self.applier.store.check_room(bytes)
@@ -279,7 +282,7 @@ impl Committer {
         result
     }
 
-    fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::SeqCst)
     }
 
@@ -300,14 +303,14 @@ impl Committer {
         }
     }
 
-    fn stop(&self, error: Error) -> Error {
+    pub(super) fn stop(&self, error: Error) -> Error {
         self.broken.store(true, Ordering::SeqCst);
         tracing::error!("no more writes until a restart");
         error
     }
 
     /// The time, which never goes back.
-    fn now(&mut self) -> Millis {
+    pub(super) fn now(&mut self) -> Millis {
         let clock = &mut self.applier.clock;
         clock.last_time = clock.last_time.max(now_millis());
         clock.last_time

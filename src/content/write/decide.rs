@@ -12,6 +12,7 @@ mod on_delete;
 mod relations;
 mod resource;
 mod unique;
+mod webhook;
 
 use crate::content::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
 use crate::content::data::state::State;
@@ -40,6 +41,10 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::CreateMember(member) => access::create_member(state, overlay, member),
         Command::ChangeMember(id, patch) => access::change_member(state, overlay, *id, patch),
         Command::DeleteMember(id) => access::delete_member(state, overlay, *id),
+        Command::CreateWebhook(webhook) => webhook::create(state, overlay, webhook),
+        Command::ChangeWebhook(id, patch) => webhook::change(state, overlay, id, patch),
+        Command::DeleteWebhook(id) => webhook::delete(state, overlay, id),
+        Command::SaveWebhookProgress(progress) => Ok(webhook::save(state, overlay, progress)),
         Command::Wait => Ok(Outcome::Done),
         Command::Checkpoint => Err(Error::internal("a checkpoint is not decided")),
     }

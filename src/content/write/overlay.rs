@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::content::apply::{Prepared, PreparedColumns};
+use crate::content::data::changes::{ChangeGroup, ChangeNumbers, ChangeOp};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{CopyVersion, Meta, encode_id};
@@ -27,6 +28,11 @@ pub(crate) struct Overlay<'a> {
     /// Versions of copies that this transaction replaces or removes.
     superseded: Vec<Key>,
     prepared: Prepared,
+    /// What the transaction records for the change feed.
+    changes: ChangeGroup,
+    /// Whether the change feed begins anew with this transaction.
+    begins_changes: bool,
+    change_numbers: ChangeNumbers,
     /// The number of the log record that the transaction begins with.
     pub(crate) number: u64,
     /// The time of the group; never earlier than that of a transaction before it.
@@ -45,6 +51,7 @@ pub(crate) struct Savepoint {
     writes: usize,
     superseded: usize,
     prepared: usize,
+    changes: usize,
 }
 
 /// A decided transaction.
@@ -56,8 +63,15 @@ pub(crate) struct Decided {
 }
 
 impl<'a> Overlay<'a> {
-    /// A group whose first transaction begins at log record `number`, after the id `last_id` was given.
-    pub(crate) fn new(store: &'a Store, number: u64, now: Millis, last_id: Option<ResourceId>) -> Self {
+    /// A group whose first transaction begins at log record `number`, after the id `last_id` and the numbers of changes
+    /// were given.
+    pub(crate) fn new(
+        store: &'a Store,
+        number: u64,
+        now: Millis,
+        last_id: Option<ResourceId>,
+        change_numbers: ChangeNumbers,
+    ) -> Self {
         Overlay {
             store,
             values: HashMap::new(),
@@ -65,6 +79,9 @@ impl<'a> Overlay<'a> {
             undo: Vec::new(),
             superseded: Vec::new(),
             prepared: Prepared::default(),
+            changes: ChangeGroup::default(),
+            begins_changes: false,
+            change_numbers,
             number,
             now,
             last_id,
@@ -139,6 +156,22 @@ impl<'a> Overlay<'a> {
         self.prepared.copies.push(PreparedColumns { id, variant, columns });
     }
 
+    /// Records a change of a resource for the change feed. The flags say whether readers without `preview` see it before
+    /// and afterwards.
+    pub(crate) fn note_change(&mut self, slug: &str, id: ResourceId, op: ChangeOp, was_public: bool, is_public: bool) {
+        self.changes.note(slug, id, op, was_public, is_public);
+    }
+
+    /// The number of the last change before this transaction.
+    pub(crate) fn last_change(&self) -> u64 {
+        self.change_numbers.last
+    }
+
+    /// Has the change feed begin anew with this transaction: its readers are told to read everything again.
+    pub(crate) fn begin_changes_anew(&mut self) {
+        self.begins_changes = true;
+    }
+
     /// A new id, greater than every one before it.
     ///
     /// # Errors
@@ -170,7 +203,8 @@ impl<'a> Overlay<'a> {
     /// Where the transaction stands.
     pub(crate) fn savepoint(&self) -> Savepoint {
         let (writes, superseded) = (self.writes.len(), self.superseded.len());
-        Savepoint { writes, superseded, prepared: self.prepared.copies.len() }
+        let (prepared, changes) = (self.prepared.copies.len(), self.changes.changes.len());
+        Savepoint { writes, superseded, prepared, changes }
     }
 
     /// Takes back what the transaction wrote since then. (Ids that it was given are not given again.)
@@ -184,12 +218,14 @@ impl<'a> Overlay<'a> {
         }
         self.superseded.truncate(savepoint.superseded);
         self.prepared.copies.truncate(savepoint.prepared);
+        self.changes.changes.truncate(savepoint.changes);
     }
 
     /// Takes back everything that the transaction wrote.
     pub(crate) fn roll_back(&mut self) {
-        self.roll_back_to(&Savepoint { writes: 0, superseded: 0, prepared: 0 });
+        self.roll_back_to(&Savepoint { writes: 0, superseded: 0, prepared: 0, changes: 0 });
         self.prepared = Prepared::default();
+        self.begins_changes = false;
     }
 
     /// Ends the transaction; none if it wrote nothing. The id and the time that were given last are part of it, so that
@@ -197,9 +233,11 @@ impl<'a> Overlay<'a> {
     pub(crate) fn finish(&mut self) -> Option<Decided> {
         let superseded = std::mem::take(&mut self.superseded);
         let prepared = std::mem::take(&mut self.prepared);
-        if self.writes.is_empty() {
+        let changes = std::mem::take(&mut self.changes);
+        if self.writes.is_empty() && changes.changes.is_empty() {
             return None;
         }
+        self.record(changes);
         if let Some(id) = self.last_id {
             self.put(Key::Counter(Counter::Resource), encode_id(id));
         }
@@ -208,6 +246,19 @@ impl<'a> Overlay<'a> {
         let mut writes = last_of_each(std::mem::take(&mut self.writes));
         writes.extend(superseded.into_iter().map(StoreWrite::delete));
         Some(Decided { writes, prepared })
+    }
+}
+
+impl Overlay<'_> {
+    /// Gives the changes of the transaction their numbers, and makes them a part of it.
+    fn record(&mut self, mut changes: ChangeGroup) {
+        changes.at = self.now;
+        match (std::mem::take(&mut self.begins_changes), changes.changes.is_empty()) {
+            (true, _) => self.change_numbers.give_beginning(&mut changes),
+            (false, true) => return,
+            (false, false) => self.change_numbers.give(&mut changes),
+        }
+        self.writes.push(StoreWrite::put(Key::Changes(changes.last), changes.encode()));
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("slug", at("path", "slug", slug, "The slug of the blueprint.")),
         ("id", at("path", "id", json!({ "type": "string", "format": "uuid" }), "The id of the resource.")),
         ("token_id", at("path", "id", text(), "The id of the token.")),
+        ("docs_file", at("path", "file", text(), "The name of the file.")),
+        ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
         ("page_path", at("path", "path", text(), "The path of the page, without its first slash.")),
         (
@@ -75,6 +77,10 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
             ),
         ),
         ("strict", at("query", "strict", flag(), "Refuse a parameter or a value that would be ignored.")),
+        ("since", at("query", "since", text(), "The number of the last change that the client knows, or `now`.")),
+        ("changes_limit", at("query", "limit", number(1, 10_000), "The most changes; the default is 1,000.")),
+        ("wait", at("query", "wait", number(0, 60), "How many seconds to wait for the first change.")),
+        ("last-event-id", at("header", "Last-Event-ID", text(), "As `since`, for server-sent events.")),
         (
             "format",
             at("query", "format", json!({ "type": "string", "enum": ["json", "ndjson", "csv"] }), "What to answer."),

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::content::ChangeOp;
 use crate::model::ability::Ability;
 use crate::model::blueprint::{BlueprintKind, FieldType};
 
 /// All of them, by name.
 pub(super) fn general() -> Map<String, Value> {
-    let all = [common(), resources(), writes(), bulk(), blueprints(), access(), analytics()];
+    let all = [common(), resources(), writes(), bulk(), blueprints(), access(), webhooks(), analytics()];
     all.into_iter().flatten().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
@@ -300,6 +301,62 @@ fn access() -> Schemas {
         ("Member", member),
         ("NewMember", new_member),
         ("MemberChange", change),
+    ]
+}
+
+fn webhooks() -> Schemas {
+    let op = || json!({ "type": "string", "enum": ChangeOp::ALL.map(ChangeOp::as_str) });
+    let events = || json!({ "type": "array", "items": op(), "minItems": 1, "uniqueItems": true });
+    let blueprints = || json!({ "type": ["array", "null"], "items": text() });
+    let webhook = || {
+        object([
+            ("id", text()),
+            ("type", json!({ "const": "webhook" })),
+            ("name", text()),
+            ("url", text()),
+            ("events", events()),
+            ("blueprints", blueprints()),
+            ("active", json!({ "type": "boolean" })),
+            ("created_at", time()),
+            ("updated_at", time()),
+        ])
+    };
+    let active = || ("active", json!({ "type": "boolean" }));
+    let new = also(
+        object([("name", text()), ("url", text()), ("events", events())]),
+        [("blueprints", blueprints()), active()],
+    );
+    let change =
+        options([("name", text()), ("url", text()), ("events", events()), ("blueprints", blueprints()), active()]);
+    let attempt = || {
+        object([
+            ("id", text()),
+            ("state", json!({ "type": "string", "enum": ["delivered", "retrying", "given_up"] })),
+            ("status", maybe("integer")),
+            ("error", maybe("string")),
+            ("duration_ms", count()),
+        ])
+    };
+    let delivery = also(
+        attempt(),
+        [
+            ("type", json!({ "const": "delivery" })),
+            ("number", count()),
+            ("op", op()),
+            ("blueprint", text()),
+            ("resource", text()),
+            ("at", time()),
+            ("attempt", count()),
+            ("next_attempt_at", maybe_time()),
+        ],
+    );
+    vec![
+        ("Webhook", webhook()),
+        ("CreatedWebhook", also(webhook(), [("secret", text())])),
+        ("NewWebhook", new),
+        ("WebhookChange", change),
+        ("Delivery", delivery),
+        ("TestDelivery", attempt()),
     ]
 }
 

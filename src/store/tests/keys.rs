@@ -9,9 +9,16 @@ fn key() -> impl Strategy<Value = Key> {
         any_length.prop_map(|text: String| KeyText::from(text))
     };
     prop_oneof![
-        prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time])
-            .prop_map(Key::Counter),
+        prop::sample::select(vec![
+            Counter::Blueprint,
+            Counter::Member,
+            Counter::Resource,
+            Counter::Time,
+            Counter::FirstChange
+        ])
+        .prop_map(Key::Counter),
         any::<u64>().prop_map(Key::Superseded),
+        any::<u64>().prop_map(Key::Changes),
         any::<u32>().prop_map(Key::Blueprint),
         any::<u32>().prop_map(Key::BlueprintChange),
         (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Resource { blueprint, id }),
@@ -28,6 +35,8 @@ fn key() -> impl Strategy<Value = Key> {
             number
         }),
         text().prop_map(Key::Token),
+        text().prop_map(Key::Webhook),
+        text().prop_map(Key::WebhookProgress),
         any::<u64>().prop_map(Key::Member),
         (any::<u32>(), any::<u32>(), any::<u16>(), text())
             .prop_map(|(blueprint, claims, variant, value)| Key::Unique { blueprint, claims, variant, value }),

@@ -29,6 +29,20 @@ fn links_in_documents_resolve() {
 }
 
 #[test]
+fn the_dashboard_shows_metrics_that_exist() {
+    let api = read(API);
+    let dashboard = read("grafana.json");
+    let is_part = |char: char| char.is_ascii_lowercase() || char == '_';
+    let names: BTreeSet<&str> =
+        dashboard.split(|char: char| !is_part(char)).filter(|name| name.starts_with("bindery_")).collect();
+    assert!(names.len() > 10, "{names:?}");
+    let unknown =
+        names.iter().map(|name| name.trim_end_matches("_bucket")).filter(|name| !api.contains(&format!("`{name}`")));
+    let unknown: Vec<String> = unknown.map(|name| format!("{API} has no metric {name}")).collect();
+    none(&unknown);
+}
+
+#[test]
 fn every_cited_section_exists_in_the_api() {
     let numbers = api_numbers();
     assert!(numbers.len() > 60, "too few numbers in {API}: {numbers:?}");

@@ -7,14 +7,20 @@ use crate::content::command::Outcome;
 use crate::content::compatibility::demands::Demands;
 use crate::content::compatibility::revise;
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::content::data::changes::ChangeOp;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Meta, decode_id, encode_id};
 use crate::content::data::refusals::{change_conflict, conflict_of, still_has_resources};
-use crate::content::data::state::State;
+use crate::content::data::sight::is_public;
+use crate::content::data::state::{Collection, State};
 use crate::content::write::overlay::Overlay;
 use crate::model::blueprint::{Blueprint, BlueprintKind, Definition, render};
 use crate::model::error::{Code, Error, Result};
+use crate::model::id::ResourceId;
 use crate::store::{Counter, Key};
+
+/// The most deletions that the deletion of a blueprint records one by one.
+const MAX_NOTED_DELETIONS: u64 = 10_000;
 
 pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Definition) -> Result<Outcome> {
     if state.blueprints.contains_key(&definition.slug) {
@@ -27,17 +33,19 @@ pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Defi
     let blueprint = Arc::new(Blueprint::create(definition.clone(), number, overlay.now));
     overlay.put(Key::Blueprint(number), render::encode(&blueprint));
     if blueprint.kind == BlueprintKind::Singular {
-        create_singular(overlay, number)?;
+        create_singular(overlay, &blueprint)?;
     }
     Ok(Outcome::Blueprint(blueprint))
 }
 
 /// The only resource of a singular blueprint, created with it, published (`API.md` 2.3).
-fn create_singular(overlay: &mut Overlay<'_>, blueprint: u32) -> Result<()> {
+fn create_singular(overlay: &mut Overlay<'_>, blueprint: &Blueprint) -> Result<()> {
+    let (slug, blueprint) = (&blueprint.slug, blueprint.number);
     let id = overlay.new_id()?;
     let meta = Meta::new(overlay.number, overlay.now, Some(overlay.now));
     overlay.put(Key::Resource { blueprint, id }, meta.encode());
     overlay.put(Key::Singular(blueprint), encode_id(id));
+    overlay.note_change(slug, id, ChangeOp::Created, false, true);
     Ok(())
 }
 
@@ -144,7 +152,24 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
     // What was stored under the number is swept afterwards: the number is never used again.
     overlay.remove(Key::Blueprint(blueprint.number));
     overlay.remove(Key::Singular(blueprint.number));
+    note_deleted(overlay, collection);
     Ok(Outcome::Done)
+}
+
+/// Records that the resources of a blueprint go with it. If there are very many, the change feed begins anew instead.
+fn note_deleted(overlay: &mut Overlay<'_>, collection: &Collection) {
+    let all = bindery_index::Query { variant: 0, filter: bindery_index::Filter::All, sort: Vec::new() };
+    let hits = match collection.snapshot.total() {
+        0 => return,
+        1..=MAX_NOTED_DELETIONS => collection.snapshot.search(&all, 0, MAX_NOTED_DELETIONS as usize).ok(),
+        _ => None,
+    };
+    let Some(found) = hits else { return overlay.begin_changes_anew() };
+    let blueprint = &collection.blueprint;
+    for hit in &found.hits {
+        let was_public = is_public(blueprint, hit.stamps.published, overlay.now);
+        overlay.note_change(&blueprint.slug, ResourceId::from_u128(hit.id), ChangeOp::Deleted, was_public, false);
+    }
 }
 
 fn check_deletable(state: &State, slug: &str) -> Result<()> {

@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use super::decider::{Decider, Edit, Relations, Requires, UpdatedAt, WrittenCopy};
 use crate::content::command::{CopyDraft, Effect, Extent, Update, Written};
+use crate::content::data::changes::ChangeOp;
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, refused_by_change};
+use crate::content::data::sight::is_public;
 use crate::content::data::version::{EntityTag, IfMatch};
 use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Error, FieldErrors, Result};
@@ -67,7 +69,30 @@ impl Decider<'_, '_> {
             self.overlay.supersede(blueprint, id, *version);
         }
         self.overlay.remove(Key::Resource { blueprint, id });
+        self.note_change(id, Some(&meta), None);
         Ok(Written { id, effect: Effect::Deleted, meta, before: None })
+    }
+
+    /// Records a change for the change feed: of a resource that did not exist before, no longer exists, or both times
+    /// does.
+    fn note_change(&mut self, id: ResourceId, before: Option<&Meta>, after: Option<&Meta>) {
+        let (blueprint, now) = (self.blueprint, self.overlay.now);
+        let public = |meta: Option<&Meta>| meta.is_some_and(|meta| is_public(blueprint, meta.published, now));
+        // A singular resource is served as a draft, too; whether it is one is still of interest.
+        let published = |meta: &Meta| match blueprint.kind {
+            BlueprintKind::Singular => meta.published.is_some(),
+            _ => is_public(blueprint, meta.published, now),
+        };
+        let op = match (before, after) {
+            (None, _) => ChangeOp::Created,
+            (_, None) => ChangeOp::Deleted,
+            (Some(before), Some(after)) => match (published(before), published(after)) {
+                (false, true) => ChangeOp::Published,
+                (true, false) => ChangeOp::Unpublished,
+                _ => ChangeOp::Updated,
+            },
+        };
+        self.overlay.note_change(&blueprint.slug, id, op, public(before), public(after));
     }
 
     fn tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
@@ -166,6 +191,7 @@ impl Decider<'_, '_> {
             self.overlay.note_columns(id, variant, columns);
         }
         self.overlay.put(Key::Resource { blueprint, id }, after.encode());
+        self.note_change(id, before.as_ref(), Some(&after));
         let effect = if before.is_some() { Effect::Updated } else { Effect::Created };
         Written { id, effect, meta: after, before }
     }

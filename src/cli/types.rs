@@ -1,0 +1,90 @@
+//! `bindery types typescript`: types of the blueprints that exist, and a small client. Must not know what a value means
+//! beside its shape.
+
+use serde_json::Value;
+
+use super::blueprint::on_site;
+use super::error::CliError;
+use super::output::print;
+use crate::config::TypesArgs;
+
+/// What does not depend on blueprints.
+const CLIENT: &str = include_str!("types/client.ts");
+
+pub(super) async fn types(args: TypesArgs) -> Result<(), CliError> {
+    let blueprints = on_site(&args.server, async |site| site.blueprints().await).await?;
+    print(typescript(blueprints.values()).trim_end());
+    Ok(())
+}
+
+/// A module with the types of these blueprints, and a client.
+fn typescript<'a>(blueprints: impl Iterator<Item = &'a Value>) -> String {
+    let mut out = String::from(
+        "// The blueprints of a Bindery server, and a client. Made by `bindery types typescript`; do not edit.\n\n",
+    );
+    out.push_str("/** What resources consist of, by the slug of their blueprint. */\nexport interface Blueprints {\n");
+    for blueprint in blueprints {
+        push_blueprint(&mut out, blueprint);
+    }
+    out.push_str("}\n\n");
+    out.push_str(CLIENT);
+    out
+}
+
+fn push_blueprint(out: &mut String, blueprint: &Value) {
+    let fields: Vec<&Value> = blueprint["fields"].as_array().into_iter().flatten().collect();
+    let variants: Vec<&Value> =
+        blueprint["variants"].as_array().into_iter().flatten().map(|variant| &variant["slug"]).collect();
+    let variants = if variants.is_empty() { "never".to_owned() } else { union(variants.into_iter()) };
+    out.push_str(&format!("  {}: {{\n    attributes: {{\n", blueprint["slug"]));
+    for field in &fields {
+        out.push_str(&format!("      {}: {} | null;\n", field["slug"], answered(field)));
+    }
+    out.push_str("    };\n    write: {\n");
+    for field in &fields {
+        let is_required = field["required"] == true;
+        let (mark, null) = if is_required { ("", "") } else { ("?", " | null") };
+        out.push_str(&format!("      {}{mark}: {}{null};\n", field["slug"], written(field)));
+    }
+    out.push_str(&format!("    }};\n    variants: {variants};\n  }};\n"));
+}
+
+/// The type of a field's value as it is answered.
+fn answered(field: &Value) -> String {
+    let settings = &field["settings"];
+    let values = || match settings["values"].as_array().filter(|values| !values.is_empty()) {
+        Some(values) => union(values.iter()),
+        None => "string".to_owned(),
+    };
+    match field["type"].as_str().unwrap_or_default() {
+        "boolean" => "boolean".to_owned(),
+        "number" | "duration" | "user" => "number".to_owned(),
+        "enum" => values(),
+        "multi-enum" => format!("({})[]", values()),
+        "references" => "string[]".to_owned(),
+        "money" => {
+            let currencies = settings["currencies"].as_array().filter(|currencies| !currencies.is_empty());
+            let currency = currencies.map_or_else(|| "string".to_owned(), |known| union(known.iter()));
+            format!("{{ amount: number; currency: {currency} }}")
+        }
+        "address" => {
+            "{ street: string | null; postal_code: string | null; city: string | null; country: string | null }"
+                .to_owned()
+        }
+        "html-page" => "{ html: string; css: string; blocks: Record<string, unknown>[] }".to_owned(),
+        _ => "string".to_owned(),
+    }
+}
+
+/// The type of a field's value as it is sent: parts may be left out where the server fills them.
+fn written(field: &Value) -> String {
+    match field["type"].as_str() {
+        Some("address" | "html-page") => format!("Partial<{}>", answered(field)),
+        _ => answered(field),
+    }
+}
+
+/// Texts as a union. Strings of JSON are strings of TypeScript.
+fn union<'a>(values: impl Iterator<Item = &'a Value>) -> String {
+    values.map(Value::to_string).collect::<Vec<_>>().join(" | ")
+}

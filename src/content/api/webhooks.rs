@@ -1,0 +1,118 @@
+//! Webhooks as the API defines them (`API.md` 6.2), and what delivering them needs.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::access::Access;
+use crate::content::api::idempotency::{Answered, Idempotent};
+use crate::content::command::{Command, Outcome};
+use crate::content::data::lookup::Lookup;
+use crate::content::data::refusals::no_webhook;
+use crate::content::data::webhook::{Webhook, WebhookPatch};
+use crate::content::handle::Content;
+use crate::content::prepare::webhook;
+use crate::model::ability::Ability;
+use crate::model::error::{Error, Result};
+use crate::store::Key;
+
+impl Content {
+    /// All webhooks, in the order of their creation.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`.
+    pub fn list_webhooks(&self, access: &Access) -> Result<Vec<Arc<Webhook>>> {
+        access.require(&[Ability::Manage])?;
+        Ok(self.webhooks())
+    }
+
+    /// One webhook.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub fn find_webhook(&self, access: &Access, id: &str) -> Result<Arc<Webhook>> {
+        access.require(&[Ability::Manage])?;
+        self.webhook(id).ok_or_else(|| no_webhook(id))
+    }
+
+    /// Creates a webhook from a request body.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `CONFLICT` if there are too many.
+    pub async fn create_webhook(
+        &self,
+        access: &Access,
+        body: &[u8],
+        idempotent: Option<Idempotent<Webhook>>,
+    ) -> Result<Answered<Webhook>> {
+        access.require(&[Ability::Manage])?;
+        let (new, _) = self.read_body(body, webhook::webhook).await?;
+        self.submit_idempotent(Command::CreateWebhook(new), idempotent, webhook_of).await
+    }
+
+    /// Changes a webhook.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
+    pub async fn change_webhook(&self, access: &Access, id: &str, body: &[u8]) -> Result<Webhook> {
+        self.find_webhook(access, id)?;
+        let (patch, _) = self.read_body(body, webhook::webhook_patch).await?;
+        webhook_of(&self.submit(Command::ChangeWebhook(id.to_owned(), patch)).await?)
+    }
+
+    /// Deletes a webhook.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub async fn delete_webhook(&self, access: &Access, id: &str) -> Result<()> {
+        self.find_webhook(access, id)?;
+        self.submit(Command::DeleteWebhook(id.to_owned())).await.map(|_| ())
+    }
+
+    /// All webhooks, for their delivery.
+    pub fn webhooks(&self) -> Vec<Arc<Webhook>> {
+        self.state().webhooks.values().cloned().collect()
+    }
+
+    /// One webhook, for its delivery.
+    pub fn webhook(&self, id: &str) -> Option<Arc<Webhook>> {
+        self.state().webhooks.get(id).cloned()
+    }
+
+    /// Notice of each change of a webhook.
+    pub fn watch_webhooks(&self) -> watch::Receiver<()> {
+        self.shared.cell.watch_webhooks()
+    }
+
+    /// Switches a webhook off whose receiver has failed for too long.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `OVERLOADED`.
+    pub async fn switch_webhook_off(&self, id: &str) -> Result<()> {
+        let patch = WebhookPatch { active: Some(false), ..WebhookPatch::default() };
+        self.submit(Command::ChangeWebhook(id.to_owned(), patch)).await.map(|_| ())
+    }
+
+    /// How far a webhook is delivered, as it was saved.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub fn webhook_progress(&self, id: &str) -> Result<Option<Vec<u8>>> {
+        Lookup::get(&self.shared.store, &Key::WebhookProgress(id.into()))
+    }
+
+    /// Saves how far webhooks are delivered, by their ids.
+    ///
+    /// # Errors
+    /// `OVERLOADED`.
+    pub async fn save_webhook_progress(&self, progress: Vec<(String, Vec<u8>)>) -> Result<()> {
+        self.submit(Command::SaveWebhookProgress(progress)).await.map(|_| ())
+    }
+}
+
+fn webhook_of(outcome: &Outcome) -> Result<Webhook> {
+    match outcome {
+        Outcome::Webhook(webhook) => Ok(webhook.clone()),
+        _ => Err(Error::internal("a webhook with the outcome of another command")),
+    }
+}

@@ -1,0 +1,83 @@
+//! The end of the change feed in memory: the newest changes, and who waits for more. Must not know tokens.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use tokio::sync::watch;
+
+use crate::content::data::changes::ChangeGroup;
+
+/// How many changes are kept in memory. Whoever reads further back reads the store.
+const RECENT_CHANGES: usize = 16_384;
+
+/// The end of the feed. Readers see no further than it, since it moves after the state that includes the changes is
+/// published.
+pub(crate) struct Feed {
+    end: watch::Sender<FeedEnd>,
+    recent: RwLock<Recent>,
+}
+
+/// Where the feed ends at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeedEnd {
+    /// The number of the last change.
+    pub last: u64,
+    /// Whether the server stops, so that nobody should wait for more.
+    pub is_stopping: bool,
+}
+
+#[derive(Default)]
+struct Recent {
+    groups: VecDeque<Arc<ChangeGroup>>,
+    n_changes: usize,
+}
+
+impl Feed {
+    /// A feed that ends at this number.
+    pub(crate) fn new(last: u64) -> Feed {
+        let (end, _) = watch::channel(FeedEnd { last, is_stopping: false });
+        Feed { end, recent: RwLock::default() }
+    }
+
+    /// Adds groups and wakes whoever waits for them.
+    pub(crate) fn publish(&self, groups: Vec<ChangeGroup>) {
+        let Some(last) = groups.last().map(|group| group.last) else { return };
+        {
+            let mut recent = self.recent.write();
+            for group in groups {
+                recent.n_changes += group.changes.len();
+                recent.groups.push_back(Arc::new(group));
+            }
+            while recent.n_changes > RECENT_CHANGES
+                && let Some(oldest) = recent.groups.pop_front()
+            {
+                recent.n_changes -= oldest.changes.len();
+            }
+        }
+        self.end.send_modify(|end| end.last = last);
+    }
+
+    /// Has nobody wait any longer.
+    pub(crate) fn stop(&self) {
+        self.end.send_modify(|end| end.is_stopping = true);
+    }
+
+    /// Where it ends now.
+    pub(crate) fn end(&self) -> FeedEnd {
+        *self.end.borrow()
+    }
+
+    /// Where it ends, and notice of each change of that.
+    pub(crate) fn watch(&self) -> watch::Receiver<FeedEnd> {
+        self.end.subscribe()
+    }
+
+    /// The groups that end after a number, if all of them are in memory.
+    pub(crate) fn recent_after(&self, number: u64) -> Option<Vec<Arc<ChangeGroup>>> {
+        let recent = self.recent.read();
+        recent.groups.front().filter(|oldest| oldest.previous <= number)?;
+        let seen = recent.groups.partition_point(|group| group.last <= number);
+        Some(recent.groups.range(seen..).cloned().collect())
+    }
+}

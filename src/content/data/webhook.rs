@@ -1,0 +1,77 @@
+//! Webhooks and their stored form (`API.md` 6.2). Must not know how they are delivered.
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::data::changes::ChangeOp;
+use crate::model::time::Millis;
+
+/// A webhook as it is stored. Its secret signs, so it is stored as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Webhook {
+    /// Identifies it.
+    pub id: String,
+    /// Label.
+    pub name: String,
+    /// Where changes are sent.
+    pub url: String,
+    /// The names of the operations that are sent, in the documented order.
+    pub events: Vec<String>,
+    /// The slugs of the blueprints whose changes are sent; `None` for all.
+    pub blueprints: Option<Vec<String>>,
+    /// Whether anything is sent.
+    pub active: bool,
+    /// When it was created.
+    pub created_at: Millis,
+    /// When it was last changed.
+    pub updated_at: Millis,
+    /// The last change before it was created.
+    pub since: u64,
+    /// What its deliveries are signed with.
+    pub secret: String,
+}
+
+/// A change of a webhook; of a new one everything but the blueprints and `active` is there. `None` keeps a value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // As in `Webhook`.
+pub(crate) struct WebhookPatch {
+    pub name: Option<String>,
+    pub url: Option<String>,
+    pub events: Option<Vec<ChangeOp>>,
+    pub blueprints: Option<Option<Vec<String>>>,
+    pub active: Option<bool>,
+}
+
+impl Webhook {
+    /// Whether a change is sent.
+    pub fn wants(&self, op: ChangeOp, blueprint: &str) -> bool {
+        self.events.iter().any(|event| event == op.as_str())
+            && self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
+    }
+
+    /// The webhook after a change.
+    pub(crate) fn patched(&self, patch: &WebhookPatch) -> Webhook {
+        let WebhookPatch { name, url, events, blueprints, active } = patch.clone();
+        let names = |events: Vec<ChangeOp>| events.into_iter().map(|op| op.as_str().to_owned()).collect();
+        Webhook {
+            name: name.unwrap_or_else(|| self.name.clone()),
+            url: url.unwrap_or_else(|| self.url.clone()),
+            events: events.map_or_else(|| self.events.clone(), names),
+            blueprints: blueprints.unwrap_or_else(|| self.blueprints.clone()),
+            active: active.unwrap_or(self.active),
+            ..self.clone()
+        }
+    }
+
+    /// The stored form.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain data can always be serialized")
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, for the log.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Webhook, String> {
+        serde_json::from_slice(bytes).map_err(|error| format!("stored webhook: {error}"))
+    }
+}

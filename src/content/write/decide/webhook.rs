@@ -1,0 +1,81 @@
+//! Decides commands on webhooks.
+
+use base64::prelude::{BASE64_STANDARD, Engine};
+
+use crate::content::command::Outcome;
+use crate::content::data::refusals::{no_blueprint, no_webhook};
+use crate::content::data::state::State;
+use crate::content::data::webhook::{Webhook, WebhookPatch};
+use crate::content::write::overlay::Overlay;
+use crate::model::error::{Code, Error, FieldErrors, Result};
+use crate::store::Key;
+
+/// How many webhooks there may be.
+const MAX_WEBHOOKS: usize = 1_000;
+
+/// The size of a secret, before it is encoded.
+const SECRET_BYTES: usize = 32;
+
+pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, new: &WebhookPatch) -> Result<Outcome> {
+    if state.webhooks.len() >= MAX_WEBHOOKS {
+        let text = format!("there are {MAX_WEBHOOKS} webhooks, which is the most there may be; delete one first");
+        return Err(Error::new(Code::Conflict, text));
+    }
+    check_blueprints(state, new)?;
+    let mut secret = [0; SECRET_BYTES];
+    getrandom::fill(&mut secret).map_err(Error::internal)?;
+    let empty = Webhook {
+        id: overlay.new_id()?.to_string(),
+        name: String::new(),
+        url: String::new(),
+        events: Vec::new(),
+        blueprints: None,
+        active: true,
+        created_at: overlay.now,
+        updated_at: overlay.now,
+        since: overlay.last_change(),
+        secret: format!("whsec_{}", BASE64_STANDARD.encode(secret)),
+    };
+    Ok(put(overlay, empty.patched(new)))
+}
+
+pub(super) fn change(state: &State, overlay: &mut Overlay<'_>, id: &str, patch: &WebhookPatch) -> Result<Outcome> {
+    let before = state.webhooks.get(id).ok_or_else(|| no_webhook(id))?;
+    check_blueprints(state, patch)?;
+    let mut after = before.patched(patch);
+    if after == **before {
+        return Ok(Outcome::Webhook(after));
+    }
+    after.updated_at = overlay.now.max(before.updated_at + 1);
+    Ok(put(overlay, after))
+}
+
+pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Result<Outcome> {
+    state.webhooks.get(id).ok_or_else(|| no_webhook(id))?;
+    overlay.remove(Key::Webhook(id.into()));
+    overlay.remove(Key::WebhookProgress(id.into()));
+    Ok(Outcome::Done)
+}
+
+/// Stores how far webhooks are delivered. One that was deleted meanwhile has nothing stored.
+pub(super) fn save(state: &State, overlay: &mut Overlay<'_>, progress: &[(String, Vec<u8>)]) -> Outcome {
+    for (id, bytes) in progress.iter().filter(|(id, _)| state.webhooks.contains_key(id)) {
+        overlay.put(Key::WebhookProgress(id.as_str().into()), bytes.clone());
+    }
+    Outcome::Done
+}
+
+fn put(overlay: &mut Overlay<'_>, webhook: Webhook) -> Outcome {
+    overlay.put(Key::Webhook(webhook.id.as_str().into()), webhook.encode());
+    Outcome::Webhook(webhook)
+}
+
+fn check_blueprints(state: &State, patch: &WebhookPatch) -> Result<()> {
+    let slugs = patch.blueprints.iter().flatten().flatten();
+    let unknown: Vec<String> =
+        slugs.filter(|slug| !state.blueprints.contains_key(*slug)).map(|slug| no_blueprint(slug).message).collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(Error::validation(FieldErrors::from_iter([("blueprints".to_owned(), unknown)]))),
+    }
+}

@@ -1,0 +1,156 @@
+//! Publications of scheduled blueprints that become due are recorded in the change feed (`API.md` 3.5, 6.1).
+//!
+//! Nothing of a resource changes at that moment; only the change is recorded. Each is recorded once: what was due by the
+//! time of the last transaction is in the feed, since before a transaction is decided everything that is due by its time is
+//! recorded. So the stored time of the last transaction says where to go on, also after a kill.
+
+use std::time::Duration;
+
+use bindery_index::{Bound, DateColumn, Filter, Query, Range};
+
+use super::append::Group;
+use super::committer::Committer;
+use super::overlay::Overlay;
+use crate::content::data::changes::ChangeOp;
+use crate::content::data::lookup::resources;
+use crate::content::data::state::{Collection, State};
+use crate::model::blueprint::BlueprintKind;
+use crate::model::error::{Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+use crate::store::Store;
+
+/// How many publications one transaction records, unless more became due in the same millisecond.
+const GROUP_RELEASES: usize = 10_000;
+
+/// How many resources are read from a snapshot at a time.
+const BATCH: usize = 1_024;
+
+/// A publication that became due.
+struct Due<'a> {
+    at: Millis,
+    slug: &'a str,
+    id: ResourceId,
+}
+
+impl Committer {
+    /// Records what is due, while nobody writes.
+    pub(super) fn release(&mut self) {
+        if self.is_broken() {
+            return;
+        }
+        let now = self.now();
+        if let Err(error) = self.release_due(now) {
+            tracing::warn!(%error, "publications that became due could not be recorded; this is tried again");
+        }
+    }
+
+    /// How long until the next publication becomes due.
+    pub(super) fn until_next_release(&mut self) -> Duration {
+        let state = self.applier.cell.load();
+        let after = self.applier.clock.released;
+        let store = &self.applier.store;
+        let moments =
+            scheduled(&state).filter_map(|collection| first_after(collection, store, after).unwrap_or_default());
+        let Some(next) = moments.min() else { return Duration::MAX };
+        // Not in a row without a pause if the disk is full.
+        Duration::from_millis((next - self.now()).max(1).cast_unsigned())
+    }
+
+    /// Records the publications that became due between the last transaction and `now`.
+    ///
+    /// # Errors
+    /// Those of a write.
+    pub(super) fn release_due(&mut self, now: Millis) -> Result<()> {
+        loop {
+            let state = self.applier.cell.load();
+            let after = self.applier.clock.released;
+            let store = self.applier.store.clone();
+            let mut due = due_between(&state, &store, after, now)?;
+            if due.is_empty() {
+                self.applier.clock.released = after.max(now);
+                return Ok(());
+            }
+            let through = due.get(GROUP_RELEASES).map_or(now, |release| release.at);
+            due.retain(|release| release.at <= through);
+            let changes = self.applier.changes.numbers;
+            let mut overlay = Overlay::new(&store, self.appender.next_number(), through, None, changes);
+            for Due { slug, id, .. } in due {
+                overlay.note_change(slug, id, ChangeOp::Published, false, true);
+            }
+            let mut group = Group::default();
+            if let Some(decided) = overlay.finish() {
+                self.appender.add(&mut group, decided, 0);
+            }
+            drop(state);
+            let committed = self.commit(group)?;
+            self.applier.apply(committed.transactions).map_err(|error| self.stop(error))?;
+            if committed.jobs_answerable.is_some() {
+                // Another process got ahead, and may have recorded them.
+                self.catch_up()?;
+            }
+        }
+    }
+}
+
+fn scheduled(state: &State) -> impl Iterator<Item = &Collection> {
+    let collections = state.blueprints.values().map(AsRef::as_ref);
+    collections.filter(|collection: &&Collection| {
+        collection.blueprint.scheduled && collection.blueprint.kind != BlueprintKind::Singular
+    })
+}
+
+/// The first moment after `after` at which something may become due. An index that is damaged is not waited for: all
+/// moments are read from the store, once.
+fn first_after(collection: &Collection, store: &Store, after: Millis) -> Result<Option<Millis>> {
+    let Collection { releases, snapshot, blueprint, .. } = collection;
+    if let Ok(first) = releases.first_after(after, snapshot) {
+        return Ok(first);
+    }
+    let moments = resources(store, blueprint.number).map(|resource| Ok(resource?.1.published));
+    releases.fill(moments.collect::<Result<Vec<_>>>()?.into_iter().flatten());
+    releases.first_after(after, snapshot).map_err(Error::internal)
+}
+
+/// What became due after `after` and until `until`, in that order.
+fn due_between<'a>(state: &'a State, store: &Store, after: Millis, until: Millis) -> Result<Vec<Due<'a>>> {
+    let mut due = Vec::new();
+    for collection in scheduled(state) {
+        if first_after(collection, store, after)?.is_none_or(|first| first > until) {
+            continue;
+        }
+        let slug = collection.blueprint.slug.as_str();
+        match due_in_index(collection, after, until) {
+            Ok(found) => due.extend(found.into_iter().map(|(at, id)| Due { at, slug, id })),
+            Err(error) => {
+                tracing::debug!(%error, slug, "publications that became due are read from the store");
+                for resource in resources(store, collection.blueprint.number) {
+                    let (id, meta) = resource?;
+                    let at = meta.published.filter(|at| *at > after && *at <= until);
+                    due.extend(at.map(|at| Due { at, slug, id }));
+                }
+            }
+        }
+    }
+    due.sort_unstable_by_key(|release| (release.at, release.id.as_u128()));
+    Ok(due)
+}
+
+fn due_in_index(
+    collection: &Collection,
+    after: Millis,
+    until: Millis,
+) -> Result<Vec<(Millis, ResourceId)>, bindery_index::Error> {
+    let range = Range { from: Some(Bound::Excluded(after)), to: Some(Bound::Included(until)) };
+    let query = Query { variant: 0, filter: Filter::Date(DateColumn::Published, range), sort: Vec::new() };
+    let mut stream = collection.snapshot.stream(&query)?;
+    let mut found = Vec::new();
+    loop {
+        let hits = stream.next(BATCH);
+        if hits.is_empty() {
+            return Ok(found);
+        }
+        let due = hits.iter().filter_map(|hit| Some((hit.stamps.published?, ResourceId::from_u128(hit.id))));
+        found.extend(due);
+    }
+}

@@ -1,0 +1,111 @@
+//! Webhooks (`API.md` 6.2). Must not know how they are delivered.
+
+use axum::http::{StatusCode, header};
+use serde_json::{Value, json};
+
+use super::body::JsonBody;
+use super::error::Answer;
+use super::head::{BaseUrl, Call};
+use super::idempotency::{Post, Rendered};
+use super::respond::{data_value, no_content};
+use crate::content::Webhook;
+use crate::model::ability::Ability;
+use crate::model::time::format_millis;
+use crate::webhooks::{Delivery, DeliveryState, Sent};
+
+/// A webhook without its secret.
+fn shown(webhook: &Webhook) -> Value {
+    json!({
+        "id": webhook.id,
+        "type": "webhook",
+        "name": webhook.name,
+        "url": webhook.url,
+        "events": webhook.events,
+        "blueprints": webhook.blueprints,
+        "active": webhook.active,
+        "created_at": format_millis(webhook.created_at),
+        "updated_at": format_millis(webhook.updated_at),
+    })
+}
+
+fn delivery(delivery: &Delivery) -> Value {
+    let state = match delivery.state {
+        DeliveryState::Delivered => "delivered",
+        DeliveryState::Retrying => "retrying",
+        DeliveryState::GivenUp => "given_up",
+    };
+    json!({
+        "id": delivery.message,
+        "type": "delivery",
+        "number": delivery.number,
+        "op": delivery.op,
+        "blueprint": delivery.blueprint,
+        "resource": delivery.resource,
+        "at": format_millis(delivery.at),
+        "attempt": delivery.attempt,
+        "state": state,
+        "status": delivery.status,
+        "error": delivery.error,
+        "duration_ms": delivery.milliseconds,
+        "next_attempt_at": delivery.next_attempt.map(format_millis),
+    })
+}
+
+pub(super) async fn list(call: Call) -> Answer {
+    let webhooks = call.app.content.list_webhooks(&call.access)?;
+    call.takes_no_parameters()?;
+    Ok(data_value(StatusCode::OK, webhooks.iter().map(|webhook| shown(webhook)).collect()))
+}
+
+pub(super) async fn find(call: Call<String>) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    // Before the webhook is looked for (`API.md` 1.7).
+    call.takes_no_parameters()?;
+    let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
+    Ok(data_value(StatusCode::OK, shown(&webhook)))
+}
+
+pub(super) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
+    let render = move |webhook: &Webhook| {
+        let mut value = shown(webhook);
+        value["secret"] = Value::from(webhook.secret.as_str());
+        let location = format!("{base}/v2/webhooks/{}", webhook.id);
+        Rendered::new(StatusCode::CREATED, json!({ "data": value }).to_string()).with(header::LOCATION, &location)
+    };
+    let create = async |body: JsonBody, idempotent| {
+        let body = body.read(call.max_body_bytes()).await?;
+        Ok(call.app.content.create_webhook(&call.access, &body, idempotent).await?)
+    };
+    request.answer(&call, Ability::Manage, render, create).await
+}
+
+pub(super) async fn change(call: Call<String>, body: JsonBody) -> Answer {
+    // A missing webhook is reported before an error in the body (`API.md` 1.7).
+    call.app.content.find_webhook(&call.access, &call.path)?;
+    let body = body.read(call.max_body_bytes()).await?;
+    let webhook = call.app.content.change_webhook(&call.access, &call.path, &body).await?;
+    Ok(data_value(StatusCode::OK, shown(&webhook)))
+}
+
+pub(super) async fn delete(call: Call<String>) -> Answer {
+    call.app.content.delete_webhook(&call.access, &call.path).await?;
+    Ok(no_content())
+}
+
+pub(super) async fn deliveries(call: Call<String>) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    call.takes_no_parameters()?;
+    call.app.content.find_webhook(&call.access, &call.path)?;
+    let deliveries = call.app.webhooks.deliveries(&call.path);
+    Ok(data_value(StatusCode::OK, deliveries.iter().map(delivery).collect()))
+}
+
+/// Sends a message at once, and answers what became of it.
+pub(super) async fn test(call: Call<String>) -> Answer {
+    let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
+    let Sent { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
+    let state = if error.is_none() { "delivered" } else { "given_up" };
+    let result =
+        json!({ "id": message, "state": state, "status": status, "error": error, "duration_ms": milliseconds });
+    Ok(data_value(StatusCode::OK, result))
+}

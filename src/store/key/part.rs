@@ -1,0 +1,107 @@
+//! Parts of keys: texts, and the decoding of what a key consists of. Must not know tables.
+
+use crate::model::id::ResourceId;
+
+/// The longest text that a key contains verbatim. A longer text is replaced by its hash.
+const PLAIN_TEXT_BYTES: usize = 64;
+const HASHED: u8 = 0xff; // stands in place of a length if a hash follows
+
+/// A text in a key. For a long text, the key holds only a hash; if the text is needed later, store it in the value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyText(Text);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Text {
+    Plain(String),
+    Hashed([u8; 32]),
+}
+
+impl KeyText {
+    /// The text; `None` if it is too long to be stored in the key.
+    pub fn plain(&self) -> Option<&str> {
+        match &self.0 {
+            Text::Plain(text) => Some(text),
+            Text::Hashed(_) => None,
+        }
+    }
+}
+
+impl From<&str> for KeyText {
+    fn from(text: &str) -> Self {
+        KeyText(match text.len() {
+            0..=PLAIN_TEXT_BYTES => Text::Plain(text.to_owned()),
+            _ => Text::Hashed(*blake3::hash(text.as_bytes()).as_bytes()),
+        })
+    }
+}
+
+impl From<String> for KeyText {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl KeyText {
+    /// Writes the length first, so that no encoded text is a prefix of another one.
+    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
+        match &self.0 {
+            Text::Plain(text) => {
+                bytes.push(text.len() as u8);
+                bytes.extend(text.as_bytes());
+            }
+            Text::Hashed(hash) => {
+                bytes.push(HASHED);
+                bytes.extend(hash);
+            }
+        }
+    }
+}
+
+/// The bytes that are not decoded yet.
+pub(super) struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Rest<'a> {
+        Rest(bytes)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    pub(super) fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_be_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    pub(super) fn id(&mut self) -> Option<ResourceId> {
+        self.take().map(|bytes| ResourceId::from_u128(u128::from_be_bytes(bytes)))
+    }
+
+    pub(super) fn text(&mut self) -> Option<KeyText> {
+        let [length] = self.take()?;
+        if length == HASHED {
+            return Some(KeyText(Text::Hashed(self.take()?)));
+        }
+        let length = usize::from(length);
+        if length > PLAIN_TEXT_BYTES {
+            return None;
+        }
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(KeyText(Text::Plain(std::str::from_utf8(text).ok()?.to_owned())))
+    }
+}

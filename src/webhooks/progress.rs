@@ -1,0 +1,271 @@
+//! How far a webhook is delivered: the place in the change feed, the changes that wait to be sent or sent again, and the
+//! latest attempts. Knows when what is due; must not send.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::{Change, ChangeOp};
+use crate::model::id::ResourceId;
+use crate::model::time::Millis;
+
+/// How many changes wait at most. While there are so many, no more are read: they stay in the change feed.
+const MAX_WAITING: usize = 1_000;
+
+/// How many attempts are remembered, and how many of them over a restart.
+const REMEMBERED: usize = 100;
+const SAVED: usize = 20;
+
+/// The pause after the first failure; each further one is four times as long, up to the longest.
+const FIRST_PAUSE: Millis = 5_000;
+const LONGEST_PAUSE: Millis = 3 * 3_600_000;
+
+/// How long a change is sent again after its first failure.
+const GIVE_UP_AFTER: Millis = 24 * 3_600_000;
+
+/// How long a webhook may fail without one success before it is switched off.
+const SWITCH_OFF_AFTER: Millis = 5 * 24 * 3_600_000;
+
+/// How far a webhook is delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// Everything up to this number is delivered, not wanted, or waiting.
+    pub(super) through: u64,
+    waiting: VecDeque<Waiting>,
+    /// When the first attempt since the last success failed.
+    failing_since: Option<Millis>,
+    /// Oldest first.
+    deliveries: VecDeque<Delivery>,
+}
+
+/// A change that is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Waiting {
+    pub(super) number: u64,
+    pub(super) at: Millis,
+    pub(super) op: String,
+    pub(super) blueprint: String,
+    pub(super) id: String,
+    pub(super) attempts: u32,
+    first_failure: Option<Millis>,
+    due: Millis,
+}
+
+/// An attempt to deliver a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // API.md 6.2.6 documents them.
+pub struct Delivery {
+    pub message: String,
+    pub number: u64,
+    pub op: String,
+    pub blueprint: String,
+    pub resource: String,
+    pub at: Millis,
+    pub attempt: u32,
+    pub state: DeliveryState,
+    pub status: Option<u16>,
+    pub error: Option<String>,
+    pub milliseconds: u64,
+    pub next_attempt: Option<Millis>,
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeliveryState {
+    /// The receiver accepted it.
+    Delivered,
+    /// It is sent again.
+    Retrying,
+    /// It is not sent again.
+    GivenUp,
+}
+
+impl Progress {
+    /// A webhook that is sent what happens after a number.
+    pub(super) fn new(through: u64) -> Progress {
+        Progress { through, waiting: VecDeque::new(), failing_since: None, deliveries: VecDeque::new() }
+    }
+
+    /// The stored form.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut saved = self.clone();
+        saved.deliveries.drain(..saved.deliveries.len().saturating_sub(SAVED));
+        serde_json::to_vec(&saved).expect("plain data can always be serialized")
+    }
+
+    /// Reads the stored form; `None` if it is not one.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Progress> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    /// How many more changes may wait.
+    pub(super) fn room(&self) -> usize {
+        MAX_WAITING.saturating_sub(self.waiting.len())
+    }
+
+    /// Has a change wait to be sent.
+    pub(super) fn push(&mut self, change: Change) {
+        let Change { number, at, op, blueprint, id } = change;
+        let (op, blueprint, id) = (op.as_str().to_owned(), blueprint.to_string(), id.to_string());
+        self.waiting.push_back(Waiting { number, at, op, blueprint, id, attempts: 0, first_failure: None, due: 0 });
+    }
+
+    /// The first change that may be sent now: one behind which no earlier change of the same resource waits.
+    pub(super) fn next_due(&self, now: Millis) -> Option<Waiting> {
+        self.sendable().find(|waiting| waiting.due <= now).cloned()
+    }
+
+    /// When the next change may be sent.
+    pub(super) fn due(&self) -> Option<Millis> {
+        self.sendable().map(|waiting| waiting.due).min()
+    }
+
+    fn sendable(&self) -> impl Iterator<Item = &Waiting> {
+        let mut seen = HashSet::new();
+        self.waiting.iter().filter(move |waiting| seen.insert(waiting.id.as_str()))
+    }
+
+    /// Has everything that failed be sent again now, for a webhook that was switched on again.
+    pub(super) fn begin_again(&mut self) {
+        self.failing_since = None;
+        for waiting in &mut self.waiting {
+            (waiting.attempts, waiting.first_failure, waiting.due) = (0, None, 0);
+        }
+    }
+
+    /// Notes an attempt. Returns whether the webhook has failed for so long that it is to be switched off.
+    pub(super) fn note(&mut self, number: u64, mut delivery: Delivery, is_success: bool, now: Millis) -> bool {
+        let Some(position) = self.waiting.iter().position(|waiting| waiting.number == number) else { return false };
+        if is_success {
+            self.failing_since = None;
+            self.waiting.remove(position);
+            self.remember(delivery);
+            return false;
+        }
+        let failing_since = *self.failing_since.get_or_insert(now);
+        let waiting = &mut self.waiting[position];
+        waiting.attempts += 1;
+        let first_failure = *waiting.first_failure.get_or_insert(now);
+        waiting.due = now + pause(waiting.attempts);
+        if waiting.due - first_failure > GIVE_UP_AFTER {
+            delivery.state = DeliveryState::GivenUp;
+            self.waiting.remove(position);
+        } else {
+            delivery.state = DeliveryState::Retrying;
+            delivery.next_attempt = Some(waiting.due);
+        }
+        self.remember(delivery);
+        now - failing_since >= SWITCH_OFF_AFTER
+    }
+
+    fn remember(&mut self, delivery: Delivery) {
+        self.deliveries.push_back(delivery);
+        if self.deliveries.len() > REMEMBERED {
+            self.deliveries.pop_front();
+        }
+    }
+
+    /// The latest attempts, newest first.
+    pub(super) fn deliveries(&self) -> Vec<Delivery> {
+        self.deliveries.iter().rev().cloned().collect()
+    }
+}
+
+/// The pause after a number of failures.
+fn pause(attempts: u32) -> Millis {
+    let factor = 4_i64.saturating_pow(attempts.saturating_sub(1));
+    FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
+}
+
+impl Waiting {
+    /// The resource.
+    pub(super) fn resource(&self) -> Option<ResourceId> {
+        ResourceId::parse(&self.id)
+    }
+
+    /// Whether the resource is gone.
+    pub(super) fn is_deletion(&self) -> bool {
+        self.op == ChangeOp::Deleted.as_str()
+    }
+}
+
+/// Names what a change is sent under, each time.
+pub(super) fn message_id(webhook: &str, number: u64) -> Arc<str> {
+    format!("msg_{webhook}_{number}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const DAY: Millis = 24 * 3_600_000;
+
+    fn change(number: u64, id: u128) -> Change {
+        let id = ResourceId::from_u128(id);
+        Change { number, at: 1, op: ChangeOp::Updated, blueprint: "news".into(), id }
+    }
+
+    fn attempt(progress: &mut Progress, number: u64, is_success: bool, now: Millis) -> bool {
+        let delivery = Delivery {
+            message: "m".into(),
+            number,
+            op: "updated".into(),
+            blueprint: "news".into(),
+            resource: "r".into(),
+            at: now,
+            attempt: 1,
+            state: DeliveryState::Delivered,
+            status: None,
+            error: None,
+            milliseconds: 1,
+            next_attempt: None,
+        };
+        progress.note(number, delivery, is_success, now)
+    }
+
+    #[test]
+    fn changes_of_a_resource_wait_for_each_other_and_not_for_those_of_others() {
+        let mut progress = Progress::new(0);
+        [change(1, 1), change(2, 1), change(3, 2)].into_iter().for_each(|change| progress.push(change));
+        let next = |progress: &Progress, now| progress.next_due(now).map(|waiting| waiting.number);
+        assert_eq!(next(&progress, 10), Some(1));
+        attempt(&mut progress, 1, false, 10);
+        assert_eq!(next(&progress, 10), Some(3));
+        attempt(&mut progress, 3, true, 11);
+        assert_eq!((next(&progress, 5_009), progress.due()), (None, Some(5_010)));
+        assert_eq!(next(&progress, 5_010), Some(1));
+        attempt(&mut progress, 1, true, 5_010);
+        assert_eq!(next(&progress, 5_010), Some(2));
+        let states: Vec<_> = progress.deliveries().iter().map(|delivery| (delivery.number, delivery.state)).collect();
+        assert_eq!(states[0], (1, DeliveryState::Delivered));
+        assert_eq!(states[2], (1, DeliveryState::Retrying));
+        assert_eq!(Progress::decode(&progress.encode()).unwrap(), progress);
+    }
+
+    #[test]
+    fn pauses_grow_for_a_day_and_after_five_days_without_success_the_webhook_is_switched_off() {
+        let mut progress = Progress::new(0);
+        progress.push(change(1, 1));
+        let mut attempts = Vec::new();
+        while let Some(due) = progress.due() {
+            attempts.push(due);
+            attempt(&mut progress, 1, false, due);
+        }
+        let pauses: Vec<Millis> = attempts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(pauses[..4], [5_000, 20_000, 80_000, 320_000]);
+        assert!(pauses.is_sorted() && *attempts.last().unwrap() > DAY - LONGEST_PAUSE, "{attempts:?}");
+        assert!(*attempts.last().unwrap() <= DAY);
+        assert_eq!(progress.deliveries()[0].state, DeliveryState::GivenUp);
+        for (number, now, expected) in [(2, 2 * DAY, false), (3, 5 * DAY - 1, false), (4, 5 * DAY, true)] {
+            progress.push(change(number, 1));
+            assert_eq!(attempt(&mut progress, number, false, now), expected, "{number}");
+        }
+        progress.push(change(5, 9));
+        attempt(&mut progress, 5, true, 6 * DAY);
+        progress.push(change(6, 9));
+        assert!(!attempt(&mut progress, 6, false, 7 * DAY), "a success begins the days anew");
+    }
+}

@@ -1,0 +1,298 @@
+//! Webhooks (`API.md` 6.2), with receivers on this machine.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+/// A message that arrived.
+#[derive(Debug, Clone)]
+struct Message {
+    headers: BTreeMap<String, String>,
+    text: String,
+}
+
+impl Message {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    fn change(&self) -> (String, String) {
+        let json = self.json();
+        (json["op"].as_str().unwrap().to_owned(), json["id"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// What a receiver answers to a message.
+type Decide = Box<dyn Fn(&Message) -> String + Send + Sync>;
+
+/// A receiver that answers as it is told.
+struct Receiving {
+    url: String,
+    messages: Receiver<Message>,
+}
+
+impl Receiving {
+    fn start(decide: impl Fn(&Message) -> String + Send + Sync + 'static) -> Receiving {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/hook?a=b", listener.local_addr().unwrap());
+        let (sender, messages) = channel();
+        let decide: Arc<Decide> = Arc::new(Box::new(decide));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (sender, decide) = (sender.clone(), Arc::clone(&decide));
+                std::thread::spawn(move || receive(stream, &sender, &decide));
+            }
+        });
+        Receiving { url, messages }
+    }
+
+    fn accepting() -> Receiving {
+        Receiving::start(|_| "200 OK\r\n".to_owned())
+    }
+
+    #[track_caller]
+    fn next(&self) -> Message {
+        self.messages.recv_timeout(Duration::from_secs(30)).expect("no message arrived")
+    }
+
+    fn is_quiet_for(&self, time: Duration) -> bool {
+        self.messages.recv_timeout(time).is_err()
+    }
+}
+
+/// Reads one message and answers it.
+fn receive(stream: TcpStream, sender: &Sender<Message>, decide: &Decide) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    assert!(line.starts_with("POST /"), "{line}");
+    let mut headers = BTreeMap::new();
+    loop {
+        line.clear();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_lowercase(), value.to_owned());
+    }
+    let mut body = vec![0; headers.get("content-length")?.parse().ok()?];
+    reader.read_exact(&mut body).ok()?;
+    let message = Message { headers, text: String::from_utf8(body).ok()? };
+    let answer = decide(&message);
+    let _ = sender.send(message);
+    let head = format!("HTTP/1.1 {answer}content-length: 0\r\nconnection: close\r\n\r\n");
+    reader.get_mut().write_all(head.as_bytes()).ok()
+}
+
+fn start() -> Server {
+    let server = Server::start_with(&["--webhook-private-addresses"]);
+    server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    server
+}
+
+#[track_caller]
+fn webhook(server: &Server, url: &str, events: &[&str]) -> Value {
+    let body = json!({ "name": "hook", "url": url, "events": events });
+    server.post("/v2/webhooks", &body).expect(201).data()
+}
+
+fn path(webhook: &Value) -> String {
+    format!("/v2/webhooks/{}", webhook["id"].as_str().unwrap())
+}
+
+const ALL: [&str; 5] = ["created", "updated", "published", "unpublished", "deleted"];
+
+#[test]
+fn webhooks_are_kept_and_their_secret_is_shown_once() {
+    let mut server = start();
+    let created = webhook(&server, "https://example.com/a?b=c", &["deleted", "created"]);
+    assert!(created["secret"].as_str().unwrap().starts_with("whsec_"));
+    assert_eq!(created["events"], json!(["created", "deleted"]));
+    let mut shown = created.clone();
+    shown.as_object_mut().unwrap().remove("secret");
+    server.kill_and_restart_with(&["--webhook-private-addresses"]);
+    assert_eq!(server.get(&path(&created)).expect(200).data(), shown);
+    assert_eq!(server.get("/v2/webhooks").expect(200).data(), json!([shown]));
+    let change = json!({ "active": false, "blueprints": ["notes"], "name": "x" });
+    let changed = server.patch(&path(&created), &change).expect(200).data();
+    assert_eq!(
+        (&changed["active"], &changed["blueprints"], &changed["url"]),
+        (&json!(false), &json!(["notes"]), &shown["url"])
+    );
+    assert!(changed["updated_at"].as_str() > shown["updated_at"].as_str());
+    // What was read can be sent back.
+    assert_eq!(server.patch(&path(&created), &changed).expect(200).data(), changed);
+    for (body, field) in [
+        (json!({ "name": "", "url": "https://a.b/", "events": ["created"] }), "name"),
+        (json!({ "name": "n", "url": "ftp://a.b/", "events": ["created"] }), "url"),
+        (json!({ "name": "n", "url": "https://u:p@a.b/", "events": ["created"] }), "url"),
+        (json!({ "name": "n", "url": "/a", "events": ["created"] }), "url"),
+        (json!({ "name": "n", "url": "https://a.b/", "events": [] }), "events"),
+        (json!({ "name": "n", "url": "https://a.b/", "events": ["made"] }), "events"),
+        (json!({ "name": "n", "url": "https://a.b/", "events": ["created"], "blueprints": ["no"] }), "blueprints"),
+        (json!({ "name": "n", "url": "https://a.b/", "events": ["created"], "active": 1 }), "active"),
+        (json!({ "name": "n", "url": "https://a.b/", "events": ["created"], "more": 1 }), "more"),
+    ] {
+        let reply = server.post("/v2/webhooks", &body);
+        assert_eq!(
+            (reply.outcome(), reply.error_keys()),
+            ("422 VALIDATION_FAILED".into(), vec![field.to_owned()]),
+            "{body}"
+        );
+    }
+    server.delete(&path(&created)).expect(204);
+    for reply in [server.get(&path(&created)), server.delete(&path(&created)), server.patch(&path(&created), &change)] {
+        assert_eq!(reply.outcome(), "404 NOT_FOUND");
+    }
+    let reader = server.token(&["preview", "create", "update"]);
+    assert_eq!(server.as_token(&reader).get("/v2/webhooks").outcome(), "403 FORBIDDEN");
+}
+
+#[test]
+fn changes_are_sent_signed_in_order_with_the_resource() {
+    let server = start();
+    server.blueprint("other", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    server.create("notes", json!({ "title": "before" }));
+    let receiving = Receiving::accepting();
+    let hook = webhook(&server, &receiving.url, &ALL);
+    server.patch(&path(&hook), &json!({ "blueprints": ["notes"] })).expect(200);
+    let id = server.create("notes", json!({ "title": "ä" }));
+    server.create("other", json!({ "title": "unwanted" }));
+    let first = receiving.next();
+    assert_eq!(first.change(), ("created".to_owned(), id.clone()));
+    assert_eq!(first.json()["resource"], server.find(&format!("notes/{id}")));
+    assert_eq!((&first.json()["blueprint"], &first.json()["number"]), (&json!("notes"), &json!(2)));
+    check_signature(hook["secret"].as_str().unwrap(), &first);
+    server.patch(&format!("/v2/resources/notes/{id}"), &json!({ "published_at": null })).expect(200);
+    server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
+    assert_eq!(receiving.next().change(), ("unpublished".to_owned(), id.clone()));
+    let last = receiving.next();
+    assert_eq!((last.change(), &last.json()["resource"]), (("deleted".to_owned(), id), &Value::Null));
+    let tested = server.post(&format!("{}/test", path(&hook)), &json!({})).expect(200).data();
+    assert_eq!((&tested["state"], &tested["status"]), (&json!("delivered"), &json!(200)));
+    assert_eq!(receiving.next().json()["op"], "test");
+    let deliveries = server.get(&format!("{}/deliveries", path(&hook))).expect(200).data();
+    let ops: Vec<&str> = deliveries.as_array().unwrap().iter().map(|one| one["op"].as_str().unwrap()).collect();
+    assert_eq!(ops, ["deleted", "unpublished", "created"]);
+    assert_eq!(deliveries[2]["id"], first.headers["webhook-id"]);
+    // What is switched off sends nothing, and goes on later.
+    server.patch(&path(&hook), &json!({ "active": false })).expect(200);
+    let id = server.create("notes", json!({}));
+    assert!(receiving.is_quiet_for(Duration::from_millis(800)));
+    server.patch(&path(&hook), &json!({ "active": true })).expect(200);
+    assert_eq!(receiving.next().change(), ("created".to_owned(), id));
+}
+
+/// Has a library of others verify a message. Says so if there is none.
+fn check_signature(secret: &str, message: &Message) {
+    let script = "import json, sys\nfrom standardwebhooks import Webhook\nsent = json.load(sys.stdin)\n\
+        Webhook(sent['secret']).verify(sent['body'], sent['headers'])\n\
+        try:\n    Webhook(sent['secret']).verify(sent['body'] + ' ', sent['headers'])\nexcept Exception:\n    sys.exit(0)\nsys.exit(9)";
+    let python = std::env::var("BINDERY_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let has_library = Command::new(&python).args(["-c", "import standardwebhooks"]).output();
+    if !has_library.is_ok_and(|output| output.status.success()) {
+        eprintln!(
+            "signatures are not verified by a library: `pip install standardwebhooks` for {python} (BINDERY_TEST_PYTHON)"
+        );
+        return;
+    }
+    let mut child = Command::new(&python).args(["-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let sent = json!({ "secret": secret, "body": message.text, "headers": message.headers });
+    child.stdin.take().unwrap().write_all(sent.to_string().as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success(), "the library rejects the signature of {message:?}");
+}
+
+#[test]
+fn what_fails_is_sent_again_before_what_came_later_and_nobody_else_waits() {
+    let server = start();
+    let failing = Arc::new(Mutex::new(String::new()));
+    let receiving = {
+        let failing = Arc::clone(&failing);
+        Receiving::start(move |message| match message.change().1 == *failing.lock().unwrap() {
+            true => "500 Internal Server Error\r\n".to_owned(),
+            false => "204 No Content\r\n".to_owned(),
+        })
+    };
+    let hook = webhook(&server, &receiving.url, &ALL);
+    let first = server.create("notes", json!({}));
+    receiving.next();
+    *failing.lock().unwrap() = first.clone();
+    let title = |title: &str| json!({ "attributes": { "title": title } });
+    server.patch(&format!("/v2/resources/notes/{first}"), &title("1")).expect(200);
+    server.delete(&format!("/v2/resources/notes/{first}")).expect(204);
+    let started = Instant::now();
+    let failed = receiving.next();
+    assert_eq!(failed.change(), ("updated".to_owned(), first.clone()));
+    let other = server.create("notes", json!({}));
+    assert_eq!(receiving.next().change(), ("created".to_owned(), other));
+    let deliveries = || server.get(&format!("{}/deliveries", path(&hook))).expect(200).data();
+    let retried = deliveries().as_array().unwrap().iter().find(|one| one["state"] == "retrying").unwrap().clone();
+    assert_eq!((&retried["status"], &retried["attempt"]), (&json!(500), &json!(1)));
+    assert!(retried["next_attempt_at"].is_string() && retried["error"].is_string());
+    *failing.lock().unwrap() = String::new();
+    let again = receiving.next();
+    assert!(started.elapsed() >= Duration::from_secs(5), "{:?}", started.elapsed());
+    assert_eq!(again.headers["webhook-id"], failed.headers["webhook-id"]);
+    assert_eq!(again.change(), ("updated".to_owned(), first.clone()));
+    assert_eq!(receiving.next().change(), ("deleted".to_owned(), first));
+}
+
+#[test]
+fn after_a_kill_each_change_was_sent_at_least_once_and_in_order() {
+    let mut server = start();
+    let receiving = Receiving::accepting();
+    webhook(&server, &receiving.url, &ALL);
+    let mut expected = Vec::new();
+    for n in 0..60 {
+        let id = server.create("notes", json!({ "title": format!("{n}") }));
+        server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
+        expected.push(id);
+        if n % 15 == 14 {
+            server.kill_and_restart_with(&["--webhook-private-addresses"]);
+        }
+    }
+    let mut seen: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let is_complete = |seen: &BTreeMap<String, Vec<String>>| {
+        expected.iter().all(|id| seen.get(id).is_some_and(|ops| ops.last().is_some_and(|op| op == "deleted")))
+    };
+    while !is_complete(&seen) {
+        let (op, id) = receiving.next().change();
+        let ops = seen.entry(id).or_default();
+        // Sent again after a kill, it may come once more from any place on.
+        assert!(op == "created" || ops.iter().any(|op| op == "created"), "a deletion before the creation");
+        ops.push(op);
+    }
+}
+
+#[test]
+fn private_addresses_and_redirects_to_them_are_refused() {
+    let mut server = start();
+    let target = Receiving::accepting();
+    let location = target.url.clone();
+    let redirecting = Receiving::start(move |_| format!("307 Temporary Redirect\r\nlocation: {location}\r\n"));
+    let test =
+        |server: &Server, hook: &Value| server.post(&format!("{}/test", path(hook)), &json!({})).expect(200).data();
+    let hook = webhook(&server, &redirecting.url, &["created"]);
+    let tested = test(&server, &hook);
+    assert_eq!((&tested["state"], &tested["status"]), (&json!("given_up"), &json!(307)));
+    server.kill_and_restart();
+    let port = redirecting.url.split([':', '/']).nth(4).unwrap();
+    for host in
+        ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "169.254.169.254"]
+    {
+        let hook = webhook(&server, &format!("http://{host}:{port}/"), &["created"]);
+        let tested = test(&server, &hook);
+        let error = tested["error"].as_str().unwrap();
+        assert!(error.contains("webhook_private_addresses"), "{host}: {error}");
+        assert_eq!(tested["status"], Value::Null);
+    }
+    server.create("notes", json!({}));
+    redirecting.next();
+    assert!(redirecting.is_quiet_for(Duration::from_secs(1)) && target.is_quiet_for(Duration::ZERO));
+}
