@@ -144,7 +144,7 @@ fn read(content: &Content, access: &Arc<Access>, blueprint: &str, id: &str) -> R
     let read = || {
         let view = content.view(access, blueprint)?;
         let resource = view.locate(id)?;
-        view.read(&resource, view.get_params("")?)
+        view.read(&resource, &view.get_params("")?)
     };
     match read() {
         Ok(json) => Ok(json),
