@@ -50,18 +50,8 @@ const EXPORT: &[&str] = &[
     "format",
     "all_variants",
 ];
-const NEIGHBORS: &[&str] = &[
-    "blueprint",
-    "id",
-    "filter",
-    "search",
-    "sort",
-    "fields",
-    "exclude",
-    "variant",
-    "fallback",
-    "fallback_mode",
-];
+const NEIGHBORS: &[&str] =
+    &["blueprint", "id", "filter", "search", "sort", "fields", "exclude", "variant", "fallback", "fallback_mode"];
 const PERIOD: &[&str] = &["start", "end", "site"];
 const LIMITED: &[&str] = &["start", "end", "limit", "site"];
 const SERIES: &[&str] = &["start", "end", "interval", "site"];

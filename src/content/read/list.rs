@@ -115,13 +115,7 @@ impl View {
     }
 
     /// Resource objects as JSON text: an array.
-    fn objects(
-        &self,
-        hits: &[Hit],
-        query: &Query,
-        fallback: Option<u16>,
-        selection: &Selection,
-    ) -> Result<String> {
+    fn objects(&self, hits: &[Hit], query: &Query, fallback: Option<u16>, selection: &Selection) -> Result<String> {
         let presentation = Presentation { variant: query.copies.variant, fallback, selection: selection.clone() };
         let mut resources = String::with_capacity(4096);
         resources.push('[');
@@ -150,12 +144,7 @@ impl View {
     }
 }
 
-fn find(
-    searching: &Searching<'_>,
-    params: &ListParams,
-    cursors: &CursorKey,
-    store: &Store,
-) -> SearchResult<FoundPage> {
+fn find(searching: &Searching<'_>, params: &ListParams, cursors: &CursorKey, store: &Store) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, cursor, aggregation, expansion, .. } = params;
     let (collection, resolver) = (searching.collection, searching.resolver);
     // Without either, the search may end as soon as the page is found.
