@@ -219,7 +219,8 @@ impl GetParams {
         let fallback = variant::fallback(&params, blueprint)?;
         let slug_of = |number| slug_of(blueprint, number);
         let (shown, instead) = (slug_of(variant), fallback.and_then(slug_of));
-        let scope = Scope { blueprint, related, variant: shown, fallback: instead, now: 0, is_strict, path: String::new() };
+        let scope =
+            Scope { blueprint, related, variant: shown, fallback: instead, now: 0, is_strict, path: String::new() };
         Ok(GetParams { selection, variant, fallback, expansion: Expansion::parse(&params, &scope)? })
     }
 }

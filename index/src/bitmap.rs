@@ -50,7 +50,7 @@ impl Bitmap {
         let words = (end as usize).div_ceil(64);
         if words <= self.words.len() {
             self.words.truncate(words);
-            if let Some(last) = self.words.last_mut().filter(|_| end % 64 > 0) {
+            if let Some(last) = self.words.last_mut().filter(|_| !end.is_multiple_of(64)) {
                 *last &= (1 << (end % 64)) - 1;
             }
         }

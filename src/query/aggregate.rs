@@ -72,7 +72,10 @@ impl Aggregation {
             None => false,
             Some("disjunctive") => true,
             Some(other) => {
-                return Err(invalid(format!("`facet_mode` is {}; it must be `disjunctive`, or left out", quote(other))));
+                return Err(invalid(format!(
+                    "`facet_mode` is {}; it must be `disjunctive`, or left out",
+                    quote(other)
+                )));
             }
         };
         if is_disjunctive && scope.is_strict && params.single("facets")?.is_none() {
@@ -184,9 +187,12 @@ fn number_of_values(entry: &str, suffix: &str) -> Result<usize, Error> {
     let is_number = !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_digit());
     let number = if is_number { suffix.parse().ok() } else { None };
     number.filter(|number| (1..=MAX_VALUES).contains(number)).ok_or_else(|| {
-        let problem = format!("the facet {} must have a number of values from 1 to {MAX_VALUES} after its colon", quote(entry));
+        let problem =
+            format!("the facet {} must have a number of values from 1 to {MAX_VALUES} after its colon", quote(entry));
         match suffix {
-            "day" | "month" | "year" => invalid(format!("{problem}; only dates are counted by `day`, `month` or `year`")),
+            "day" | "month" | "year" => {
+                invalid(format!("{problem}; only dates are counted by `day`, `month` or `year`"))
+            }
             _ => invalid(problem),
         }
     })
@@ -223,7 +229,14 @@ fn stats(entry: &str, blueprint: &Blueprint, copies: Copies) -> Result<Stats, Er
         matches!(field_type, FieldType::Number | FieldType::Duration { .. } | FieldType::Money { .. })
     };
     let known = blueprint.fields.iter().filter(|field| is_field(&field.field_type)).map(|field| field.slug.clone());
-    Err(unknown("stats", "there are no statistics of", entry, "Fields with statistics", known.collect(), target.is_some()))
+    Err(unknown(
+        "stats",
+        "there are no statistics of",
+        entry,
+        "Fields with statistics",
+        known.collect(),
+        target.is_some(),
+    ))
 }
 
 fn unknown_facet(entry: &str, name: &str, blueprint: &Blueprint) -> Error {
@@ -235,7 +248,14 @@ fn unknown_facet(entry: &str, name: &str, blueprint: &Blueprint) -> Error {
         };
         Some(format!("{known}{unit}"))
     });
-    unknown("facets", "there is no facet of", if name.is_empty() { entry } else { name }, "Fields with facets", known.collect(), is_field)
+    unknown(
+        "facets",
+        "there is no facet of",
+        if name.is_empty() { entry } else { name },
+        "Fields with facets",
+        known.collect(),
+        is_field,
+    )
 }
 
 /// The error for a name that cannot be counted or added up. Lists those that can.

@@ -58,7 +58,8 @@ fn a_cursor_belongs_to_its_list_and_outlives_restarts() {
     assert_eq!(server.get(&format!("/v2/resources/others?sort=n,title&cursor={cursor}")).outcome(), refused);
     assert_eq!(list("sort=n,title&page=1", &cursor).outcome(), refused);
     assert_eq!(list("sort=n,title&page=1", "").outcome(), refused);
-    let mut damaged: Vec<String> = (0..cursor.len()).map(|at| cursor[..at].to_owned()).filter(|cut| !cut.is_empty()).collect();
+    let mut damaged: Vec<String> =
+        (0..cursor.len()).map(|at| cursor[..at].to_owned()).filter(|cut| !cut.is_empty()).collect();
     damaged.extend((0..cursor.len()).map(|at| {
         let other = if cursor.as_bytes()[at] == b'A' { "B" } else { "A" };
         format!("{}{other}{}", &cursor[..at], &cursor[at + 1..])
@@ -76,7 +77,9 @@ fn a_cursor_belongs_to_its_list_and_outlives_restarts() {
 
 #[test]
 fn a_walk_beside_writes_shows_each_resource_that_is_not_written_once() {
-    for (seed, sort) in ["", "sort=n", "sort=-n,title", "sort=title", "sort=-title,n", "sort=-updated_at", "sort=id"].iter().enumerate() {
+    for (seed, sort) in
+        ["", "sort=n", "sort=-n,title", "sort=title", "sort=-title,n", "sort=-updated_at", "sort=id"].iter().enumerate()
+    {
         let mut random = Random::new(seed as u64);
         let mut server = Server::start();
         notes(&server);

@@ -56,17 +56,26 @@ fn related_resources_are_included_once_in_the_order_of_their_mention() {
         ("expand=author&cursor=&per_page=1", "ada"),
     ] {
         let sort = if query.contains("sort=") { "" } else { "&sort=title" };
-        failures.check_eq(query, included(&server.get(&format!("{LIST}?{query}{sort}")).expect(200)), expected.to_owned());
+        failures.check_eq(
+            query,
+            included(&server.get(&format!("{LIST}?{query}{sort}")).expect(200)),
+            expected.to_owned(),
+        );
         if !query.contains("cursor") {
             let export = server.get(&format!("{LIST}/export?{query}{sort}")).expect(200);
             failures.check_eq(&format!("export {query}"), included(&export), expected.to_owned());
         }
     }
-    let single = server.get(&format!("{LIST}/{one}?expand=author,issue.editor&fields=id&fields[people]=id")).expect(200).json();
+    let single =
+        server.get(&format!("{LIST}/{one}?expand=author,issue.editor&fields=id&fields[people]=id")).expect(200).json();
     failures.check_eq("one", single["data"].clone(), json!({ "id": one }));
     failures.check_eq("included", single["included"][0].clone(), json!({ "id": ada }));
     failures.check_eq("included", single["included"][2].clone(), json!({ "id": eve }));
-    failures.check_eq("whole", single["included"][1]["relationships"]["blueprint"]["data"]["id"].clone(), json!("issues"));
+    failures.check_eq(
+        "whole",
+        single["included"][1]["relationships"]["blueprint"]["data"]["id"].clone(),
+        json!("issues"),
+    );
     failures.check_eq("without", server.find(&format!("articles/{one}")).get("included").is_none(), true);
     failures.assert_none();
 }
@@ -111,7 +120,16 @@ fn what_cannot_be_expanded_is_refused() {
 #[test]
 fn at_most_a_thousand_resources_are_included() {
     let server = world();
-    let lines = |count: usize| (0..count).map(|n| format!("{}\n", json!({ "key": n.to_string(), "published_at": "2026-01-01", "attributes": { "name": "x" } }))).collect::<String>();
+    let lines = |count: usize| {
+        (0..count)
+            .map(|n| {
+                format!(
+                    "{}\n",
+                    json!({ "key": n.to_string(), "published_at": "2026-01-01", "attributes": { "name": "x" } })
+                )
+            })
+            .collect::<String>()
+    };
     let headers = [("content-type", "application/x-ndjson")];
     let reply = server.raw("POST", "/v2/resources/people/import", &headers, lines(1_001).as_bytes()).expect(200);
     let people: Vec<String> = reply.lines().iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
@@ -150,7 +168,12 @@ fn the_entity_tag_changes_with_what_is_included() {
         assert_eq!(tag(path), before);
         server.patch(&format!("/v2/resources/people/{ada}"), &json!({ "published_at": null })).expect(200);
         assert_eq!(reader.get(path).expect(200).json()["included"], json!([]));
-        server.patch(&format!("/v2/resources/people/{ada}"), &json!({ "published_at": "2026-01-01", "attributes": { "name": "ada" } })).expect(200);
+        server
+            .patch(
+                &format!("/v2/resources/people/{ada}"),
+                &json!({ "published_at": "2026-01-01", "attributes": { "name": "ada" } }),
+            )
+            .expect(200);
     }
 }
 
@@ -159,16 +182,25 @@ fn a_fallback_fills_what_is_included() {
     let server = Server::start();
     let fields = json!([{ "name": "name", "slug": "name", "type": "text" }, { "name": "friend", "slug": "friend", "type": "reference", "settings": { "blueprint": "people" } }]);
     let variants = json!([{ "name": "en", "slug": "en", "default": true }, { "name": "de", "slug": "de" }]);
-    server.post("/v2/blueprints", &json!({ "name": "People", "slug": "people", "fields": fields, "variants": variants })).expect(201);
+    server
+        .post("/v2/blueprints", &json!({ "name": "People", "slug": "people", "fields": fields, "variants": variants }))
+        .expect(201);
     let ada = server.create("people", json!({ "name": "ada" }));
     let bob = server.create("people", json!({ "name": "bob", "friend": ada }));
     let names = |query: &str| {
         let body = server.get(&format!("/v2/resources/people/{bob}?expand=friend&{query}")).expect(200).json();
-        body["included"].as_array().unwrap().iter().map(|item| item["attributes"]["name"].clone()).collect::<Vec<Value>>()
+        body["included"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["attributes"]["name"].clone())
+            .collect::<Vec<Value>>()
     };
     assert_eq!(names(""), [json!("ada")]);
     assert_eq!(names("variant=de"), [] as [Value; 0]);
     assert_eq!(names("variant=de&fallback=en"), [json!("ada")]);
-    server.patch(&format!("/v2/resources/people/{bob}?variant=de"), &json!({ "attributes": { "friend": ada } })).expect(200);
+    server
+        .patch(&format!("/v2/resources/people/{bob}?variant=de"), &json!({ "attributes": { "friend": ada } }))
+        .expect(200);
     assert_eq!(names("variant=de"), [Value::Null]);
 }

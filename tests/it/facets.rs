@@ -46,7 +46,8 @@ fn facets_and_statistics_are_of_all_that_matches() {
     let server = world();
     let meta = |query: &str| server.get(&format!("{LIST}?per_page=1&{query}")).expect(200).json()["meta"].clone();
     let value = |value: Value, count: u64| json!({ "value": value, "count": count });
-    let facet = |values: Value, distinct: u64, nulls: u64| json!({ "values": values, "distinct": distinct, "null": nulls });
+    let facet =
+        |values: Value, distinct: u64, nulls: u64| json!({ "values": values, "distinct": distinct, "null": nulls });
     let mut failures = Failures::default();
     for (facets, expected) in [
         ("category", facet(json!([value("cloud".into(), 2), value("attic".into(), 1), value("desk".into(), 1)]), 3, 0)),
@@ -92,7 +93,8 @@ fn facets_and_statistics_are_of_all_that_matches() {
 #[test]
 fn what_cannot_be_counted_is_refused() {
     let server = world();
-    let many = |name: &str, count: usize| (1..=count).map(|number| format!("{name}:{number}")).collect::<Vec<_>>().join(",");
+    let many =
+        |name: &str, count: usize| (1..=count).map(|number| format!("{name}:{number}")).collect::<Vec<_>>().join(",");
     for (query, meant) in [
         ("facets=categroy".to_owned(), "did you mean `category`?"),
         ("facets=".to_owned(), "empty entry"),
@@ -129,7 +131,9 @@ fn what_cannot_be_counted_is_refused() {
             assert_eq!(reply.status, status, "{query} {format}");
         }
     }
-    server.get(&format!("{LIST}?strict=1&facets={}&stats=minutes,price&facet_mode=disjunctive", many("tags", 10))).expect(200);
+    server
+        .get(&format!("{LIST}?strict=1&facets={}&stats=minutes,price&facet_mode=disjunctive", many("tags", 10)))
+        .expect(200);
 }
 
 #[test]

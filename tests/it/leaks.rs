@@ -32,7 +32,9 @@ impl World {
             relation("readers", "references", "authors"),
             relation("secret", "reference", "secrets"),
         ];
-        server.post("/v2/blueprints", &json!({ "name": "A", "slug": "articles", "fields": fields, "scheduled": true })).expect(201);
+        server
+            .post("/v2/blueprints", &json!({ "name": "A", "slug": "articles", "fields": fields, "scheduled": true }))
+            .expect(201);
         let mut world = World { server, names: Vec::new() };
         let seen = world.put("authors", "seen", json!({ "name": "seen", "rank": 1 }), Some("2026-01-01"));
         let (draft, later, secret) = match hidden {
@@ -126,7 +128,11 @@ fn questions() -> Vec<String> {
         "expand=secret.nothing",
         "sort=price&facets=price&filter[price][gt]=1&facet_mode=disjunctive",
     ];
-    let mut all: Vec<String> = filters.iter().chain(&beside).map(|query| format!("{list}&sort=title&{query}").replace("&sort=title&sort", "&sort")).collect();
+    let mut all: Vec<String> = filters
+        .iter()
+        .chain(&beside)
+        .map(|query| format!("{list}&sort=title&{query}").replace("&sort=title&sort", "&sort"))
+        .collect();
     all.extend(beside.iter().map(|query| format!("/v2/resources/articles/export?fields=attributes.title&{query}")));
     for name in ["a", "b", "c", "draft", "later", "hidden draft"] {
         all.push(format!("/v2/resources/articles/<{name}>/neighbors?sort=title&fields=attributes.title"));
@@ -174,7 +180,10 @@ fn hidden_resources_change_no_answer() {
     failures.assert_none();
     // Who may see drafts does: the questions can tell them apart.
     let (one, other) = (with.token(&["view", "preview"], None), without.token(&["view", "preview"], None));
-    let differ = questions().iter().filter(|question| !question.contains("hidden") && with.ask(&one, question) != without.ask(&other, question)).count();
+    let differ = questions()
+        .iter()
+        .filter(|question| !question.contains("hidden") && with.ask(&one, question) != without.ask(&other, question))
+        .count();
     assert!(differ > 20, "only {differ} questions tell the worlds apart");
 }
 
@@ -191,7 +200,8 @@ fn hidden_writes_change_no_entity_tag() {
         "/v2/resources/articles?expand=author,readers&fields[authors]=attributes.name".to_owned(),
         format!("{one}?expand=author,readers&fields[authors]=attributes.name"),
     ];
-    let tags = || paths.iter().map(|path| client.get(path).expect(200).header("etag").unwrap().to_owned()).collect::<Vec<_>>();
+    let tags =
+        || paths.iter().map(|path| client.get(path).expect(200).header("etag").unwrap().to_owned()).collect::<Vec<_>>();
     let before = tags();
     for (blueprint, name, attributes) in [
         ("authors", "draft", json!({ "name": "changed" })),

@@ -8,7 +8,8 @@ use crate::support::Server;
 fn neighbors_are_those_of_the_list() {
     let server = Server::start();
     server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
-    let ids: Vec<String> = ["a", "b", "c"].iter().map(|title| server.create("notes", json!({ "title": title }))).collect();
+    let ids: Vec<String> =
+        ["a", "b", "c"].iter().map(|title| server.create("notes", json!({ "title": title }))).collect();
     let draft = server.post("/v2/resources/notes", &json!({ "attributes": { "title": "bb" } })).expect(201);
     let draft = draft.data()["id"].as_str().unwrap().to_owned();
     let view = server.token(&["view"]);
@@ -21,7 +22,8 @@ fn neighbors_are_those_of_the_list() {
         (&ids[1], shown("a"), shown("c"), 2),
         (&ids[2], shown("b"), Value::Null, 3),
     ] {
-        let expected = json!({ "data": { "previous": previous, "next": next }, "meta": { "position": position, "total": 3 } });
+        let expected =
+            json!({ "data": { "previous": previous, "next": next }, "meta": { "position": position, "total": 3 } });
         assert_eq!(at(id, query).expect(200).json(), expected, "{id}");
     }
     let found = at(&ids[2], "sort=-title&filter[title][ne]=b&search=").expect(200).json();
@@ -40,5 +42,8 @@ fn neighbors_are_those_of_the_list() {
         assert_eq!(at(id, query).outcome(), outcome, "{id} {query}");
     }
     let other = server.token(&["create"]);
-    assert_eq!(server.as_token(&other).get(&format!("/v2/resources/notes/{}/neighbors", ids[0])).outcome(), "403 FORBIDDEN");
+    assert_eq!(
+        server.as_token(&other).get(&format!("/v2/resources/notes/{}/neighbors", ids[0])).outcome(),
+        "403 FORBIDDEN"
+    );
 }

@@ -76,7 +76,9 @@ impl<'a> Included<'a> {
         let Ok(collection) = state.visible(access, &step.relation.blueprint) else { return Ok(()) };
         let sight = Sight::of(access, &collection.blueprint, now);
         for id in from.related_ids(step) {
-            let Some(hit) = collection.snapshot.get(id).filter(|hit| sight.shows(hit.stamps.published)) else { continue };
+            let Some(hit) = collection.snapshot.get(id).filter(|hit| sight.shows(hit.stamps.published)) else {
+                continue;
+            };
             self.include(collection, step, &hit)?;
             self.follow(path, steps, depth + 1, From { collection, copies: step.copies, hit })?;
         }

@@ -145,12 +145,7 @@ impl View {
     }
 }
 
-fn find(
-    searching: &Searching<'_>,
-    params: &ListParams,
-    cursors: &CursorKey,
-    store: &Store,
-) -> SearchResult<FoundPage> {
+fn find(searching: &Searching<'_>, params: &ListParams, cursors: &CursorKey, store: &Store) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, cursor, aggregation, expansion, .. } = params;
     let (collection, resolver) = (searching.collection, searching.resolver);
     // Without either, the search may end as soon as the page is found.

@@ -200,9 +200,9 @@ impl View {
         let estimate = self.estimate(&query, offset, aggregation);
         let search = move |interrupt: &Interrupt<'_>| {
             let resolver = Resolver { state: &state, access: &access, now, interrupt };
-            let found = resolver.query(&collection, &query).and_then(|query| {
-                search(&Searching { resolver: &resolver, collection: &collection, query: &query })
-            });
+            let found = resolver
+                .query(&collection, &query)
+                .and_then(|query| search(&Searching { resolver: &resolver, collection: &collection, query: &query }));
             match found {
                 Ok(found) => Some(Ok(found)),
                 Err(Stopped::Failed(error)) => Some(Err(error)),
@@ -229,9 +229,9 @@ impl View {
     ) -> Result<T> {
         let interrupt = Interrupt::never();
         let resolver = Resolver { state: &self.state, access: &self.access, now: self.now, interrupt: &interrupt };
-        let found = resolver.query(&self.collection, query).and_then(|query| {
-            search(&Searching { resolver: &resolver, collection: &self.collection, query: &query })
-        });
+        let found = resolver
+            .query(&self.collection, query)
+            .and_then(|query| search(&Searching { resolver: &resolver, collection: &self.collection, query: &query }));
         found.map_err(|stopped| match stopped {
             Stopped::Failed(error) => error,
             Stopped::Interrupted => Error::internal("a search was interrupted that nothing interrupts"),

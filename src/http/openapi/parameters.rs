@@ -41,7 +41,12 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("cursor", at("query", "cursor", text(), "Empty: begin a walk; else what `links.next` has.")),
         (
             "facets",
-            at("query", "facets", text(), "Fields whose values are counted, such as `category,tags:50,created_at:month`."),
+            at(
+                "query",
+                "facets",
+                text(),
+                "Fields whose values are counted, such as `category,tags:50,created_at:month`.",
+            ),
         ),
         (
             "facet_mode",
@@ -53,7 +58,10 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
             ),
         ),
         ("stats", at("query", "stats", text(), "Fields whose numbers are added up, separated by commas.")),
-        ("expand", at("query", "expand", text(), "Relations whose resources are answered too, such as `author,issue.editor`.")),
+        (
+            "expand",
+            at("query", "expand", text(), "Relations whose resources are answered too, such as `author,issue.editor`."),
+        ),
         (
             "fields-of",
             at(

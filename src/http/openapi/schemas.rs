@@ -100,12 +100,9 @@ fn resources() -> Schemas {
         ("relationships", object([("blueprint", blueprint)])),
     ]);
     let page = || json!({ "type": "integer", "minimum": 1 });
-    let aggregates =
-        || [("facets", map_of(reference("Facet"))), ("stats", map_of(reference("Stats")))];
-    let meta = also(
-        object([("per_page", page()), ("total", count())]),
-        [("current_page", page()), ("last_page", page())],
-    );
+    let aggregates = || [("facets", map_of(reference("Facet"))), ("stats", map_of(reference("Stats")))];
+    let meta =
+        also(object([("per_page", page()), ("total", count())]), [("current_page", page()), ("last_page", page())]);
     let meta = also(meta, aggregates());
     let links =
         object([("first", text()), ("last", maybe("string")), ("prev", maybe("string")), ("next", maybe("string"))]);

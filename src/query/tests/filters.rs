@@ -266,6 +266,10 @@ fn parameters_unknown_to_the_endpoint_are_ignored() {
         ("format=x&format=y&all_variants=z", "all"),
         ("%ff=1", "all"),
     ]);
-    let get = GetParams::parse("filter[x=1&page=x&sort=,&search=a&search=b", &everything(), &|slug| related(slug)).unwrap();
-    assert_eq!(get, GetParams { variant: 1, fallback: None, selection: Selection::all(), expansion: Expansion::default() });
+    let get =
+        GetParams::parse("filter[x=1&page=x&sort=,&search=a&search=b", &everything(), &|slug| related(slug)).unwrap();
+    assert_eq!(
+        get,
+        GetParams { variant: 1, fallback: None, selection: Selection::all(), expansion: Expansion::default() }
+    );
 }

@@ -15,7 +15,17 @@ use super::world::SLUG;
 use super::{View, ids};
 
 const COUNTED: [&str; 11] = [
-    "enum", "multi-enum", "boolean", "reference", "references", "user", "number", "duration", "slug", "email", "color",
+    "enum",
+    "multi-enum",
+    "boolean",
+    "reference",
+    "references",
+    "user",
+    "number",
+    "duration",
+    "slug",
+    "email",
+    "color",
 ];
 
 /// A facet that can be asked for.
@@ -264,8 +274,7 @@ impl View<'_> {
         for (name, _) in self.table.columns.iter().filter(|(_, column)| column.kind.starts_with("reference")) {
             paths.extend([name.clone(), format!("{name}.owner")]);
         }
-        let chosen: Vec<&str> =
-            paths.iter().filter(|_| random.chance(50)).map(String::as_str).take(10).collect();
+        let chosen: Vec<&str> = paths.iter().filter(|_| random.chance(50)).map(String::as_str).take(10).collect();
         let Ok(found) = self.rows(pairs) else { return Ok(()) };
         if chosen.is_empty() || found.len() > 300 {
             return Ok(());
@@ -284,7 +293,11 @@ impl View<'_> {
             chosen.iter().for_each(|path| expected.follow(self.table, row, path));
         }
         let included = self.world.driver.read(&path, self.sees_drafts).expect(200).json()["included"].take();
-        let shown = included.as_array().unwrap().iter().map(|item| json!({ "id": item["id"], "attributes": item["attributes"] }));
+        let shown = included
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| json!({ "id": item["id"], "attributes": item["attributes"] }));
         let shown: Vec<Value> = shown.collect();
         match shown == expected.included {
             true => Ok(()),

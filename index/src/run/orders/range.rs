@@ -12,6 +12,9 @@ use crate::value::{rank_of_integer, rank_of_number};
 /// So many documents are added between two looks at the interrupt.
 const CHECK_EVERY: usize = 4_096;
 
+/// Up to so many documents are looked at one by one: asking the interrupt takes longer.
+const FEW: usize = 16;
+
 /// A range of ranks, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankRange {
@@ -92,9 +95,12 @@ impl RunOrder {
         interrupt: &Interrupt<'_>,
     ) -> Result<u64, Error> {
         let mut count = 0;
-        if indexes.len() == 1 {
-            interrupt.step()?;
-            return Ok(u64::from(others.contains(self.document(indexes.start))));
+        if indexes.len() <= FEW {
+            for index in indexes {
+                interrupt.step()?;
+                count += u64::from(others.contains(self.document(index)));
+            }
+            return Ok(count);
         }
         self.each_in(indexes, interrupt, |document| count += u64::from(others.contains(document)))?;
         Ok(count)
