@@ -18,7 +18,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("socket2", &["http"]),
     ("mimalloc", &["main"]),
     ("rlimit", &["cli"]),
-    ("reqwest", &["cli"]),
+    ("reqwest", &["cli", "webhooks"]),
     ("clap", &["config", "main"]),
     ("sled", &["store"]),
     ("bindery_index", &["content", "failure", "projection", "query"]),

@@ -121,7 +121,7 @@ impl ChangeGroup {
         out.extend((self.slugs.len() as u16).to_le_bytes());
         self.slugs.iter().for_each(|slug| encode_text(&mut out, slug));
         for change in &self.changes {
-            let flags = u8::from(change.was_public) * WAS_PUBLIC | u8::from(change.is_public) * IS_PUBLIC;
+            let flags = (u8::from(change.was_public) * WAS_PUBLIC) | (u8::from(change.is_public) * IS_PUBLIC);
             out.extend(change.slug.to_le_bytes());
             out.extend(change.id.as_u128().to_be_bytes());
             out.push(change.op.code() | flags);
@@ -237,7 +237,7 @@ mod tests {
             numbers.give(&mut group);
             let bytes = group.encode();
             assert_eq!(ChangeGroup::decode(&bytes).unwrap(), group);
-            for cut in (0..bytes.len()).filter(|cut| (bytes.len() - cut) % 19 != 0) {
+            for cut in (0..bytes.len()).filter(|cut| !(bytes.len() - cut).is_multiple_of(19)) {
                 assert!(ChangeGroup::decode(&bytes[..cut]).is_err(), "cut at {cut}");
             }
         }
