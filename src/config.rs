@@ -24,7 +24,7 @@ use url::Url;
 pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
     AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, Command, ConfigArgs,
-    ConfigCommand, ExportArgs, FolderArgs, ImportArgs, RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TokenArgs,
+    ConfigCommand, ExportArgs, FolderArgs, ImportArgs, MemberArgs, MemberCommand, RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TokenArgs,
     TokenCommand, VerifyArgs,
 };
 pub use error::ConfigError;

@@ -19,6 +19,7 @@ mod data;
 mod fixture;
 mod handle;
 mod maintain;
+mod password_pool;
 mod prepare;
 mod queue;
 mod read;
@@ -43,6 +44,7 @@ use crate::content::data::state::StateCell;
 use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::Sweeper;
+use crate::content::password_pool::PasswordPool;
 use crate::content::queue::Queue;
 use crate::content::search_pool::SearchPool;
 use crate::content::start::{epoch, folder, recovery};
@@ -52,6 +54,7 @@ use crate::log::CommitLog;
 use crate::sanitize::Sanitizer;
 use crate::store::{Store, StoreOptions};
 
+pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewSession, SignedIn};
 pub use api::blueprints::{BlueprintPlan, Replaced, Replacement};
 pub use api::bulk::{AppliedItem, BulkAnswer, FailedItem};
 pub use api::idempotency::{Answered, Idempotent};
@@ -59,7 +62,7 @@ pub use api::import::{Import, ImportLine, ImportedResource};
 pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
 pub use bindery_index::Options as IndexOptions;
-pub use data::counters::ContentFigures;
+pub use data::counters::{ContentFigures, ContentStatus};
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
 pub use handle::Content;
@@ -187,6 +190,7 @@ impl Content {
             broken,
             counters,
             admission: Admission::default(),
+            passwords: PasswordPool::default(),
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
             folder: folder.clone(),

@@ -9,13 +9,13 @@
 //! Versions of copies that a transaction supersedes stay in the store until no reader can need them. The log says that
 //! they are deleted, the store keeps a list of them, and the sweeper deletes them.
 
+mod access;
 mod effects;
 mod rebuild;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::access::{Member, Token, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::{Columns, IndexMapping, put_op};
@@ -155,7 +155,7 @@ impl Applier {
             self.apply_blueprint(next, *blueprint, effect, number)?;
         }
         self.apply_resources(next, &effects, prepared, number)?;
-        apply_access(&mut next.state, &effects)?;
+        access::apply(&mut next.state, &effects)?;
         if let Some(id) = effects.last_id {
             self.clock.last_id = self.clock.last_id.max(Some(id));
         }
@@ -334,30 +334,6 @@ fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&B
     let held = numbers_in_use(&before.blueprint, before.change.as_ref().map(|change| &*change.next));
     let in_use = numbers_in_use(blueprint, change.map(|change| &*change.next));
     held.difference(&in_use).map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims: *claims }).collect()
-}
-
-fn apply_access(state: &mut State, effects: &Effects<'_>) -> Result<()> {
-    if !effects.tokens.is_empty() {
-        let mut tokens = Tokens::clone(&state.tokens);
-        for (id, stored) in &effects.tokens {
-            match stored {
-                Some(bytes) => tokens.insert(Token::decode(bytes).map_err(Error::internal)?),
-                None => drop(tokens.remove(id)),
-            }
-        }
-        state.tokens = Arc::new(tokens);
-    }
-    if !effects.members.is_empty() {
-        let mut members = BTreeMap::clone(&state.members);
-        for (id, stored) in &effects.members {
-            match stored {
-                Some(bytes) => drop(members.insert(*id, Member::decode(bytes).map_err(Error::internal)?)),
-                None => drop(members.remove(id)),
-            }
-        }
-        state.members = Arc::new(members);
-    }
-    Ok(())
 }
 
 impl BlueprintEffect<'_> {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::answer_cache::AnswerCache;
 use super::limits::Limits;
 use super::metrics::Metrics;
+use super::sign_ins::SignIns;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
+use crate::model::time::{Millis, now_millis};
 
 /// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]
@@ -22,8 +24,12 @@ pub struct Services {
     pub content: Content,
     /// Pageviews and the reports on them.
     pub analytics: Analytics,
+    /// When the server started.
+    pub(super) started_at: Millis,
     /// The rate limits, and what clients have left of them.
     pub(super) limits: Limits,
+    /// Who failed to sign in of late.
+    pub(super) sign_ins: SignIns,
     /// Answers to reads, to be sent again.
     pub(super) answers: AnswerCache,
     /// What is counted.
@@ -33,8 +39,10 @@ pub struct Services {
 impl App {
     /// The services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
-        let (limits, answers, metrics) = (Limits::of(&config), AnswerCache::default(), Metrics::default());
-        App(Arc::new(Services { config, content, analytics, limits, answers, metrics }))
+        let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
+        let (answers, metrics) = (AnswerCache::default(), Metrics::default());
+        let started_at = now_millis();
+        App(Arc::new(Services { config, content, analytics, started_at, limits, sign_ins, answers, metrics }))
     }
 }
 

@@ -13,8 +13,8 @@ use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::{
-    ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
+    SET_COOKIE,    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
@@ -28,6 +28,7 @@ use super::body::no_memory;
 use super::connection::Connection;
 use super::drain::drain;
 use super::error::Failure;
+use super::head::is_by_session;
 use super::idempotency::IDEMPOTENCY_KEY;
 use super::repeated;
 use super::request_id::{Exchange, X_REQUEST_ID};
@@ -36,6 +37,9 @@ use crate::model::sent::quote;
 
 /// How long a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
+
+/// What the paths of the API begin with.
+const API: &str = "/v2/";
 
 /// The routes of a server in their frame. Clones share them.
 #[derive(Clone)]
@@ -67,6 +71,7 @@ impl Framed {
     /// Answers a request. Dropping the future ends it.
     pub async fn answer(self, request: Request) -> Response {
         let exchange = Exchange::begin(&request);
+        let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
         let reader = if request.method() == Method::GET { connection_of(&request).cloned() } else { None };
         let mut response = match self.0.begin(request) {
             Begun::Answered(response) => response,
@@ -77,6 +82,10 @@ impl Framed {
         };
         if reader.is_some_and(|connection| !has_room_for(&connection, &response)) {
             response = Failure::from(no_memory()).into_response();
+        }
+        if is_private || response.headers().contains_key(SET_COOKIE) {
+            // Nothing of a session stays in a browser that others use after it.
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

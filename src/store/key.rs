@@ -2,6 +2,7 @@
 //!
 //! No key is a prefix of another one, so that each [`Prefix`] selects exactly one table or a part of it. Numbers are
 //! big-endian, so the resources of a blueprint are ordered by id, and the copies of a resource are adjacent.
+use super::counter::Counter;
 use crate::model::id::ResourceId;
 
 /// The longest text that a key contains verbatim. A longer text is replaced by its hash.
@@ -59,6 +60,12 @@ pub enum Key {
     Token(KeyText),
     /// A member, by id.
     Member(u64),
+    /// The hash of a member's password.
+    Password(u64),
+    /// The invitation of a member; 0 is the first owner's link.
+    Invitation(u64),
+    /// A session, by its public id.
+    Session(KeyText),
     /// The resource that has claimed a value of a unique field.
     Unique {
         /// The blueprint's number.
@@ -77,21 +84,6 @@ pub enum Key {
         /// The request's key.
         key: KeyText,
     },
-}
-
-/// The counters, none of which ever issues the same number twice, and the epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Counter {
-    /// The last blueprint number.
-    Blueprint,
-    /// The last member id.
-    Member,
-    /// The last resource id.
-    Resource,
-    /// The time of the last transaction, in milliseconds.
-    Time,
-    /// A random number. A restore sets another one, since from then on the numbers of transactions repeat.
-    Epoch,
 }
 
 /// A text in a key. For a long text, the key holds only a hash; if the text is needed later, store it in the value.
@@ -166,6 +158,12 @@ pub enum Prefix {
     Tokens,
     /// All members, by id.
     Members,
+    /// All passwords, by member.
+    Passwords,
+    /// All invitations, by member.
+    Invitations,
+    /// All sessions.
+    Sessions,
     /// The values of all unique fields of a blueprint.
     Uniques(u32),
     /// The values of one unique field.
@@ -192,6 +190,9 @@ mod table {
     pub(super) const FORMER_IMPORT_KEY: u8 = 0x48;
     pub(super) const TOKEN: u8 = 0x50;
     pub(super) const MEMBER: u8 = 0x58;
+    pub(super) const PASSWORD: u8 = 0x5a;
+    pub(super) const INVITATION: u8 = 0x5b;
+    pub(super) const SESSION: u8 = 0x5c;
     pub(super) const UNIQUE: u8 = 0x60;
     pub(super) const IDEMPOTENCY: u8 = 0x70;
 }
@@ -237,9 +238,12 @@ impl Key {
                 bytes.push(table::TOKEN);
                 token.encode(&mut bytes);
             }
-            Key::Member(id) => {
-                bytes.push(table::MEMBER);
-                bytes.extend(id.to_be_bytes());
+            Key::Member(id) => of_member(&mut bytes, table::MEMBER, *id),
+            Key::Password(id) => of_member(&mut bytes, table::PASSWORD, *id),
+            Key::Invitation(id) => of_member(&mut bytes, table::INVITATION, *id),
+            Key::Session(session) => {
+                bytes.push(table::SESSION);
+                session.encode(&mut bytes);
             }
             Key::Unique { blueprint, claims, variant, value } => {
                 numbered(&mut bytes, table::UNIQUE, *blueprint);
@@ -276,6 +280,9 @@ impl Key {
             }
             table::TOKEN => Key::Token(rest.text()?),
             table::MEMBER => Key::Member(rest.u64()?),
+            table::PASSWORD => Key::Password(rest.u64()?),
+            table::INVITATION => Key::Invitation(rest.u64()?),
+            table::SESSION => Key::Session(rest.text()?),
             table::UNIQUE => {
                 Key::Unique { blueprint: rest.u32()?, claims: rest.u32()?, variant: rest.u16()?, value: rest.text()? }
             }
@@ -309,6 +316,9 @@ impl Prefix {
             }
             Prefix::Tokens => bytes.push(table::TOKEN),
             Prefix::Members => bytes.push(table::MEMBER),
+            Prefix::Passwords => bytes.push(table::PASSWORD),
+            Prefix::Invitations => bytes.push(table::INVITATION),
+            Prefix::Sessions => bytes.push(table::SESSION),
             Prefix::Uniques(blueprint) => numbered(&mut bytes, table::UNIQUE, blueprint),
             Prefix::UniquesOf { blueprint, claims } => {
                 numbered(&mut bytes, table::UNIQUE, blueprint);
@@ -325,21 +335,9 @@ fn numbered(bytes: &mut Vec<u8>, table: u8, blueprint: u32) {
     bytes.extend(blueprint.to_be_bytes());
 }
 
-impl Counter {
-    fn code(self) -> u8 {
-        match self {
-            Counter::Blueprint => 1,
-            Counter::Member => 2,
-            Counter::Resource => 3,
-            Counter::Time => 4,
-            Counter::Epoch => 5,
-        }
-    }
-
-    fn of_code(code: u8) -> Option<Counter> {
-        use Counter::{Blueprint, Epoch, Member, Resource, Time};
-        [Blueprint, Member, Resource, Time, Epoch].into_iter().find(|counter| counter.code() == code)
-    }
+fn of_member(bytes: &mut Vec<u8>, table: u8, member: u64) {
+    bytes.push(table);
+    bytes.extend(member.to_be_bytes());
 }
 
 impl KeyText {

@@ -131,7 +131,9 @@ impl Export {
     }
 
     fn presentation(&self, variant: u16) -> Presentation {
-        Presentation { variant, fallback: self.params.fallback, selection: self.params.selection.clone() }
+        // What an export writes can be imported again, so it is the same for everybody.
+        let selection = self.params.selection.clone();
+        Presentation { variant, fallback: self.params.fallback, selection, names: None }
     }
 
     /// Writes a resource with all of its copies, and with its import key.

@@ -11,6 +11,7 @@ use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
 use crate::content::data::version::{AnswerVersion, ListVersion};
 use crate::content::handle::Content;
+use crate::content::read::authors::AuthorNames;
 use crate::content::read::resolve::{Resolver, Stopped, stopped};
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
@@ -112,7 +113,7 @@ impl View {
     pub fn read(&self, resource: &Located, params: GetParams) -> Result<String> {
         let GetParams { variant, fallback, selection } = params;
         let mut json = String::new();
-        let presentation = Presentation { variant, fallback, selection };
+        let presentation = Presentation { variant, fallback, selection, names: self.names() };
         write_hit(&mut json, &self.store, &self.collection, &resource.0, &presentation)?;
         Ok(json)
     }
@@ -221,10 +222,15 @@ impl View {
         self.state.visible(&self.access, slug).ok().map(|collection| &*collection.blueprint)
     }
 
+    fn names(&self) -> Option<AuthorNames> {
+        AuthorNames::shown_to(&self.access, &self.state)
+    }
+
     fn list_page(&self, params: &ListParams, hits: &Hits) -> Result<ListPage> {
         let ListParams { query, fallback, page, selection } = params;
         let (fallback, page) = (*fallback, *page);
-        let presentation = Presentation { variant: query.copies.variant, fallback, selection: selection.clone() };
+        let (variant, selection) = (query.copies.variant, selection.clone());
+        let presentation = Presentation { variant, fallback, selection, names: self.names() };
         let mut resources = String::with_capacity(4096);
         resources.push('[');
         for (position, hit) in hits.hits.iter().enumerate() {

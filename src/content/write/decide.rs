@@ -4,6 +4,7 @@
 //! the writes in the overlay, from which `apply` derives everything else.
 
 mod access;
+mod account;
 mod blueprint;
 mod decider;
 mod during_change;
@@ -40,6 +41,7 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::CreateMember(member) => access::create_member(state, overlay, member),
         Command::ChangeMember(id, patch) => access::change_member(state, overlay, *id, patch),
         Command::DeleteMember(id) => access::delete_member(state, overlay, *id),
+        Command::Account(command) => account::decide(state, overlay, command),
         Command::Wait => Ok(Outcome::Done),
         Command::Checkpoint => Err(Error::internal("a checkpoint is not decided")),
     }

@@ -9,7 +9,7 @@ fn key() -> impl Strategy<Value = Key> {
         any_length.prop_map(|text: String| KeyText::from(text))
     };
     prop_oneof![
-        prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time])
+        prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time, Counter::Actor])
             .prop_map(Key::Counter),
         any::<u64>().prop_map(Key::Superseded),
         any::<u32>().prop_map(Key::Blueprint),
@@ -29,6 +29,9 @@ fn key() -> impl Strategy<Value = Key> {
         }),
         text().prop_map(Key::Token),
         any::<u64>().prop_map(Key::Member),
+        any::<u64>().prop_map(Key::Password),
+        any::<u64>().prop_map(Key::Invitation),
+        text().prop_map(Key::Session),
         (any::<u32>(), any::<u32>(), any::<u16>(), text())
             .prop_map(|(blueprint, claims, variant, value)| Key::Unique { blueprint, claims, variant, value }),
         (text(), text()).prop_map(|(token, key)| Key::Idempotency { token, key }),

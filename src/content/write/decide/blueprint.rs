@@ -8,7 +8,7 @@ use crate::content::compatibility::demands::Demands;
 use crate::content::compatibility::revise;
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
 use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Meta, decode_id, encode_id};
+use crate::content::data::records::{Authors, Meta, decode_id, encode_id};
 use crate::content::data::refusals::{change_conflict, conflict_of, still_has_resources};
 use crate::content::data::state::State;
 use crate::content::write::overlay::Overlay;
@@ -35,7 +35,8 @@ pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Defi
 /// The only resource of a singular blueprint, created with it, published (`API.md` 2.3).
 fn create_singular(overlay: &mut Overlay<'_>, blueprint: u32) -> Result<()> {
     let id = overlay.new_id()?;
-    let meta = Meta::new(overlay.number, overlay.now, Some(overlay.now));
+    let mut meta = Meta::new(overlay.number, overlay.now, Some(overlay.now));
+    meta.authors = Authors { created_by: overlay.actor.clone(), updated_by: overlay.actor.clone() };
     overlay.put(Key::Resource { blueprint, id }, meta.encode());
     overlay.put(Key::Singular(blueprint), encode_id(id));
     Ok(())

@@ -12,7 +12,7 @@ use crate::content::command::{CopyDraft, Effect, Extent, Update, Written};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
-use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, refused_by_change};
+use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
 use crate::content::data::version::{EntityTag, IfMatch};
 use crate::model::blueprint::{Blueprint, BlueprintKind};
 use crate::model::error::{Error, FieldErrors, Result};
@@ -25,6 +25,7 @@ use crate::store::Key;
 impl Decider<'_, '_> {
     pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<Written> {
         let after = Meta::new(self.overlay.number, self.overlay.now, published);
+        self.check_is_draft(&after)?;
         let id = self.overlay.new_id()?;
         let mut edit = Edit::new(id, None, after);
         self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), Requires::Values)?;
@@ -45,6 +46,9 @@ impl Decider<'_, '_> {
         if changes_state && !update.may_publish {
             return Err(needs_publish());
         }
+        if let Some(before) = &edit.before {
+            self.check_is_draft(before)?;
+        }
         Ok(self.apply_edit(edit))
     }
 
@@ -54,6 +58,7 @@ impl Decider<'_, '_> {
         if self.blueprint.kind == BlueprintKind::Singular {
             return Err(not_deletable(self.blueprint));
         }
+        self.check_is_draft(&meta)?;
         let releases = self.release_referrers(id)?;
         for claim in self.claims_of(id, &meta)? {
             self.overlay.remove(claim);
@@ -68,6 +73,22 @@ impl Decider<'_, '_> {
         }
         self.overlay.remove(Key::Resource { blueprint, id });
         Ok(Written { id, effect: Effect::Deleted, meta, before: None })
+    }
+
+    /// # Errors
+    /// `FORBIDDEN` if the writer may write drafts only, and this resource is seen by readers without `preview`, now or from
+    /// its date on.
+    pub(super) fn check_is_draft(&self, meta: &Meta) -> Result<()> {
+        if !self.access.writes_only_drafts() {
+            return Ok(());
+        }
+        if self.blueprint.kind == BlueprintKind::Singular {
+            return Err(only_drafts("every reader sees the resource of a singular blueprint"));
+        }
+        match meta.published {
+            Some(_) => Err(only_drafts("this resource is published")),
+            None => Ok(()),
+        }
     }
 
     fn tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
@@ -139,6 +160,10 @@ impl Decider<'_, '_> {
         let blueprint = self.blueprint.number;
         let number = self.overlay.number;
         after.version = number;
+        after.authors.updated_by.clone_from(&self.overlay.actor);
+        if before.is_none() {
+            after.authors.created_by.clone_from(&self.overlay.actor);
+        }
         if let Some(before) = &before
             && after.updated == before.updated
             && updated == UpdatedAt::Server

@@ -1,0 +1,55 @@
+//! What a transaction does to tokens, members and how members sign in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::effects::{AccountEffect, Effects};
+use crate::access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
+use crate::content::data::state::State;
+use crate::model::error::{Error, Result};
+
+/// Applies it to the state to come.
+pub(super) fn apply(state: &mut State, effects: &Effects<'_>) -> Result<()> {
+    if !effects.tokens.is_empty() {
+        let mut tokens = Tokens::clone(&state.tokens);
+        for (id, stored) in &effects.tokens {
+            match stored {
+                Some(bytes) => tokens.insert(Token::decode(bytes).map_err(Error::internal)?),
+                None => drop(tokens.remove(id)),
+            }
+        }
+        state.tokens = Arc::new(tokens);
+    }
+    if !effects.members.is_empty() {
+        let mut members = BTreeMap::clone(&state.members);
+        for (id, stored) in &effects.members {
+            match stored {
+                Some(bytes) => drop(members.insert(*id, Member::decode(bytes).map_err(Error::internal)?)),
+                None => drop(members.remove(id)),
+            }
+        }
+        state.members = Arc::new(members);
+    }
+    if !effects.accounts.is_empty() {
+        let mut accounts = Accounts::clone(&state.accounts);
+        for effect in &effects.accounts {
+            apply_account(&mut accounts, effect).map_err(Error::internal)?;
+        }
+        state.accounts = Arc::new(accounts);
+    }
+    Ok(())
+}
+
+fn apply_account(accounts: &mut Accounts, effect: &AccountEffect<'_>) -> Result<(), String> {
+    match effect {
+        AccountEffect::Password(member, stored) => {
+            accounts.set_password(*member, stored.map(PasswordHash::decode).transpose()?);
+        }
+        AccountEffect::Invitation(member, stored) => {
+            accounts.set_invitation(*member, stored.map(Invitation::decode).transpose()?);
+        }
+        AccountEffect::Session(_, Some(stored)) => accounts.insert_session(Session::decode(stored)?),
+        AccountEffect::Session(id, None) => accounts.remove_session(id),
+    }
+    Ok(())
+}
