@@ -14,7 +14,7 @@ use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
-    SET_COOKIE,    X_CONTENT_TYPE_OPTIONS,
+    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};

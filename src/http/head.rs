@@ -141,7 +141,9 @@ pub(super) fn known_session(
     headers: &HeaderMap,
 ) -> Result<(Arc<KnownSession>, String), Failure> {
     if headers.contains_key(AUTHORIZATION) {
-        return Err(unauthenticated("this needs a session, which a request with the header `Authorization` has not").into());
+        return Err(
+            unauthenticated("this needs a session, which a request with the header `Authorization` has not").into()
+        );
     }
     for secret in CookieKind::of(app, extensions, headers).secrets(headers) {
         if let Ok(known) = app.content.session(secret) {

@@ -166,10 +166,7 @@ pub(crate) fn invitation_url(base: &str, secret: &str) -> String {
     format!("{base}/admin/invitation#{secret}")
 }
 
-pub(super) async fn find_invitation(
-    signing_in: SigningIn,
-    RawQuery(query): RawQuery,
-) -> Answer {
+pub(super) async fn find_invitation(signing_in: SigningIn, RawQuery(query): RawQuery) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
     let secret = signing_in.headers.get(X_INVITATION).and_then(|secret| secret.to_str().ok()).ok_or_else(|| {
         let text = "the header `X-Invitation` is missing: the secret that the link of the invitation ends with";

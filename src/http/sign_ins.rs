@@ -40,7 +40,8 @@ impl SignIns {
     /// # Errors
     /// `RATE_LIMITED`, for unknown emails as for known ones.
     pub(super) fn begin(&self, address: IpAddr, email: &str) -> Result<Attempt<'_>, Failure> {
-        let (address, email) = (network(address), *blake3::hash(email.trim().to_ascii_lowercase().as_bytes()).as_bytes());
+        let (address, email) =
+            (network(address), *blake3::hash(email.trim().to_ascii_lowercase().as_bytes()).as_bytes());
         self.addresses.take(address).map_err(|wait| too_many(&wait))?;
         if let Err(wait) = self.emails.take(email) {
             // Nothing was tried from this address.

@@ -21,11 +21,8 @@ pub(super) async fn find(call: Call) -> Answer {
         let content = app.content.status();
         let folders: Map<String, Value> =
             FOLDERS.into_iter().zip(sizes.bytes).map(|(folder, bytes)| (folder.to_owned(), bytes.into())).collect();
-        let blueprints: Vec<Value> = content
-            .blueprints
-            .iter()
-            .map(|(slug, resources)| json!({ "id": slug, "resources": resources }))
-            .collect();
+        let blueprints: Vec<Value> =
+            content.blueprints.iter().map(|(slug, resources)| json!({ "id": slug, "resources": resources })).collect();
         json!({
             "type": "status",
             "version": env!("CARGO_PKG_VERSION"),

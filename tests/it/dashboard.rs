@@ -83,7 +83,8 @@ fn one_search_finds_what_the_token_sees_in_all_blueprints() {
     server.create("untitled", json!({ "text": "kernel" }));
     let hidden = json!({ "attributes": { "title": "A kernel that is a draft" } });
     server.post("/v2/resources/pages", &hidden).expect(201);
-    let search = |token: &str, query: &str| server.as_token(token).get(&format!("/v2/search?{query}")).expect(200).json();
+    let search =
+        |token: &str, query: &str| server.as_token(token).get(&format!("/v2/search?{query}")).expect(200).json();
     let totals = |answer: &serde_json::Value| -> Vec<(String, u64, usize)> {
         let found = answer["data"].as_array().unwrap().iter();
         let row = |one: &serde_json::Value| {

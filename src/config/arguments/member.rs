@@ -16,7 +16,9 @@ pub struct MemberArgs {
 #[derive(Debug, Clone, PartialEq, Subcommand)]
 pub enum MemberCommand {
     /// Print a link with which somebody sets a password and signs in to the dashboard; it is valid once, for 72 hours
-    #[command(after_help = "An earlier link of the member is no longer valid. If the member is new, `--role` is needed.")]
+    #[command(
+        after_help = "An earlier link of the member is no longer valid. If the member is new, `--role` is needed."
+    )]
     Invite {
         /// The email address; a member who does not exist is created
         email: String,

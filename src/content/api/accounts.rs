@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::access::{
-    Access, Actor, ClientNote, FIRST_OWNER, Invitation, KnownSession, Member, PasswordHash, Role, Session, unauthenticated,
+    Access, Actor, ClientNote, FIRST_OWNER, Invitation, KnownSession, Member, PasswordHash, Role, Session,
+    unauthenticated,
 };
 use crate::content::command::{AccountCommand, Command, Outcome};
 use crate::content::data::refusals::{invitation_is_void, no_session, role_without_rights, wrong_password};
@@ -176,8 +177,7 @@ impl Content {
     /// # Errors
     /// `NOT_FOUND`.
     pub async fn end_session(&self, access: &Access, id: &str) -> Result<()> {
-        let is_reachable =
-            |session: &Session| own_id(access) == Some(session.member) || access.may(Ability::Manage);
+        let is_reachable = |session: &Session| own_id(access) == Some(session.member) || access.may(Ability::Manage);
         if !self.state().accounts.session_by_id(id).is_some_and(is_reachable) {
             return Err(no_session(id));
         }

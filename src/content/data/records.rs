@@ -67,7 +67,15 @@ impl CopyVersion {
 impl Meta {
     /// A resource that has no copies yet. Its first version is that of transaction `number`.
     pub(crate) fn new(number: u64, created: Millis, published: Option<Millis>) -> Meta {
-        Meta { version: number, created, updated: created, published, copies: Vec::new(), key: None, authors: Authors::default() }
+        Meta {
+            version: number,
+            created,
+            updated: created,
+            published,
+            copies: Vec::new(),
+            key: None,
+            authors: Authors::default(),
+        }
     }
 
     /// The current version of a variant's copy.

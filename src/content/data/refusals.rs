@@ -25,7 +25,8 @@ pub(crate) fn no_member(id: &str) -> Error {
 
 /// `NOT_FOUND` for an invitation.
 pub(crate) fn invitation_is_void() -> Error {
-    let text = "this link is not valid: it was used, replaced by a newer one, or has expired; ask an owner for a new one";
+    let text =
+        "this link is not valid: it was used, replaced by a newer one, or has expired; ask an owner for a new one";
     Error::new(Code::NotFound, text)
 }
 

@@ -61,7 +61,10 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("start", at("query", "start", day(), "The first day.")),
         ("end", at("query", "end", day(), "The last day.")),
         ("limit", at("query", "limit", number(1, 1000), "The most rows.")),
-        ("search_limit", at("query", "limit", number(1, 20), "How many resources of each blueprint; the default is 5.")),
+        (
+            "search_limit",
+            at("query", "limit", number(1, 20), "How many resources of each blueprint; the default is 5."),
+        ),
         (
             "interval",
             at(

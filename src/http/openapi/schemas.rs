@@ -272,8 +272,7 @@ fn sessions() -> Schemas {
         ("current", json!({ "type": "boolean" })),
     ]);
     let invitation = object([("email", maybe("string")), ("name", maybe("string")), ("role", maybe("string"))]);
-    let accepted =
-        also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
+    let accepted = also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
     vec![
         ("SignIn", object([("email", text()), ("password", text())])),
         ("Session", session),
@@ -285,7 +284,8 @@ fn sessions() -> Schemas {
 }
 
 fn server() -> Schemas {
-    let found = object([("blueprint", text()), ("total", count()), ("resources", list_of(json!({ "type": "object" })))]);
+    let found =
+        object([("blueprint", text()), ("total", count()), ("resources", list_of(json!({ "type": "object" })))]);
     let status = object([
         ("type", json!({ "const": "status" })),
         ("version", text()),

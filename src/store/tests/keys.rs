@@ -9,8 +9,14 @@ fn key() -> impl Strategy<Value = Key> {
         any_length.prop_map(|text: String| KeyText::from(text))
     };
     prop_oneof![
-        prop::sample::select(vec![Counter::Blueprint, Counter::Member, Counter::Resource, Counter::Time, Counter::Actor])
-            .prop_map(Key::Counter),
+        prop::sample::select(vec![
+            Counter::Blueprint,
+            Counter::Member,
+            Counter::Resource,
+            Counter::Time,
+            Counter::Actor
+        ])
+        .prop_map(Key::Counter),
         any::<u64>().prop_map(Key::Superseded),
         any::<u32>().prop_map(Key::Blueprint),
         any::<u32>().prop_map(Key::BlueprintChange),

@@ -27,7 +27,12 @@ pub(super) fn record(transcript: &mut Transcript, server: &Server) {
         reply
     };
     ask("POST", "/v2/session", &[], Some(json!({})));
-    ask("POST", "/v2/session", &[], Some(json!({ "email": "author@example.org", "password": "wrong", "remember": true })));
+    ask(
+        "POST",
+        "/v2/session",
+        &[],
+        Some(json!({ "email": "author@example.org", "password": "wrong", "remember": true })),
+    );
     ask("POST", "/v2/session", &[], Some(json!({ "email": "author@example.org", "password": "wrong" })));
     ask("GET", "/v2/session", &[], None);
     ask("GET", "/v2/invitation", &[], None);

@@ -84,9 +84,10 @@ fn guessing_is_slowed_down_for_an_address_and_for_a_member() {
     assert!((1..=12).contains(&seconds), "{seconds}");
     from("203.0.113.2", &ada.email, PASSWORD).expect(200);
     // One member, many addresses; letter case and spaces make no other member.
-    for (guess, email) in ["bob@example.org", "BOB@example.org", " bob@example.org", "Bob@Example.Org", "bob@example.org"]
-        .into_iter()
-        .enumerate()
+    for (guess, email) in
+        ["bob@example.org", "BOB@example.org", " bob@example.org", "Bob@Example.Org", "bob@example.org"]
+            .into_iter()
+            .enumerate()
     {
         from(&format!("203.0.113.1{guess}"), email, "wrong password").expect(401);
     }

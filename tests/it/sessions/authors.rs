@@ -70,7 +70,8 @@ fn answers_to_tokens_and_exports_say_nothing_of_it_whoever_asked_first() {
     let with_tag = [("x-csrf-token", ada.csrf.as_str()), ("if-match", &tag)];
     ada.raw("PATCH", &path, &with_tag, Some(&body)).expect(200);
     ada.raw("PATCH", &path, &with_tag, Some(&body)).expect(412);
-    let exports = ["", "?format=ndjson", "?format=csv", "?all_variants=true"].map(|query| format!("{list}/export{query}"));
+    let exports =
+        ["", "?format=ndjson", "?format=csv", "?all_variants=true"].map(|query| format!("{list}/export{query}"));
     for export in &exports {
         assert_eq!(ada.get(export).expect(200).text, server.get(export).expect(200).text, "{export}");
     }

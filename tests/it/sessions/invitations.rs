@@ -119,7 +119,11 @@ fn start(folder: &Path, until: &str) -> Started {
 
 impl Started {
     fn line(&self, part: &str) -> &str {
-        self.printed.iter().find(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}: {:?}", self.printed)).trim()
+        self.printed
+            .iter()
+            .find(|line| line.contains(part))
+            .unwrap_or_else(|| panic!("{part}: {:?}", self.printed))
+            .trim()
     }
 
     fn post(&self, path: &str, body: &serde_json::Value) -> (u16, serde_json::Value) {

@@ -66,7 +66,12 @@ fn each_role_may_do_what_is_documented_and_nothing_else() {
             Some(&json!({ "role": "x" })),
             ["200", FORBIDDEN, FORBIDDEN, FORBIDDEN],
         ),
-        ("POST", &format!("/v2/members/{other}/invitations"), Some(&json!({})), ["201", FORBIDDEN, FORBIDDEN, FORBIDDEN]),
+        (
+            "POST",
+            &format!("/v2/members/{other}/invitations"),
+            Some(&json!({})),
+            ["201", FORBIDDEN, FORBIDDEN, FORBIDDEN],
+        ),
         ("DELETE", "/v2/analytics/events?site=a.example", None, ["200", FORBIDDEN, FORBIDDEN, FORBIDDEN]),
     ] {
         for (browser, outcome) in all.iter().zip(outcomes) {
@@ -115,7 +120,11 @@ fn an_author_changes_nothing_that_readers_see() {
         ("POST", "/v2/resources/notes/bulk-publish", Some(json!({ "ids": [own] })), FORBIDDEN),
         ("POST", "/v2/resources/notes/import", Some(json!({ "attributes": {} })), FORBIDDEN),
     ] {
-        failures.check_eq(&format!("{method} {path} {body:?}"), author.send(method, path, body.as_ref()).outcome(), outcome.into());
+        failures.check_eq(
+            &format!("{method} {path} {body:?}"),
+            author.send(method, path, body.as_ref()).outcome(),
+            outcome.into(),
+        );
     }
     failures.assert_none();
     // Items of a bulk are decided one by one.

@@ -1,8 +1,7 @@
 //! Decides commands on how members sign in: sessions, invitations and passwords (`API.md` 5.8).
 
 use crate::access::{
-    ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, Member, Role, SESSIONS_MAX, SecretOf, Session,
-    new_secret,
+    ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, Member, Role, SESSIONS_MAX, SecretOf, Session, new_secret,
 };
 use crate::content::command::{AccountCommand, Outcome};
 use crate::content::data::refusals::{invitation_is_void, no_member, wrong_password};
@@ -125,12 +124,7 @@ fn accept(
 }
 
 /// The owner that the first start's link makes: a new member, or the one who has that email already.
-fn first_owner(
-    state: &State,
-    overlay: &mut Overlay<'_>,
-    name: Option<&str>,
-    email: Option<&str>,
-) -> Result<Member> {
+fn first_owner(state: &State, overlay: &mut Overlay<'_>, name: Option<&str>, email: Option<&str>) -> Result<Member> {
     let (Some(name), Some(email)) = (name, email) else {
         return Err(Error::internal("the first owner's link without a name or an email"));
     };

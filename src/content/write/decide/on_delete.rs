@@ -85,7 +85,8 @@ impl<'a> Decider<'a, '_> {
     /// # Errors
     /// `FORBIDDEN` if the writer may write drafts only, and the resource that would change is published.
     fn check_may_change(&self, referring: &Referring<'_>, edit: &Edit) -> Result<()> {
-        let is_public = referring.collection.blueprint.kind == BlueprintKind::Singular || edit.after.published.is_some();
+        let is_public =
+            referring.collection.blueprint.kind == BlueprintKind::Singular || edit.after.published.is_some();
         match is_public && self.access.writes_only_drafts() {
             true => Err(only_drafts("a published resource refers to this one")),
             false => Ok(()),
