@@ -37,7 +37,8 @@ impl Actor {
                     out.extend(uuid.as_bytes());
                 }
                 None => {
-                    let end = id.floor_char_boundary(MAX_NAME_BYTES);
+                    let end =
+                        (0..=id.len().min(MAX_NAME_BYTES)).rev().find(|end| id.is_char_boundary(*end)).unwrap_or(0);
                     out.extend([kind::NAME, end as u8]);
                     out.extend(&id.as_bytes()[..end]);
                 }

@@ -304,7 +304,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) enum ItemOutcome {
     /// It was applied.
-    Written(Written),
+    Written(Box<Written>),
     /// It left no trace.
     Failed(Error),
     /// It relates to something that a later line may bring. Submit it again.

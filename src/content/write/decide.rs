@@ -70,7 +70,7 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
         Item::Import(item) => return decider.import(item),
     };
     match result {
-        Ok(written) => ItemOutcome::Written(written),
+        Ok(written) => ItemOutcome::Written(Box::new(written)),
         Err(error) => ItemOutcome::Failed(error),
     }
 }

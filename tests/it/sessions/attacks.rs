@@ -163,7 +163,7 @@ fn a_flood_of_sign_ins_leaves_ordinary_reads_fast_and_memory_bounded() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    println!("{} guesses, slowest {slowest:?}, mean {:?}", guesses.load(Ordering::Relaxed), total / 400);
+    eprintln!("{} guesses, slowest {slowest:?}, mean {:?}", guesses.load(Ordering::Relaxed), total / 400);
     assert!(refused.into_inner() > 0, "the flood was no flood");
     assert!(total / 400 < Duration::from_millis(100), "{:?}", total / 400);
     // Two passwords at 19 MiB, and what 80 connections take.
