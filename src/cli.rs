@@ -12,6 +12,7 @@ mod folder;
 mod import;
 mod infer;
 mod input;
+mod member;
 mod output;
 mod remote;
 mod rows;
@@ -48,6 +49,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         match cli.command {
             Command::Serve(args) => serve::serve(*args).await,
             Command::Token(args) => token::token(args.command).await,
+            Command::Member(args) => member::member(args.command).await,
             Command::Import(args) => import::import(args).await,
             Command::Export(args) => export::export(args).await,
             Command::Blueprint(args) => blueprint::blueprint(args.command).await,

@@ -24,8 +24,8 @@ use url::Url;
 pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
     AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, Command, ConfigArgs,
-    ConfigCommand, ExportArgs, FolderArgs, ImportArgs, RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TokenArgs,
-    TokenCommand, TypesArgs, VerifyArgs,
+    ConfigCommand, ExportArgs, FolderArgs, ImportArgs, MemberArgs, MemberCommand, RestoreArgs, SalvageArgs, ServeArgs,
+    ServerArgs, TokenArgs, TokenCommand, TypesArgs, VerifyArgs,
 };
 pub use error::ConfigError;
 pub use generated::{completions, manual};

@@ -19,6 +19,7 @@ mod data;
 mod fixture;
 mod handle;
 mod maintain;
+mod password_pool;
 mod prepare;
 mod queue;
 mod read;
@@ -44,6 +45,7 @@ use crate::content::data::state::StateCell;
 use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::Sweeper;
+use crate::content::password_pool::PasswordPool;
 use crate::content::queue::Queue;
 use crate::content::search_pool::SearchPool;
 use crate::content::start::{epoch, folder, recovery};
@@ -53,6 +55,7 @@ use crate::log::CommitLog;
 use crate::sanitize::Sanitizer;
 use crate::store::{Store, StoreOptions};
 
+pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewSession, SignedIn};
 pub use api::blueprints::{BlueprintPlan, Replaced, Replacement};
 pub use api::bulk::{AppliedItem, BulkAnswer, FailedItem};
 pub use api::idempotency::{Answered, Idempotent};
@@ -61,7 +64,7 @@ pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
 pub use bindery_index::Options as IndexOptions;
 pub use data::changes::ChangeOp;
-pub use data::counters::ContentFigures;
+pub use data::counters::{ContentFigures, ContentStatus};
 pub use data::feed::FeedEnd;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
@@ -202,6 +205,7 @@ impl Content {
             broken,
             counters,
             admission: Admission::default(),
+            passwords: PasswordPool::default(),
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
             folder: folder.clone(),

@@ -15,6 +15,7 @@ mod changes;
 mod client;
 mod connection;
 mod connections;
+mod dashboard;
 mod docs;
 mod drain;
 mod encoding;
@@ -39,8 +40,14 @@ mod resources;
 mod respond;
 mod route;
 mod scrape;
+mod search;
 mod serve;
+mod session_cookie;
+mod sessions;
+mod sign_ins;
+mod sizes;
 mod socket;
+mod status;
 mod stream;
 mod transfer;
 mod webhooks;
@@ -65,6 +72,7 @@ pub use self::error::error_object;
 pub use self::frame::Framed;
 pub(crate) use self::represent::{issued_token, replaced, token};
 pub use self::serve::{serve, stop_signal};
+pub(crate) use self::sessions::invitation_url;
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
 /// unknown routes and unsupported methods.
@@ -79,6 +87,8 @@ fn routes() -> Vec<Route> {
     let blueprint = get(admin::find_blueprint).put(admin::replace_blueprint).delete(admin::delete_blueprint);
     let member = get(admin::find_member).patch(admin::change_member).delete(admin::delete_member);
     let webhook = get(webhooks::find).patch(webhooks::change).delete(webhooks::delete);
+    let session = get(sessions::find).post(sessions::sign_in).delete(sessions::sign_out);
+    let invitation = get(sessions::find_invitation).post(sessions::accept_invitation);
     let probe = [Method::GET, Method::HEAD];
     let mut routes = vec![
         Route::new("/v2/resources/{blueprint}", get(resources::list).post(resources::create)),
@@ -106,6 +116,16 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/openapi.json", get(openapi::describe)).open_to_all(&probe),
         Route::new("/docs", get(docs::index)).open_to_all(&probe),
         Route::new("/docs/{file}", get(docs::asset)).open_to_all(&probe),
+        Route::new("/v2/members/{id}/invitations", post(sessions::invite)),
+        Route::new("/v2/session", session).open_to_all(&[Method::POST]),
+        Route::new("/v2/sessions", get(sessions::list)),
+        Route::new("/v2/sessions/{id}", delete(sessions::end)),
+        Route::new("/v2/invitation", invitation).open_to_all(&[Method::GET, Method::HEAD, Method::POST]),
+        Route::new("/v2/search", get(search::search)),
+        Route::new("/v2/status", get(status::find)),
+        Route::new("/admin", get(dashboard::serve)).open_to_all(&probe),
+        Route::new("/admin/", get(dashboard::serve)).open_to_all(&probe),
+        Route::new("/admin/{*path}", get(dashboard::serve)).open_to_all(&probe),
         Route::new("/healthz", get(is_alive)).open_to_all(&probe),
         Route::new("/readyz", get(is_ready)).open_to_all(&probe),
     ];

@@ -13,6 +13,7 @@
 
 mod boot;
 mod checkpoint;
+mod counter;
 mod environment;
 mod error;
 mod key;
@@ -29,8 +30,9 @@ mod write;
 
 pub use checkpoint::checkpointed;
 pub(crate) use checkpoint::condemned;
+pub use counter::Counter;
 pub use error::StoreError;
-pub use key::{Counter, Key, KeyText, Prefix};
+pub use key::{Key, KeyText, Prefix};
 pub use options::StoreOptions;
 pub use scan::{Entries, Entry, Scan};
 pub use transaction::{Assembler, Transaction, encode_transaction};

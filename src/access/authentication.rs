@@ -1,8 +1,11 @@
-//! From a secret to what its bearer may do.
+//! What the sender of a request may do, and from the secret of a token to that.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::actor::Actor;
+use super::role::Role;
 use super::secret::{SecretHash, hash, is_damaged};
 use super::token::Token;
 use crate::model::ability::Ability;
@@ -15,21 +18,44 @@ pub const ADMIN_TOKEN_MIN: usize = 32;
 /// What the sender of a request may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// The token's id. An `Idempotency-Key` belongs to it.
-    pub token: String,
-    abilities: Vec<Ability>,
+    /// Who it is. An `Idempotency-Key` belongs to them, and so does what they change.
+    pub actor: Actor,
+    abilities: Cow<'static, [Ability]>,
     blueprints: Option<Vec<String>>,
+    writes_only_drafts: bool,
 }
 
 impl Access {
     /// Access to everything, for commands that open the data folder. `name` is used as the token's id.
     pub fn everything(name: &str) -> Self {
-        Access { token: name.to_owned(), abilities: Ability::ALL.to_vec(), blueprints: None }
+        let (actor, abilities) = (Actor::Token(name.to_owned()), Cow::Borrowed(&Ability::ALL[..]));
+        Access { actor, abilities, blueprints: None, writes_only_drafts: false }
+    }
+
+    /// What a member with this role may do.
+    pub fn of_member(id: u64, role: Role) -> Self {
+        Access {
+            actor: Actor::Member(id),
+            abilities: Cow::Borrowed(role.abilities()),
+            blueprints: None,
+            writes_only_drafts: role.writes_only_drafts(),
+        }
     }
 
     fn of(token: &Token) -> Self {
         let Token { id, abilities, blueprints, .. } = token;
-        Access { token: id.clone(), abilities: abilities.clone(), blueprints: blueprints.clone() }
+        let (actor, abilities) = (Actor::Token(id.clone()), Cow::Owned(abilities.clone()));
+        Access { actor, abilities, blueprints: blueprints.clone(), writes_only_drafts: false }
+    }
+
+    /// Whether a signed-in member sent the request, and not a token.
+    pub fn is_session(&self) -> bool {
+        matches!(self.actor, Actor::Member(_))
+    }
+
+    /// Whether resources that readers without `preview` see must stay as they are.
+    pub fn writes_only_drafts(&self) -> bool {
+        self.writes_only_drafts
     }
 
     /// Whether the token has the ability. `preview` includes `view`.
@@ -46,7 +72,8 @@ impl Access {
             return Ok(());
         }
         let names: Vec<String> = any_of.iter().map(|ability| format!("`{ability}`")).collect();
-        Err(Error::new(Code::Forbidden, format!("this token lacks the ability {}", names.join(" or "))))
+        let who = if self.is_session() { "your role" } else { "this token" };
+        Err(Error::new(Code::Forbidden, format!("{who} lacks the ability {}", names.join(" or "))))
     }
 
     /// Whether the blueprint exists for this token.
@@ -81,6 +108,11 @@ impl Tokens {
     pub fn remove(&mut self, id: &str) -> Option<Token> {
         let hash = self.by_hash.values().find(|known| known.token.id == id)?.token.hash;
         self.by_hash.remove(&blake3::Hash::from(hash)).map(|known| known.token)
+    }
+
+    /// The name of the token with this id.
+    pub fn name_of(&self, id: &str) -> Option<&str> {
+        self.by_hash.values().find(|known| known.token.id == id).map(|known| known.token.name.as_str())
     }
 
     /// All tokens, by creation date.

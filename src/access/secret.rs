@@ -1,8 +1,18 @@
-//! The secrets of tokens: a prefix, 256 random bits and a checksum. Only their hashes are stored.
+//! Secrets of tokens, sessions and invitations: a prefix, 256 random bits and a checksum. Only their hashes are stored.
 
 use crate::model::error::Error;
 
-const PREFIX: &str = "bnd_";
+/// What a secret is for. Its prefix tells, also where it should not be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretOf {
+    /// A token of the API.
+    Token,
+    /// A session, in a cookie.
+    Session,
+    /// An invitation, in a link.
+    Invitation,
+}
+
 const SECRET_BYTES: usize = 32;
 const CHECKSUM_DIGITS: usize = 8;
 
@@ -13,11 +23,11 @@ pub(super) type SecretHash = [u8; 32];
 ///
 /// # Errors
 /// `INTERNAL` if the system's random generator fails.
-pub fn new_secret() -> Result<(String, [u8; 32]), Error> {
+pub fn new_secret(of: SecretOf) -> Result<(String, [u8; 32]), Error> {
     let mut random = [0; SECRET_BYTES];
     getrandom::fill(&mut random).map_err(Error::internal)?;
     let body: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let secret = format!("{PREFIX}{body}{}", checksum(&body));
+    let secret = format!("{}{body}{}", of.prefix(), checksum(&body));
     let hash = hash(&secret);
     Ok((secret, hash))
 }
@@ -26,9 +36,19 @@ pub(super) fn hash(secret: &str) -> SecretHash {
     *blake3::hash(secret.as_bytes()).as_bytes()
 }
 
-/// Whether the secret looks like one that [`new_secret`] made, but is incomplete or was changed.
+impl SecretOf {
+    fn prefix(self) -> &'static str {
+        match self {
+            SecretOf::Token => "bnd_",
+            SecretOf::Session => "bns_",
+            SecretOf::Invitation => "bni_",
+        }
+    }
+}
+
+/// Whether the secret looks like one of a token that [`new_secret`] made, but is incomplete or was changed.
 pub(super) fn is_damaged(secret: &str) -> bool {
-    secret.strip_prefix(PREFIX).is_some_and(|rest| !has_valid_checksum(rest))
+    secret.strip_prefix(SecretOf::Token.prefix()).is_some_and(|rest| !has_valid_checksum(rest))
 }
 
 fn has_valid_checksum(body_and_sum: &str) -> bool {

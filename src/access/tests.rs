@@ -6,7 +6,7 @@ use crate::model::error::Code;
 use crate::model::time::Millis;
 
 fn token(abilities: &[Ability], expires_at: Option<Millis>) -> (Token, String) {
-    let (secret, hash) = new_secret().unwrap();
+    let (secret, hash) = new_secret(SecretOf::Token).unwrap();
     let token = Token {
         id: "t1".to_owned(),
         name: "test".to_owned(),
@@ -41,7 +41,7 @@ fn messages_distinguish_damaged_unknown_and_expired_tokens() {
     for (secret, now, part) in [
         (secret.as_str(), 100, "expired"),
         (damaged.as_str(), 0, "checksum"),
-        (&new_secret().unwrap().0, 0, "unknown"),
+        (&new_secret(SecretOf::Token).unwrap().0, 0, "unknown"),
         ("", 0, "unknown"),
         ("bnd_é", 0, "checksum"),
     ] {

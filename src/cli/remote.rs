@@ -44,6 +44,12 @@ impl Remote {
         self.data(request.body(body.to_string())).await
     }
 
+    /// `PATCH` with a JSON body; returns the `data` of the response.
+    pub(super) async fn patch(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        let request = self.client.patch(self.address(path)).header("Content-Type", "application/json");
+        self.data(request.body(body.to_string())).await
+    }
+
     /// `DELETE`, without a response body.
     pub(super) async fn delete(&self, path: &str) -> Result<(), CliError> {
         self.send(self.client.delete(self.address(path))).await.map(|_| ())

@@ -7,10 +7,11 @@ use super::folder::{close_analytics, close_content, open_analytics_or_refuse, op
 use super::output::{note, print, start_log};
 use crate::access::{Access, NewToken};
 use crate::config::{Config, ServeArgs};
-use crate::content::Content;
+use crate::content::{Content, FirstOwner};
 use crate::demo;
 use crate::http::{self, App, Limits};
 use crate::model::ability::Ability;
+use crate::model::time::format_millis;
 
 /// How long running requests may take to finish after a signal to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -43,6 +44,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if is_first_start {
         greet(&content, &config, &format!("http://{address}")).await?;
     }
+    invite_first_owner(&content, &config, &format!("http://{address}")).await;
     content.resume_changes();
     let stopping = content.clone();
     let stop = async move {
@@ -59,6 +61,28 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     close_content(content).await?;
     note("Bindery has stopped; everything is on disk");
     Ok(())
+}
+
+/// Prints a link that makes the first owner of the dashboard, unless somebody can sign in. Without a link the server runs
+/// as well, for example if the disk is full.
+async fn invite_first_owner(content: &Content, config: &Config, address: &str) {
+    let base = config.public_url.as_deref().unwrap_or(address);
+    match content.invite_first_owner().await {
+        Ok(FirstOwner::Exists) => {}
+        Ok(FirstOwner::Invited(until)) => note(&format!(
+            "Nobody can sign in to {base}/admin yet: the link of an earlier start is valid until {}, and \
+             `bindery member invite EMAIL --role owner` makes another",
+            format_millis(until)
+        )),
+        Ok(FirstOwner::Link(issued)) => {
+            print("");
+            print("This link makes you the owner of the dashboard. It is valid once, for 72 hours:");
+            print("");
+            print(&format!("  {}", http::invitation_url(base, &issued.secret)));
+            print("");
+        }
+        Err(error) => tracing::warn!(%error, "no link for the first owner of the dashboard could be made"),
+    }
 }
 
 /// What clients may use. Raises the limit on open files as far as the system allows.

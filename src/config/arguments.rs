@@ -1,6 +1,7 @@
 //! The command line: commands, arguments, flags and their help. Must not know what a command does.
 
 mod content;
+mod member;
 mod place;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use super::settings::Settings;
 use crate::model::time::{format_date, parse_date};
 pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs, TypesArgs};
+pub use member::{MemberArgs, MemberCommand};
 pub use place::{FolderArgs, ServerArgs};
 
 /// A headless content server.
@@ -38,6 +40,8 @@ pub enum Command {
     Serve(Box<ServeArgs>),
     /// Create, list and revoke tokens
     Token(TokenArgs),
+    /// Invite members to the dashboard
+    Member(MemberArgs),
     /// Import resources from a file
     Import(ImportArgs),
     /// Export the resources of a blueprint

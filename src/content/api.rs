@@ -1,8 +1,9 @@
-//! What callers ask for, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members, backups.
+//! What callers ask for, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members and how they sign in, backups.
 //!
 //! Each file adds methods to `Content`. They prepare commands and wait for their outcomes; none of them decides what
 //! depends on the state.
 
+pub(crate) mod accounts;
 pub(crate) mod backup;
 pub(crate) mod blueprints;
 pub(crate) mod bulk;

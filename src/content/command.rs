@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::access::{Access, Member, MemberPatch, NewMember, NewToken, Token};
+use crate::access::{
+    Access, ClientNote, Invitation, Member, MemberPatch, NewMember, NewToken, PasswordHash, Session, Token,
+};
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::kept_answer::IdempotentRequest;
@@ -80,10 +82,47 @@ pub(crate) enum Command {
     DeleteWebhook(String),
     /// Stores how far webhooks are delivered, by their ids.
     SaveWebhookProgress(Vec<(String, Vec<u8>)>),
+    /// Changes how a member signs in.
+    Account(AccountCommand),
     /// Changes nothing. Answered when everything that was decided before is visible.
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.
     Checkpoint,
+}
+
+/// A change of how a member signs in.
+#[derive(Debug)]
+pub(crate) enum AccountCommand {
+    /// Begins a session of a member whose password was checked.
+    SignIn {
+        /// The member.
+        member: u64,
+        /// The hash that the password matched: it may have been replaced meanwhile.
+        password: PasswordHash,
+        /// Where the session begins.
+        client: ClientNote,
+        /// The id of a session that ends with it.
+        replaces: Option<String>,
+    },
+    /// Notes that the session of that id was used.
+    Renew(String),
+    /// Ends the session of that id.
+    EndSession(String),
+    /// Makes an invitation for the member, in the place of an earlier one.
+    Invite(u64),
+    /// Sets the password of the member that an invitation is for, and begins a session.
+    Accept {
+        /// The invitation, as it was found.
+        invitation: Invitation,
+        /// The member's name; for the first owner's link it is needed.
+        name: Option<String>,
+        /// The member's email; for the first owner's link only.
+        email: Option<String>,
+        /// The new password.
+        password: PasswordHash,
+        /// Where the session begins.
+        client: ClientNote,
+    },
 }
 
 /// Writes of resources of one blueprint, decided one after another and applied together.
@@ -264,6 +303,10 @@ pub(crate) enum Outcome {
     Member(Member),
     /// The webhook as it is now.
     Webhook(Webhook),
+    /// The session with its secret.
+    SignedIn(Session, String),
+    /// The invitation with its secret.
+    Invited(Invitation, String),
     /// Nothing more to say.
     Done,
 }
@@ -272,7 +315,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) enum ItemOutcome {
     /// It was applied.
-    Written(Written),
+    Written(Box<Written>),
     /// It left no trace.
     Failed(Error),
     /// It relates to something that a later line may bring. Submit it again.

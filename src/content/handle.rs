@@ -16,10 +16,11 @@ use crate::access::{Access, AdminToken, unauthenticated};
 use crate::content::admission::{Admission, Admitted, LARGE_BODY_BYTES};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::command::{Command, KeepAnswer, Outcome};
-use crate::content::data::counters::{ContentFigures, Counters};
+use crate::content::data::counters::{ContentFigures, ContentStatus, Counters};
 use crate::content::data::feed::Feed;
 use crate::content::data::state::{State, StateCell};
 use crate::content::maintain::checkpoint::Pins;
+use crate::content::password_pool::PasswordPool;
 use crate::content::queue::Queue;
 use crate::content::search_pool::SearchPool;
 use crate::log::FollowLog;
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) searches: Arc<SearchPool>,
     pub(crate) queue: Queue,
     pub(crate) admission: Admission,
+    pub(crate) passwords: PasswordPool,
     pub(crate) changes: Arc<ChangeRunner>,
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,
     pub(crate) broken: Arc<AtomicBool>,
@@ -92,6 +94,15 @@ impl Content {
         let state = self.state();
         let resources = state.blueprints.values().map(|collection| collection.snapshot.total()).sum();
         self.shared.counters.figures(state.blueprints.len() as u64, resources)
+    }
+
+    /// What there is now.
+    pub fn status(&self) -> ContentStatus {
+        let state = self.state();
+        let blueprints =
+            state.blueprints.iter().map(|(slug, collection)| (slug.clone(), collection.snapshot.total())).collect();
+        let (tokens, members) = (state.tokens.list().len(), state.members.len());
+        ContentStatus { number: state.number, blueprints, tokens, members }
     }
 
     /// Accepts no more commands, finishes those that are queued, writes a checkpoint, and returns when everything is on
@@ -156,14 +167,24 @@ impl Content {
         self.shared.cell.load()
     }
 
-    /// Hands a command to the committer. Its outcome is durable and visible on return.
+    /// Hands a command of the server itself to the committer. Its outcome is durable and visible on return.
     pub(crate) async fn submit(&self, command: Command) -> Result<Outcome> {
-        self.shared.queue.submit(command, None).await
+        self.shared.queue.submit(None, command, None).await
+    }
+
+    /// The same for a command that somebody asked for, which is noted with what it changes.
+    pub(crate) async fn submit_as(&self, access: &Access, command: Command) -> Result<Outcome> {
+        self.submit_keeping(access, command, None).await
     }
 
     /// The same for a command whose answer may be kept: then the outcome is the kept answer.
-    pub(crate) async fn submit_keeping(&self, command: Command, keep: Option<KeepAnswer>) -> Result<Outcome> {
-        self.shared.queue.submit(command, keep).await
+    pub(crate) async fn submit_keeping(
+        &self,
+        access: &Access,
+        command: Command,
+        keep: Option<KeepAnswer>,
+    ) -> Result<Outcome> {
+        self.shared.queue.submit(Some(access.actor.clone()), command, keep).await
     }
 }
 

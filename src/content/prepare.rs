@@ -4,6 +4,7 @@
 //! Must not decide anything that depends on the state.
 
 pub(crate) mod access;
+pub(crate) mod account;
 pub(crate) mod body;
 pub(crate) mod bulk;
 pub(crate) mod import_line;

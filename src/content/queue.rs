@@ -7,6 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use crate::access::Actor;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::model::error::{Code, Error, Result};
 
@@ -19,6 +20,8 @@ const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// A command with the way back to its caller.
 pub(crate) struct Job {
     pub(crate) command: Command,
+    /// Who asked for it; nobody for what the server does itself.
+    pub(crate) actor: Option<Actor>,
     /// Set if the answer is to be kept.
     pub(crate) keep: Option<KeepAnswer>,
     pub(crate) reply: Reply,
@@ -59,9 +62,14 @@ impl Queue {
     ///
     /// # Errors
     /// Those of the command; `OVERLOADED` if the queue is full or closed: nothing was applied.
-    pub(crate) async fn submit(&self, command: Command, keep: Option<KeepAnswer>) -> Result<Outcome> {
+    pub(crate) async fn submit(
+        &self,
+        actor: Option<Actor>,
+        command: Command,
+        keep: Option<KeepAnswer>,
+    ) -> Result<Outcome> {
         let (reply, outcome) = oneshot::channel();
-        match self.try_send(Job { command, keep, reply }) {
+        match self.try_send(Job { command, actor, keep, reply }) {
             Ok(()) => outcome.await.map_err(|_| committer_gone())?,
             Err(Rejected::Full(_)) => Err(overloaded("too many writes are waiting")),
             Err(Rejected::Closed) => Err(shutting_down()),
@@ -75,7 +83,7 @@ impl Queue {
     /// Those of the command; `OVERLOADED` if the server is shutting down.
     pub(crate) fn submit_blocking(&self, command: Command) -> Result<Outcome> {
         let (reply, outcome) = oneshot::channel();
-        let mut job = Job { command, keep: None, reply };
+        let mut job = Job { command, actor: None, keep: None, reply };
         loop {
             match self.try_send(job) {
                 Ok(()) => return outcome.blocking_recv().map_err(|_| shutting_down())?,

@@ -2,9 +2,10 @@
 //! snapshot names.
 
 mod aggregate;
+pub(crate) mod authors;
+pub(crate) mod changes;
 mod cursor;
 mod expand;
-pub(crate) mod changes;
 pub(crate) mod export;
 mod highlight;
 pub(crate) mod list;

@@ -78,7 +78,12 @@ pub(super) async fn revoke_token(call: Call<String>) -> Answer {
 pub(super) async fn list_members(call: Call) -> Answer {
     let members = call.app.content.list_members(&call.access)?;
     call.takes_no_parameters()?;
-    Ok(data_value(StatusCode::OK, members.iter().map(represent::member).collect()))
+    let shows_emails = call.access.may(Ability::Manage);
+    let shown = members.iter().map(|member| match shows_emails {
+        true => represent::member(member),
+        false => represent::colleague(member),
+    });
+    Ok(data_value(StatusCode::OK, shown.collect()))
 }
 
 pub(super) async fn find_member(call: Call<String>) -> Answer {

@@ -7,10 +7,12 @@ use super::answer_cache::AnswerCache;
 use super::encoding::EncodedAnswers;
 use super::limits::Limits;
 use super::metrics::Metrics;
+use super::sign_ins::SignIns;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
 use crate::webhooks::Webhooks;
+use crate::model::time::{Millis, now_millis};
 
 /// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]
@@ -26,8 +28,12 @@ pub struct Services {
     pub analytics: Analytics,
     /// The deliveries of webhooks.
     pub webhooks: Webhooks,
+    /// When the server started.
+    pub(super) started_at: Millis,
     /// The rate limits, and what clients have left of them.
     pub(super) limits: Limits,
+    /// Who failed to sign in of late.
+    pub(super) sign_ins: SignIns,
     /// Answers to reads, to be sent again.
     pub(super) answers: AnswerCache,
     /// Compressed answers, to be sent again.
@@ -39,10 +45,22 @@ pub struct Services {
 impl App {
     /// The services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
-        let (limits, answers, metrics) = (Limits::of(&config), AnswerCache::default(), Metrics::default());
-        let encoded = EncodedAnswers::default();
+        let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
+        let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());
         let webhooks = Webhooks::new(content.clone(), config.webhook_private_addresses);
-        App(Arc::new(Services { config, content, analytics, webhooks, limits, answers, encoded, metrics }))
+        let started_at = now_millis();
+        App(Arc::new(Services {
+            config,
+            content,
+            analytics,
+            webhooks,
+            started_at,
+            limits,
+            sign_ins,
+            answers,
+            encoded,
+            metrics,
+        }))
     }
 }
 

@@ -3,14 +3,18 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use axum::http::{Extensions, HeaderMap};
+use axum::http::{Extensions, HeaderMap, HeaderName};
 
 use super::connection::Connection;
 use crate::config::AnalyticsConfig;
 
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
 /// The client that sent a request.
 pub(super) struct Client {
     pub(super) address: IpAddr,
+    /// Whether a trusted proxy says that the client speaks TLS.
+    pub(super) has_tls: bool,
     /// The country that a trusted proxy names.
     pub(super) country: Option<String>,
 }
@@ -25,7 +29,7 @@ impl Client {
         let is_trusted = |address: IpAddr| settings.trusted_proxies.iter().any(|network| network.contains(address));
         let peer = peer.to_canonical();
         if !is_trusted(peer) {
-            return Client { address: peer, country: None };
+            return Client { address: peer, has_tls: false, country: None };
         }
         let values = headers.get_all(&settings.forwarded_header).iter();
         let named: Vec<&str> =
@@ -42,7 +46,11 @@ impl Client {
         }
         let country =
             settings.country_header.as_ref().and_then(|name| headers.get(name)?.to_str().ok().map(str::to_owned));
-        Client { address, country }
+        let protocols = headers.get_all(X_FORWARDED_PROTO).iter().filter_map(|value| value.to_str().ok());
+        // The nearest proxy wrote the last one.
+        let protocol = protocols.flat_map(|value| value.split(',')).last();
+        let has_tls = protocol.is_some_and(|protocol| protocol.trim().eq_ignore_ascii_case("https"));
+        Client { address, has_tls, country }
     }
 }
 

@@ -14,7 +14,7 @@ use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
-    X_CONTENT_TYPE_OPTIONS,
+    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
@@ -29,6 +29,7 @@ use super::connection::Connection;
 use super::drain::drain;
 use super::encoding::Encoding;
 use super::error::Failure;
+use super::head::is_by_session;
 use super::idempotency::IDEMPOTENCY_KEY;
 use super::repeated;
 use super::request_id::{Exchange, X_REQUEST_ID};
@@ -37,6 +38,9 @@ use crate::model::sent::quote;
 
 /// How long a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
+
+/// What the paths of the API begin with.
+const API: &str = "/v2/";
 
 /// The routes of a server in their frame. Clones share them.
 #[derive(Clone)]
@@ -70,6 +74,7 @@ impl Framed {
         let exchange = Exchange::begin(&request);
         let (encoding, uri) = (Encoding::accepted(request.headers()), request.uri().clone());
         let is_read = answered_as(request.method()) == Method::GET;
+        let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
         let reader = if request.method() == Method::GET { connection_of(&request).cloned() } else { None };
         let mut response = match self.0.begin(request) {
             Begun::Answered(response) => response,
@@ -85,6 +90,10 @@ impl Framed {
             self.0.add_cache_control(&mut response);
         }
         response = self.0.app.encoded.encode(response, encoding, &uri).await;
+        if is_private || response.headers().contains_key(SET_COOKIE) {
+            // Nothing of a session stays in a browser that others use after it.
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         exchange.end(&mut response, &self.0.app.metrics);

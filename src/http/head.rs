@@ -1,4 +1,4 @@
-//! What handlers extract from the head of a request: path, query string, base URL, token. Must not read bodies.
+//! What handlers extract from the head of a request: path, query string, base URL, token or session. Must not read bodies.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{Extensions, HeaderMap, Uri};
+use axum::http::{Extensions, HeaderMap, Method, Uri};
 use serde::de::DeserializeOwned;
 
 use super::app::App;
 use super::client::Client;
 use super::error::Failure;
-use crate::access::Access;
+use super::session_cookie::{CookieKind, check_sender, has_session_cookie};
+use crate::access::{Access, KnownSession, unauthenticated};
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 use crate::query::{RawParams, strict};
@@ -74,21 +75,79 @@ impl FromRequestParts<App> for Bearer {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
         match parts.extensions.remove() {
             Some(Authorized(access)) => Ok(Bearer(access)),
-            None => authorize(app, &parts.extensions, &parts.headers).map(Bearer),
+            None => authorize(app, &parts.method, &parts.extensions, &parts.headers).map(Bearer),
         }
     }
 }
 
-/// What the token of a request with this head may do. Counts the request against the rate limits of its address, before
-/// the token is looked at, and of its token (`API.md` 8.1): to be called once for a request.
+/// What the sender of a request with this head may do: its token, or, without the header `Authorization`, the member of its
+/// session. Counts the request against the rate limits of its address, before the token is looked at, and of its sender
+/// (`API.md` 8.1): to be called once for a request.
 ///
 /// # Errors
-/// `RATE_LIMITED`, `UNAUTHENTICATED`.
-pub(super) fn authorize(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Result<Arc<Access>, Failure> {
+/// `RATE_LIMITED`, `UNAUTHENTICATED`; of a session also `FORBIDDEN`.
+pub(super) fn authorize(
+    app: &App,
+    method: &Method,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<Arc<Access>, Failure> {
     app.limits.take_address(Client::of(extensions, headers, &app.config.analytics).address)?;
-    let access = app.content.authenticate(secret(headers))?;
-    app.limits.take_token(&access.token)?;
+    let access = if is_by_session(headers) {
+        let (known, _) = known_session(app, method, extensions, headers)?;
+        app.content.access_of(&known)?
+    } else {
+        of_token(app, headers)?
+    };
+    app.limits.take_sender(&access.actor)?;
     Ok(access)
+}
+
+/// Whether a request has a session and no token. A token that is sent counts alone, valid or not.
+pub(super) fn is_by_session(headers: &HeaderMap) -> bool {
+    !headers.contains_key(AUTHORIZATION) && has_session_cookie(headers)
+}
+
+fn of_token(app: &App, headers: &HeaderMap) -> Result<Arc<Access>, Failure> {
+    Ok(app.content.authenticate(secret(headers))?)
+}
+
+/// The session of a request, with its secret. Counts the request against the rate limit of its address.
+///
+/// # Errors
+/// `RATE_LIMITED`, `UNAUTHENTICATED`, `FORBIDDEN` for a request that a foreign page may have sent.
+pub(super) fn session_of(
+    app: &App,
+    method: &Method,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<(Arc<KnownSession>, String), Failure> {
+    app.limits.take_address(Client::of(extensions, headers, &app.config.analytics).address)?;
+    known_session(app, method, extensions, headers)
+}
+
+/// The same for a request that was counted.
+///
+/// # Errors
+/// `UNAUTHENTICATED`, `FORBIDDEN`.
+pub(super) fn known_session(
+    app: &App,
+    method: &Method,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<(Arc<KnownSession>, String), Failure> {
+    if headers.contains_key(AUTHORIZATION) {
+        return Err(
+            unauthenticated("this needs a session, which a request with the header `Authorization` has not").into()
+        );
+    }
+    for secret in CookieKind::of(app, extensions, headers).secrets(headers) {
+        if let Ok(known) = app.content.session(secret) {
+            check_sender(&app.config, method, headers, secret)?;
+            return Ok((known, secret.to_owned()));
+        }
+    }
+    Err(unauthenticated("nobody is signed in, or the session has ended; sign in with `POST /v2/session`").into())
 }
 
 /// The secret that a request names as its token.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::error::Failure;
 use super::rate::{RateLimit, Wait, network};
+use crate::access::Actor;
 use crate::config::{Config, Rate};
 use crate::model::error::{Code, Error};
 
@@ -11,7 +12,7 @@ use crate::model::error::{Code, Error};
 #[derive(Debug)]
 pub(super) struct Limits {
     addresses: Option<(Rate, RateLimit<IpAddr>)>,
-    tokens: Option<(Rate, RateLimit<String>)>,
+    senders: Option<(Rate, RateLimit<Actor>)>,
 }
 
 impl Limits {
@@ -19,7 +20,7 @@ impl Limits {
     pub(super) fn of(config: &Config) -> Limits {
         Limits {
             addresses: config.rate_limit_per_address.map(|rate| (rate, RateLimit::new(rate))),
-            tokens: config.rate_limit_per_token.map(|rate| (rate, RateLimit::new(rate))),
+            senders: config.rate_limit_per_token.map(|rate| (rate, RateLimit::new(rate))),
         }
     }
 
@@ -32,13 +33,14 @@ impl Limits {
         limit.take(network(address)).map_err(|wait| limited("one address", rate, &wait))
     }
 
-    /// Counts a request with a token, by the token's id.
+    /// Counts a request of a token or a member.
     ///
     /// # Errors
     /// `RATE_LIMITED`.
-    pub(super) fn take_token(&self, token: &str) -> Result<(), Failure> {
-        let Some((rate, limit)) = &self.tokens else { return Ok(()) };
-        limit.take(token.to_owned()).map_err(|wait| limited("this token", rate, &wait))
+    pub(super) fn take_sender(&self, sender: &Actor) -> Result<(), Failure> {
+        let Some((rate, limit)) = &self.senders else { return Ok(()) };
+        let who = if matches!(sender, Actor::Member(_)) { "this member" } else { "this token" };
+        limit.take(sender.clone()).map_err(|wait| limited(who, rate, &wait))
     }
 }
 

@@ -7,15 +7,15 @@ mod schemas;
 
 use axum::extract::{RawQuery, State};
 use axum::http::header::{AUTHORIZATION, VARY};
-use axum::http::{Extensions, HeaderMap, StatusCode};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 
 use super::app::App;
 use super::error::Answer;
-use super::head::{authorize, takes_no_parameters};
+use super::head::{authorize, is_by_session, takes_no_parameters};
 use super::operation::{Body, Operation, Request};
-use super::operations::{self, OPERATIONS};
+use super::operations;
 use super::respond::{self, VARY_BY_TOKEN};
 
 /// What each status of an error means, beside the codes of `API.md` 7.
@@ -44,8 +44,8 @@ pub(super) async fn describe(
 ) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
     let mut blueprints = Vec::new();
-    if headers.contains_key(AUTHORIZATION) {
-        let access = authorize(&app, &extensions, &headers)?;
+    if headers.contains_key(AUTHORIZATION) || is_by_session(&headers) {
+        let access = authorize(&app, &Method::GET, &extensions, &headers)?;
         // A token that may read no blueprint sees none.
         blueprints = app.content.list_blueprints(&access).unwrap_or_default();
     }
@@ -60,7 +60,7 @@ pub(super) async fn describe(
 
 fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {
     let mut paths = Map::new();
-    for operation in &OPERATIONS {
+    for operation in operations::all() {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = operation.describe();
     }
@@ -74,11 +74,14 @@ fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
-        "security": [{ "token": [] }],
+        "security": [{ "token": [] }, { "session": [] }],
         "tags": operations::TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
         "paths": paths,
         "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "session": { "type": "apiKey", "in": "cookie", "name": "bindery_session" },
+            },
             "parameters": parameters::parameters(blueprints),
             "responses": error_responses(),
             "schemas": schemas,
@@ -125,6 +128,7 @@ impl Operation {
         });
         match self.ability {
             "" => description["security"] = json!([{}]),
+            "session" => description["description"] = "For signed-in members.".into(),
             ability => description["description"] = format!("Needs the ability `{ability}`.").into(),
         }
         let content = match self.request {
@@ -204,5 +208,5 @@ fn meaning(status: u16) -> &'static str {
 
 #[cfg(test)]
 pub(super) fn described() -> Vec<(&'static str, &'static str)> {
-    OPERATIONS.iter().map(|operation| (operation.method, operation.path)).collect()
+    operations::all().map(|operation| (operation.method, operation.path)).collect()
 }

@@ -1,15 +1,18 @@
 //! Every operation of the API, as a table: an entry for each method of each route. Must not know handlers; a test compares
 //! it with the router.
 
+mod accounts;
+
 use super::operation::{Body, EXPORT, LIMITED, LIST, NEIGHBORS, Operation, PERIOD, Request, SERIES, operation};
 
-pub(super) const TAGS: [(&str, &str); 8] = [
+pub(super) const TAGS: [(&str, &str); 9] = [
     ("Resources", "Reading and writing content."),
     ("Bulk", "Many resources in one request."),
     ("Changes", "What happened to resources."),
     ("Webhooks", "Where changes are sent."),
     ("Blueprints", "What resources consist of."),
     ("Access", "Tokens and members."),
+    ("Sessions", "How members sign in to the dashboard."),
     ("Analytics", "Pageviews and reports."),
     ("Server", "Health, metrics, backups, this description."),
 ];
@@ -18,7 +21,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-pub(super) const OPERATIONS: [Operation; 65] = [
+static OPERATIONS: [Operation; 70] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -333,6 +336,11 @@ pub(super) const OPERATIONS: [Operation; 65] = [
     operation("post", "/v2/webhooks/{id}/test", "Webhooks", "testWebhook", "Send a message now.", "manage")
         .with(&["webhook_id"])
         .answers(&[(200, Body::Data("TestDelivery"))]),
+    operation("get", "/v2/search", "Resources", "searchAll", "One search over all blueprints.", "view")
+        .with(&["search", "search_limit"])
+        .answers(&[(200, Body::Json("Found"))]),
+    operation("get", "/v2/status", "Server", "status", "How the server is.", "manage")
+        .answers(&[(200, Body::Data("Status"))]),
     operation("get", "/v2/backup", "Server", "backup", "Everything in one file, streamed.", "manage")
         .answers(&[(200, Body::Text("application/octet-stream"))]),
     operation(
@@ -351,13 +359,25 @@ pub(super) const OPERATIONS: [Operation; 65] = [
         .answers(&[(200, Body::Text("text/javascript")), (304, Body::None)]),
     operation("get", "/metrics", "Server", "metrics", "Figures of the server, for Prometheus.", "")
         .answers(&[(200, Body::Text("application/openmetrics-text"))]),
+    operation("get", "/admin", "Server", "dashboard", "The dashboard.", "")
+        .answers(&[(200, Body::Text("text/html")), (304, Body::None)]),
+    operation("get", "/admin/", "Server", "dashboardRoot", "The dashboard.", "")
+        .answers(&[(200, Body::Text("text/html")), (304, Body::None)]),
+    operation("get", "/admin/{path}", "Server", "dashboardFile", "A file or a screen of the dashboard.", "")
+        .with(&["file_path"])
+        .answers(&[(200, Body::Text("application/octet-stream")), (304, Body::None)]),
     operation("get", "/healthz", "Server", "isAlive", "Whether the process answers.", "").answers(&[(200, Body::None)]),
     operation("get", "/readyz", "Server", "isReady", "Whether writes are accepted.", "").answers(&[(200, Body::None)]),
 ];
 
+/// All operations.
+pub(super) fn all() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().chain(&accounts::OPERATIONS)
+}
+
 /// The paths of all routes as the description has them, some of them several times.
 pub(super) fn paths() -> impl Iterator<Item = &'static str> {
-    OPERATIONS.iter().map(|operation| operation.path)
+    all().map(|operation| operation.path)
 }
 
 /// The route that a path belongs to, as the description has it.

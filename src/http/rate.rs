@@ -55,6 +55,15 @@ impl<C: Eq + Hash> RateLimit<C> {
         self.take_at(client, Instant::now())
     }
 
+    /// Takes back that a request was counted.
+    pub(super) fn give_back(&self, client: C) {
+        let mut buckets = self.buckets.lock();
+        if let Some(mut bucket) = buckets.remove(&client) {
+            bucket.left = (bucket.left + 1.0).min(self.burst);
+            buckets.insert(client, bucket);
+        }
+    }
+
     fn take_at(&self, client: C, now: Instant) -> Result<(), Wait> {
         let mut buckets = self.buckets.lock();
         let mut bucket = buckets.remove(&client).unwrap_or(Bucket { left: self.burst, refilled: now });
@@ -117,6 +126,18 @@ mod tests {
         assert_eq!((at(1, 2), at(1, 2), at(1, 2)), (Ok(()), Ok(()), wait(1)));
         assert!((0..60).all(|_| at(1, 600) == Ok(())));
         assert_eq!(at(1, 600), wait(1));
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again_and_is_never_more_than_a_periods_worth() {
+        let (limit, now) = (limit("2/m"), Instant::now());
+        let take = || limit.take_at(1, now);
+        assert_eq!((take(), take(), take()), (Ok(()), Ok(()), wait(30)));
+        limit.give_back(1);
+        assert_eq!((take(), take()), (Ok(()), wait(30)));
+        (0..9).for_each(|_| limit.give_back(1));
+        assert_eq!((take(), take(), take()), (Ok(()), Ok(()), wait(30)));
+        limit.give_back(2);
     }
 
     #[test]

@@ -23,11 +23,12 @@ pub(super) fn answer(app: &App, request: &mut Request) -> Option<Response> {
         return None;
     }
     read_of(request.uri().path())?;
-    let access = match authorize(app, request.extensions(), request.headers()) {
+    let access = match authorize(app, request.method(), request.extensions(), request.headers()) {
         Ok(access) => access,
         Err(failure) => return Some(failure.into_response()),
     };
-    let answer = kept(app, &access, request);
+    // Answers to members say who wrote what, and are not kept.
+    let answer = if access.is_session() { None } else { kept(app, &access, request) };
     if answer.is_none() {
         request.extensions_mut().insert(Authorized(access));
     }

@@ -32,6 +32,11 @@ pub(super) fn member(member: &Member) -> Value {
     json!({ "id": member.id, "type": "member", "name": member.name, "email": member.email, "role": member.role })
 }
 
+/// A member as others see them who may not manage members.
+pub(super) fn colleague(member: &Member) -> Value {
+    json!({ "id": member.id, "type": "member", "name": member.name, "role": member.role })
+}
+
 /// What became of a replacement: the blueprint, or the plan of a dry run (`API.md` 4.9).
 pub(crate) fn replaced(replaced: &Replaced) -> Value {
     match replaced {

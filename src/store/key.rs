@@ -9,6 +9,8 @@ use crate::model::id::ResourceId;
 pub use part::KeyText;
 use part::Rest;
 
+use super::counter::Counter;
+
 /// Identifies one value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
@@ -60,6 +62,12 @@ pub enum Key {
     Token(KeyText),
     /// A member, by id.
     Member(u64),
+    /// The hash of a member's password.
+    Password(u64),
+    /// The invitation of a member; 0 is the first owner's link.
+    Invitation(u64),
+    /// A session, by its public id.
+    Session(KeyText),
     /// The resource that has claimed a value of a unique field.
     Unique {
         /// The blueprint's number.
@@ -84,23 +92,6 @@ pub enum Key {
     Webhook(KeyText),
     /// How far a webhook is delivered.
     WebhookProgress(KeyText),
-}
-
-/// The counters, none of which ever issues the same number twice, and the epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Counter {
-    /// The last blueprint number.
-    Blueprint,
-    /// The last member id.
-    Member,
-    /// The last resource id.
-    Resource,
-    /// The time of the last transaction, in milliseconds.
-    Time,
-    /// A random number. A restore sets another one, since from then on the numbers of transactions repeat.
-    Epoch,
-    /// The number that the changes of this epoch begin with.
-    FirstChange,
 }
 
 /// A table of the store, or a part of one.
@@ -140,6 +131,12 @@ pub enum Prefix {
     Tokens,
     /// All members, by id.
     Members,
+    /// All passwords, by member.
+    Passwords,
+    /// All invitations, by member.
+    Invitations,
+    /// All sessions.
+    Sessions,
     /// The values of all unique fields of a blueprint.
     Uniques(u32),
     /// The values of one unique field.
@@ -170,6 +167,9 @@ mod table {
     pub(super) const FORMER_IMPORT_KEY: u8 = 0x48;
     pub(super) const TOKEN: u8 = 0x50;
     pub(super) const MEMBER: u8 = 0x58;
+    pub(super) const PASSWORD: u8 = 0x5a;
+    pub(super) const INVITATION: u8 = 0x5b;
+    pub(super) const SESSION: u8 = 0x5c;
     pub(super) const UNIQUE: u8 = 0x60;
     pub(super) const IDEMPOTENCY: u8 = 0x70;
     pub(super) const CHANGES: u8 = 0x78;
@@ -218,9 +218,12 @@ impl Key {
                 bytes.push(table::TOKEN);
                 token.encode(&mut bytes);
             }
-            Key::Member(id) => {
-                bytes.push(table::MEMBER);
-                bytes.extend(id.to_be_bytes());
+            Key::Member(id) => of_member(&mut bytes, table::MEMBER, *id),
+            Key::Password(id) => of_member(&mut bytes, table::PASSWORD, *id),
+            Key::Invitation(id) => of_member(&mut bytes, table::INVITATION, *id),
+            Key::Session(session) => {
+                bytes.push(table::SESSION);
+                session.encode(&mut bytes);
             }
             Key::Unique { blueprint, claims, variant, value } => {
                 numbered(&mut bytes, table::UNIQUE, *blueprint);
@@ -269,6 +272,9 @@ impl Key {
             }
             table::TOKEN => Key::Token(rest.text()?),
             table::MEMBER => Key::Member(rest.u64()?),
+            table::PASSWORD => Key::Password(rest.u64()?),
+            table::INVITATION => Key::Invitation(rest.u64()?),
+            table::SESSION => Key::Session(rest.text()?),
             table::UNIQUE => {
                 Key::Unique { blueprint: rest.u32()?, claims: rest.u32()?, variant: rest.u16()?, value: rest.text()? }
             }
@@ -305,6 +311,9 @@ impl Prefix {
             }
             Prefix::Tokens => bytes.push(table::TOKEN),
             Prefix::Members => bytes.push(table::MEMBER),
+            Prefix::Passwords => bytes.push(table::PASSWORD),
+            Prefix::Invitations => bytes.push(table::INVITATION),
+            Prefix::Sessions => bytes.push(table::SESSION),
             Prefix::Uniques(blueprint) => numbered(&mut bytes, table::UNIQUE, blueprint),
             Prefix::UniquesOf { blueprint, claims } => {
                 numbered(&mut bytes, table::UNIQUE, blueprint);
@@ -323,20 +332,7 @@ fn numbered(bytes: &mut Vec<u8>, table: u8, blueprint: u32) {
     bytes.extend(blueprint.to_be_bytes());
 }
 
-impl Counter {
-    fn code(self) -> u8 {
-        match self {
-            Counter::Blueprint => 1,
-            Counter::Member => 2,
-            Counter::Resource => 3,
-            Counter::Time => 4,
-            Counter::Epoch => 5,
-            Counter::FirstChange => 6,
-        }
-    }
-
-    fn of_code(code: u8) -> Option<Counter> {
-        use Counter::{Blueprint, Epoch, FirstChange, Member, Resource, Time};
-        [Blueprint, Member, Resource, Time, Epoch, FirstChange].into_iter().find(|counter| counter.code() == code)
-    }
+fn of_member(bytes: &mut Vec<u8>, table: u8, member: u64) {
+    bytes.push(table);
+    bytes.extend(member.to_be_bytes());
 }

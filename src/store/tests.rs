@@ -144,6 +144,9 @@ fn a_scan_returns_one_table_in_key_order() {
         Key::Token("t".into()),
         Key::Member(1),
         Key::Member(300),
+        Key::Password(1),
+        Key::Invitation(0),
+        Key::Session("s".into()),
         Key::Unique { blueprint: 1, claims: 1, variant: 0, value: "v".into() },
         Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
@@ -153,7 +156,7 @@ fn a_scan_returns_one_table_in_key_order() {
     let writes: Vec<StoreWrite> = keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
     store.apply(1, &writes).unwrap();
     let cases = [
-        (Prefix::All, 0..25),
+        (Prefix::All, 0..28),
         (Prefix::Counters, 0..1),
         (Prefix::Blueprints, 1..3),
         (Prefix::BlueprintChanges, 3..4),
@@ -165,10 +168,13 @@ fn a_scan_returns_one_table_in_key_order() {
         (Prefix::FormerImportKeys { blueprint: 1, id: id(3) }, 15..16),
         (Prefix::Tokens, 17..18),
         (Prefix::Members, 18..20),
-        (Prefix::Uniques(1), 20..22),
-        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 21..22),
-        (Prefix::Idempotency, 22..23),
-        (Prefix::Changes, 23..25),
+        (Prefix::Passwords, 20..21),
+        (Prefix::Invitations, 21..22),
+        (Prefix::Sessions, 22..23),
+        (Prefix::Uniques(1), 23..25),
+        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 24..25),
+        (Prefix::Idempotency, 25..26),
+        (Prefix::Changes, 26..28),
     ];
     for (prefix, range) in cases {
         let found: Vec<Key> = store.scan(prefix).map(|found| found.unwrap().0).collect();

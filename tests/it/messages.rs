@@ -1,6 +1,7 @@
 //! Compares every error message that a client can get with a snapshot. Read the snapshot as a user would.
 
 mod long;
+mod sessions;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -104,6 +105,7 @@ fn error_messages_match_the_snapshot() {
         Transcript { text: String::new(), names: vec![(note.clone(), "NOTE"), (setting.clone(), "SETTING")] };
     let one = format!("/v2/resources/notes/{note}");
 
+    sessions::record(&mut transcript, &server);
     transcript.section("Requests");
     transcript.ask(&server, ADMIN, "GET", "/v2/nowhere", None);
     transcript.ask(&server, ADMIN, "DELETE", "/v2/resources/notes", None);

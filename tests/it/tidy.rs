@@ -16,6 +16,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tower_http", &["http"]),
     ("tower_service", &["http"]),
     ("socket2", &["http"]),
+    ("argon2", &["access"]),
+    ("rust_embed", &["dashboard"]),
     ("mimalloc", &["main"]),
     ("rlimit", &["cli"]),
     ("reqwest", &["cli", "webhooks"]),

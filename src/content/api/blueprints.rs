@@ -24,6 +24,7 @@ use crate::query::RawParams;
 /// A replacement of a blueprint whose body is still to be read.
 pub struct Replacement {
     content: Content,
+    access: Access,
     slug: String,
     mode: Mode,
     force: bool,
@@ -62,7 +63,7 @@ impl Replacement {
     /// # Errors
     /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
     pub async fn run(self, body: &[u8]) -> Result<Replaced> {
-        let Replacement { content, slug, mode, force } = self;
+        let Replacement { content, access, slug, mode, force } = self;
         let (body, admitted) = content.read_body(body, json::parse).await?;
         content.check_changeable(&slug, &body, mode)?;
         let definition = Definition::parse_for(&slug, body)?;
@@ -71,7 +72,7 @@ impl Replacement {
             let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, definition, force));
             return plan.await.map_err(Error::internal)?.map(Replaced::Planned);
         }
-        let outcome = content.submit(Command::ReplaceBlueprint { slug, definition, force }).await?;
+        let outcome = content.submit_as(&access, Command::ReplaceBlueprint { slug, definition, force }).await?;
         Ok(Replaced::Applied(blueprint_of(&outcome)?))
     }
 }
@@ -110,7 +111,7 @@ impl Content {
         access.require(&[Ability::Manage])?;
         let read = |body: &[u8]| Definition::parse(json::parse(body)?);
         let (definition, _) = self.read_body(body, read).await?;
-        self.submit_idempotent(Command::CreateBlueprint(definition), idempotent, blueprint_of).await
+        self.submit_idempotent(access, Command::CreateBlueprint(definition), idempotent, blueprint_of).await
     }
 
     /// A replacement of the blueprint of that slug; with `?dry_run=true` only a plan of it.
@@ -122,7 +123,8 @@ impl Content {
         let params = RawParams::parse(raw_query);
         let mode = if params.flag("dry_run")? { Mode::DryRun } else { Mode::Apply };
         let force = params.flag("force")?;
-        Ok(Replacement { content: self.clone(), slug: slug.to_owned(), mode, force })
+        let (content, access, slug) = (self.clone(), access.clone(), slug.to_owned());
+        Ok(Replacement { content, access, slug, mode, force })
     }
 
     /// Deletes a blueprint.
@@ -132,7 +134,8 @@ impl Content {
     pub async fn delete_blueprint(&self, access: &Access, slug: &str, raw_query: &str) -> Result<()> {
         self.check_managed(access, slug)?;
         let force = RawParams::parse(raw_query).flag("force")?;
-        self.submit(Command::DeleteBlueprint { slug: slug.to_owned(), force }).await.map(|_| ())
+        let command = Command::DeleteBlueprint { slug: slug.to_owned(), force };
+        self.submit_as(access, command).await.map(|_| ())
     }
 
     fn check_managed(&self, access: &Access, slug: &str) -> Result<()> {

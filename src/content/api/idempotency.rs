@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::access::Access;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::kept_answer::{IdempotencyKey, IdempotentRequest, KeptAnswer};
 use crate::content::data::lookup::Lookup;
@@ -84,12 +85,13 @@ impl Content {
     /// Submits a command whose answer may be kept.
     pub(crate) async fn submit_idempotent<T: 'static>(
         &self,
+        access: &Access,
         command: Command,
         idempotent: Option<Idempotent<T>>,
         read: fn(&Outcome) -> Result<T>,
     ) -> Result<Answered<T>> {
         let keep = idempotent.map(|idempotent| idempotent.keep(move |outcome, _| read(outcome)));
-        match self.submit_keeping(command, keep).await? {
+        match self.submit_keeping(access, command, keep).await? {
             Outcome::Kept(answer) => Ok(Answered::Kept(answer)),
             outcome => Ok(Answered::Fresh(read(&outcome)?)),
         }

@@ -249,7 +249,7 @@ impl Import {
             let (access, kept) = (self.access.clone(), Arc::clone(&items));
             let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
             let keep = idempotent.keep(move |outcome: &Outcome, _: &dyn Lookup| lines_of(outcome, &kept));
-            match self.content.submit_keeping(command, Some(keep)).await? {
+            match self.content.submit_keeping(&self.access, command, Some(keep)).await? {
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
                 outcome => return Ok(Answered::Fresh(lines_of(&outcome, &items)?)),
@@ -300,7 +300,7 @@ impl Import {
             let items = Arc::new(items);
             let access = self.access.clone();
             let write = Write { blueprint: Arc::clone(&blueprint), items: Arc::clone(&items), missing_targets, access };
-            match self.content.submit(Command::Write(write)).await? {
+            match self.content.submit_as(&self.access, Command::Write(write)).await? {
                 Outcome::Written(outcomes) => break (blueprint, lines, items, outcomes),
                 Outcome::Stale => {
                     self.refresh()?;

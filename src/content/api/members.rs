@@ -9,12 +9,14 @@ use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
 
 impl Content {
-    /// All members, in the order of their creation.
+    /// All members, in the order of their creation. Members see each other, for `user` fields.
     ///
     /// # Errors
     /// `FORBIDDEN`.
     pub fn list_members(&self, access: &Access) -> Result<Vec<Member>> {
-        access.require(&[Ability::Manage])?;
+        if !access.is_session() {
+            access.require(&[Ability::Manage])?;
+        }
         Ok(self.state().members.values().cloned().collect())
     }
 
@@ -39,7 +41,7 @@ impl Content {
     ) -> Result<Answered<Member>> {
         access.require(&[Ability::Manage])?;
         let (member, _) = self.read_body(body, access::member).await?;
-        self.submit_idempotent(Command::CreateMember(member), idempotent, member_of).await
+        self.submit_idempotent(access, Command::CreateMember(member), idempotent, member_of).await
     }
 
     /// Changes a member.
@@ -50,7 +52,7 @@ impl Content {
         access.require(&[Ability::Manage])?;
         let id = self.state().member(id)?.id;
         let (patch, _) = self.read_body(body, access::member_patch).await?;
-        member_of(&self.submit(Command::ChangeMember(id, patch)).await?)
+        member_of(&self.submit_as(access, Command::ChangeMember(id, patch)).await?)
     }
 
     /// Deletes a member. Values that name it stay as they are.
@@ -60,7 +62,7 @@ impl Content {
     pub async fn delete_member(&self, access: &Access, id: &str) -> Result<()> {
         access.require(&[Ability::Manage])?;
         let id = self.state().member(id)?.id;
-        self.submit(Command::DeleteMember(id)).await.map(|_| ())
+        self.submit_as(access, Command::DeleteMember(id)).await.map(|_| ())
     }
 }
 

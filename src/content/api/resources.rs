@@ -19,7 +19,8 @@ use crate::content::data::state::{Collection, State};
 use crate::content::data::version::IfMatch;
 use crate::content::handle::Content;
 use crate::content::prepare::body::{self, Preparation, UpdateTerms};
-use crate::content::read::resource::{ResourceAnswer, written_answer};
+use crate::content::read::authors::AuthorNames;
+use crate::content::read::resource::{Presentation, ResourceAnswer, written_answer};
 use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
@@ -96,13 +97,12 @@ impl Writing {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let body = Sent { bytes: body, parsed };
         let keep = |writing: &Writing, items: &[Item]| {
-            let (state, collection, variant) =
-                (Arc::clone(&writing.state), Arc::clone(&writing.collection), writing.variant);
-            let sanitized = sanitized(items);
+            let (state, collection) = (Arc::clone(&writing.state), Arc::clone(&writing.collection));
+            let (presentation, sanitized) = (writing.presentation(Selection::all()), sanitized(items));
             let read = move |outcome: &Outcome, lookup: &dyn Lookup| {
                 let items = outcome.items()?;
                 let written = items.first().ok_or_else(no_outcome)?.written()?;
-                created(&collection, state.epoch, variant, written, sanitized.clone(), lookup)
+                created(&collection, state.epoch, &presentation, written, sanitized.clone(), lookup)
             };
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
@@ -110,8 +110,8 @@ impl Writing {
             Answered::Fresh((outcomes, items)) => {
                 let (written, epoch) = (only(outcomes)?, self.state.epoch);
                 let store = &self.content.shared.store;
-                let sanitized = sanitized(&items);
-                Ok(Answered::Fresh(created(&self.collection, epoch, self.variant, &written, sanitized, store)?))
+                let (presentation, sanitized) = (self.presentation(Selection::all()), sanitized(&items));
+                Ok(Answered::Fresh(created(&self.collection, epoch, &presentation, &written, sanitized, store)?))
             }
             Answered::Kept(answer) => Ok(Answered::Kept(answer)),
         }
@@ -149,8 +149,14 @@ impl Writing {
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
         let (written, sanitized) = self.run_one(Sent { bytes: body, parsed }, prepare).await?;
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let shown = self.shown(&written, &sent);
-        written_answer(store, blueprint, self.state.epoch, &written, self.variant, shown, sanitized)
+        let presentation = self.presentation(self.shown(&written, &sent));
+        written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
+    }
+
+    /// How the answer shows what was written.
+    fn presentation(&self, selection: Selection) -> Presentation {
+        let names = AuthorNames::shown_to(&self.access, &self.state);
+        Presentation { variant: self.variant, fallback: None, selection, highlights: None, names }
     }
 
     /// Deletes a resource. Durable and visible on return.
@@ -218,7 +224,7 @@ impl Writing {
             let (missing_targets, access) = (MissingTargets::Refuse, self.access.clone());
             let keep = keep(self, &items);
             let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
-            match self.content.submit_keeping(command, keep).await? {
+            match self.content.submit_keeping(&self.access, command, keep).await? {
                 Outcome::Written(outcomes) => return Ok(Answered::Fresh((outcomes, items))),
                 Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
                 Outcome::Stale => {
@@ -285,12 +291,12 @@ fn sanitized(items: &[Item]) -> Sanitized {
 fn created(
     collection: &Collection,
     epoch: u64,
-    variant: u16,
+    presentation: &Presentation,
     written: &Written,
     sanitized: Sanitized,
     lookup: &dyn Lookup,
 ) -> Result<Created> {
-    let answer = written_answer(lookup, &collection.blueprint, epoch, written, variant, Selection::all(), sanitized)?;
+    let answer = written_answer(lookup, &collection.blueprint, epoch, written, presentation, sanitized)?;
     Ok(Created { id: written.id, answer })
 }
 

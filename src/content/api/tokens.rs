@@ -33,7 +33,7 @@ impl Content {
     pub async fn create_token(&self, access: &Access, body: &[u8]) -> Result<IssuedToken> {
         access.require(&[Ability::Manage])?;
         let (token, _) = self.read_body(body, access::token).await?;
-        self.issue_token(token).await
+        issued(self.submit_as(access, Command::CreateToken(token)).await?)
     }
 
     /// Creates a token. Needs no ability: for commands that open the data folder themselves.
@@ -41,10 +41,7 @@ impl Content {
     /// # Errors
     /// `VALIDATION_FAILED`, `OVERLOADED`.
     pub async fn issue_token(&self, new: NewToken) -> Result<IssuedToken> {
-        match self.submit(Command::CreateToken(new)).await? {
-            Outcome::TokenCreated(token, secret) => Ok(IssuedToken { token, secret }),
-            _ => Err(Error::internal("a token with the outcome of another command")),
-        }
+        issued(self.submit(Command::CreateToken(new)).await?)
     }
 
     /// Revokes a token. It is refused from now on.
@@ -53,6 +50,13 @@ impl Content {
     /// `FORBIDDEN`, `NOT_FOUND`.
     pub async fn revoke_token(&self, access: &Access, id: &str) -> Result<()> {
         access.require(&[Ability::Manage])?;
-        self.submit(Command::RevokeToken(id.to_owned())).await.map(|_| ())
+        self.submit_as(access, Command::RevokeToken(id.to_owned())).await.map(|_| ())
+    }
+}
+
+fn issued(outcome: Outcome) -> Result<IssuedToken> {
+    match outcome {
+        Outcome::TokenCreated(token, secret) => Ok(IssuedToken { token, secret }),
+        _ => Err(Error::internal("a token with the outcome of another command")),
     }
 }

@@ -47,7 +47,7 @@ impl Content {
     ) -> Result<Answered<Webhook>> {
         access.require(&[Ability::Manage])?;
         let (new, _) = self.read_body(body, webhook::webhook).await?;
-        self.submit_idempotent(Command::CreateWebhook(new), idempotent, webhook_of).await
+        self.submit_idempotent(access, Command::CreateWebhook(new), idempotent, webhook_of).await
     }
 
     /// Changes a webhook.
@@ -57,7 +57,7 @@ impl Content {
     pub async fn change_webhook(&self, access: &Access, id: &str, body: &[u8]) -> Result<Webhook> {
         self.find_webhook(access, id)?;
         let (patch, _) = self.read_body(body, webhook::webhook_patch).await?;
-        webhook_of(&self.submit(Command::ChangeWebhook(id.to_owned(), patch)).await?)
+        webhook_of(&self.submit_as(access, Command::ChangeWebhook(id.to_owned(), patch)).await?)
     }
 
     /// Deletes a webhook.
@@ -66,7 +66,7 @@ impl Content {
     /// `FORBIDDEN`, `NOT_FOUND`.
     pub async fn delete_webhook(&self, access: &Access, id: &str) -> Result<()> {
         self.find_webhook(access, id)?;
-        self.submit(Command::DeleteWebhook(id.to_owned())).await.map(|_| ())
+        self.submit_as(access, Command::DeleteWebhook(id.to_owned())).await.map(|_| ())
     }
 
     /// All webhooks, for their delivery.

@@ -1,15 +1,15 @@
-//! Tokens, members and webhooks as transactions leave them.
+//! What a transaction does to tokens, webhooks, members and how members sign in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::effects::Effects;
-use crate::access::{Member, Token, Tokens};
+use super::effects::{AccountEffect, Effects};
+use crate::access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
 use crate::content::data::state::State;
 use crate::content::data::webhook::Webhook;
 use crate::model::error::{Error, Result};
 
-/// Applies what a transaction does to them.
+/// Applies it to the state to come.
 ///
 /// # Errors
 /// `INTERNAL` for a malformed record.
@@ -46,6 +46,27 @@ pub(super) fn apply(state: &mut State, effects: &Effects<'_>) -> Result<()> {
             }
         }
         state.members = Arc::new(members);
+    }
+    if !effects.accounts.is_empty() {
+        let mut accounts = Accounts::clone(&state.accounts);
+        for effect in &effects.accounts {
+            apply_account(&mut accounts, effect).map_err(Error::internal)?;
+        }
+        state.accounts = Arc::new(accounts);
+    }
+    Ok(())
+}
+
+fn apply_account(accounts: &mut Accounts, effect: &AccountEffect<'_>) -> Result<(), String> {
+    match effect {
+        AccountEffect::Password(member, stored) => {
+            accounts.set_password(*member, stored.map(PasswordHash::decode).transpose()?);
+        }
+        AccountEffect::Invitation(member, stored) => {
+            accounts.set_invitation(*member, stored.map(Invitation::decode).transpose()?);
+        }
+        AccountEffect::Session(_, Some(stored)) => accounts.insert_session(Session::decode(stored)?),
+        AccountEffect::Session(id, None) => accounts.remove_session(id),
     }
     Ok(())
 }

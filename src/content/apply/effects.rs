@@ -23,6 +23,8 @@ pub(super) struct Effects<'a> {
     pub(super) members: Vec<(u64, Option<&'a [u8]>)>,
     /// By id; `None` is deleted.
     pub(super) webhooks: Vec<(String, Option<&'a [u8]>)>,
+    /// How members sign in, in order.
+    pub(super) accounts: Vec<AccountEffect<'a>>,
     /// The id that was given last, if one was given.
     pub(super) last_id: Option<ResourceId>,
     /// The time of the transaction.
@@ -40,6 +42,14 @@ struct WrittenCopy<'a> {
     variant: u16,
     number: u64,
     bytes: &'a [u8],
+}
+
+/// What happens to a password, an invitation or a session; `None` is removed.
+pub(super) enum AccountEffect<'a> {
+    Password(u64, Option<&'a [u8]>),
+    Invitation(u64, Option<&'a [u8]>),
+    /// By the session's id.
+    Session(&'a str, Option<&'a [u8]>),
 }
 
 /// What happens to a blueprint and to the record of its change.
@@ -118,6 +128,12 @@ impl<'a> Effects<'a> {
                     effects.webhooks.push((id.to_owned(), value));
                 }
                 (Key::Member(id), value) => effects.members.push((*id, value)),
+                (Key::Password(member), value) => effects.accounts.push(AccountEffect::Password(*member, value)),
+                (Key::Invitation(member), value) => effects.accounts.push(AccountEffect::Invitation(*member, value)),
+                (Key::Session(id), value) => {
+                    let id = id.plain().ok_or_else(|| Error::internal("a session with an id that is too long"))?;
+                    effects.accounts.push(AccountEffect::Session(id, value));
+                }
                 (Key::Counter(Counter::Resource), Some(id)) => effects.last_id = Some(decode_id(id)?),
                 (Key::Counter(Counter::Time), Some(time)) => {
                     let time = time.try_into().map_err(|_| Error::internal("a time of the wrong length"))?;

@@ -29,6 +29,19 @@ pub struct ContentFigures {
     pub commit_time: Duration,
 }
 
+/// What there is, for whoever runs the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentStatus {
+    /// The number of the last record of the log that readers see.
+    pub number: u64,
+    /// The slug of each blueprint, and how many resources it has.
+    pub blueprints: Vec<(String, u64)>,
+    /// How many tokens are stored.
+    pub tokens: usize,
+    /// How many members there are.
+    pub members: usize,
+}
+
 impl Counters {
     /// The counts, with how much there is.
     pub(crate) fn figures(&self, blueprints: u64, resources: u64) -> ContentFigures {

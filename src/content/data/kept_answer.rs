@@ -38,7 +38,7 @@ impl IdempotencyKey {
     pub fn parse(access: &Access, key: &[u8]) -> Result<IdempotencyKey> {
         let is_key = (1..=KEY_MAX).contains(&key.len()) && key.iter().all(u8::is_ascii_graphic);
         match std::str::from_utf8(key) {
-            Ok(key) if is_key => Ok(IdempotencyKey { token: access.token.clone(), key: key.to_owned() }),
+            Ok(key) if is_key => Ok(IdempotencyKey { token: access.actor.to_string(), key: key.to_owned() }),
             _ => {
                 let text = "the header `Idempotency-Key` must be 1 to 255 visible ASCII characters, such as a UUID";
                 Err(Error::new(Code::InvalidParameter, text))

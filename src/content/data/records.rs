@@ -7,13 +7,17 @@ use std::borrow::Borrow;
 
 use serde_json::{Map, Value};
 
+use crate::access::Actor;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::Error;
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::Key;
 
+/// A meta record that says nothing of who wrote it, as earlier versions wrote all of them.
 const META_FORMAT: u8 = 1;
+/// One that says it, before the key.
+const META_FORMAT_WITH_ACTORS: u8 = 2;
 const COPY_FORMAT: u8 = 1;
 
 /// What belongs to a resource and not to one of its copies.
@@ -31,6 +35,17 @@ pub(crate) struct Meta {
     pub(crate) copies: Vec<CopyVersion>,
     /// The key under which imports know the resource.
     pub(crate) key: Option<String>,
+    /// Who wrote it, as far as that is known.
+    pub(crate) authors: Authors,
+}
+
+/// Who wrote a resource. Unknown for what an earlier version wrote, or the server itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Authors {
+    /// Who created it.
+    pub(crate) created_by: Option<Actor>,
+    /// Who changed it last.
+    pub(crate) updated_by: Option<Actor>,
 }
 
 /// Names one stored version of one copy of a resource.
@@ -52,7 +67,15 @@ impl CopyVersion {
 impl Meta {
     /// A resource that has no copies yet. Its first version is that of transaction `number`.
     pub(crate) fn new(number: u64, created: Millis, published: Option<Millis>) -> Meta {
-        Meta { version: number, created, updated: created, published, copies: Vec::new(), key: None }
+        Meta {
+            version: number,
+            created,
+            updated: created,
+            published,
+            copies: Vec::new(),
+            key: None,
+            authors: Authors::default(),
+        }
     }
 
     /// The current version of a variant's copy.
@@ -85,7 +108,8 @@ impl Meta {
 
     /// The stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![META_FORMAT];
+        let has_authors = self.authors != Authors::default();
+        let mut out = vec![if has_authors { META_FORMAT_WITH_ACTORS } else { META_FORMAT }];
         out.extend(self.version.to_le_bytes());
         out.extend(self.created.to_le_bytes());
         out.extend(self.updated.to_le_bytes());
@@ -95,6 +119,9 @@ impl Meta {
         for copy in &self.copies {
             out.extend(copy.variant.to_le_bytes());
             out.extend(copy.number.to_le_bytes());
+        }
+        if has_authors {
+            self.authors.encode_to(&mut out);
         }
         if let Some(key) = &self.key {
             out.extend(key.as_bytes());
@@ -106,7 +133,7 @@ impl Meta {
     pub(crate) fn decode(bytes: &[u8]) -> Result<Meta, String> {
         let mut reader = Reader { bytes };
         let format = reader.take::<1>()?[0];
-        if format != META_FORMAT {
+        if ![META_FORMAT, META_FORMAT_WITH_ACTORS].contains(&format) {
             return Err(format!("a meta record of format {format}, which this version does not know"));
         }
         let version = u64::from_le_bytes(reader.take()?);
@@ -120,6 +147,10 @@ impl Meta {
             let variant = u16::from_le_bytes(reader.take()?);
             copies.push(CopyVersion { variant, number: u64::from_le_bytes(reader.take()?) });
         }
+        let authors = match format {
+            META_FORMAT_WITH_ACTORS => Authors::decode(&mut reader)?,
+            _ => Authors::default(),
+        };
         let key = std::str::from_utf8(reader.bytes).map_err(|_| "a meta record with a broken key".to_owned())?;
         Ok(Meta {
             version,
@@ -129,7 +160,49 @@ impl Meta {
             copies,
             // A key is never empty, so an empty tail means that there is none.
             key: (!key.is_empty()).then(|| key.to_owned()),
+            authors,
         })
+    }
+}
+
+/// The byte before an actor.
+mod author {
+    pub(super) const UNKNOWN: u8 = 0;
+    pub(super) const KNOWN: u8 = 1;
+    /// The same as the one before: most resources are written by one.
+    pub(super) const SAME: u8 = 2;
+}
+
+impl Authors {
+    fn encode_to(&self, out: &mut Vec<u8>) {
+        let mut put = |actor: &Option<Actor>| match actor {
+            None => out.push(author::UNKNOWN),
+            Some(actor) => {
+                out.push(author::KNOWN);
+                actor.encode_to(out);
+            }
+        };
+        put(&self.created_by);
+        if self.created_by == self.updated_by { out.push(author::SAME) } else { put(&self.updated_by) }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Authors, String> {
+        let created_by = Authors::decode_one(reader, None)?;
+        let updated_by = Authors::decode_one(reader, created_by.as_ref())?;
+        Ok(Authors { created_by, updated_by })
+    }
+
+    fn decode_one(reader: &mut Reader<'_>, before: Option<&Actor>) -> Result<Option<Actor>, String> {
+        match reader.take::<1>()?[0] {
+            author::UNKNOWN => Ok(None),
+            author::SAME => Ok(before.cloned()),
+            author::KNOWN => {
+                let (actor, rest) = Actor::decode_from(reader.bytes).ok_or("a meta record with a damaged author")?;
+                reader.bytes = rest;
+                Ok(Some(actor))
+            }
+            other => Err(format!("a meta record with an author of kind {other}, which this version does not know")),
+        }
     }
 }
 
@@ -248,19 +321,25 @@ mod tests {
     #[test]
     fn a_meta_record_survives_a_round_trip_and_a_truncated_one_is_an_error() {
         let copy = |variant, number| CopyVersion { variant, number };
-        for (published, key, copies) in [
-            (None, None, vec![]),
-            (Some(-5), Some("a/ключ".to_owned()), vec![copy(0, 7), copy(3, u64::MAX)]),
-            (Some(i64::MAX), None, vec![copy(1, 1)]),
+        let (member, token) = (Actor::Member(7), Actor::Token("admin".to_owned()));
+        let by = |created_by: Option<&Actor>, updated_by: Option<&Actor>| Authors {
+            created_by: created_by.cloned(),
+            updated_by: updated_by.cloned(),
+        };
+        for (published, key, copies, authors, author_bytes) in [
+            (None, None, vec![], by(None, None), 0),
+            (Some(-5), Some("a/ключ".to_owned()), vec![copy(0, 7), copy(3, u64::MAX)], by(None, Some(&token)), 9),
+            (Some(i64::MAX), None, vec![copy(1, 1)], by(Some(&member), Some(&member)), 11),
+            (None, Some("k".to_owned()), vec![], by(Some(&member), Some(&token)), 18),
         ] {
-            let meta = Meta { version: 9, created: 1, updated: i64::MIN, published, copies, key };
+            let meta = Meta { version: 9, created: 1, updated: i64::MIN, published, copies, key, authors };
             let bytes = meta.encode();
             assert_eq!(Meta::decode(&bytes).unwrap(), meta);
-            let shortest = 36 + 10 * meta.copies.len();
+            let shortest = 36 + 10 * meta.copies.len() + author_bytes;
             for cut in 0..shortest {
                 assert!(Meta::decode(&bytes[..cut]).is_err(), "cut at {cut}");
             }
         }
-        assert!(Meta::decode(&[META_FORMAT + 1]).is_err());
+        assert!(Meta::decode(&[META_FORMAT_WITH_ACTORS + 1]).is_err());
     }
 }

@@ -28,10 +28,41 @@ pub(crate) fn no_member(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no member {}", quote(id)))
 }
 
+/// `NOT_FOUND` for an invitation.
+pub(crate) fn invitation_is_void() -> Error {
+    let text =
+        "this link is not valid: it was used, replaced by a newer one, or has expired; ask an owner for a new one";
+    Error::new(Code::NotFound, text)
+}
+
+/// `UNAUTHENTICATED` for an unknown email and for a wrong password: which of the two it is would tell who is a member.
+pub(crate) fn wrong_password() -> Error {
+    Error::new(Code::Unauthenticated, "the email or the password is wrong")
+}
+
+/// `NOT_FOUND` for a session.
+pub(crate) fn no_session(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no session {}", quote(id)))
+}
+
+/// `FORBIDDEN` for a member whose role carries no rights.
+pub(crate) fn role_without_rights(role: Option<&str>) -> Error {
+    let text = match role {
+        Some(role) => format!("the role {} of this member carries no rights here", quote(role)),
+        None => "this member has no role, and so no rights here".to_owned(),
+    };
+    Error::new(Code::Forbidden, format!("{text}; those of `owner`, `editor`, `author` and `viewer` do"))
+}
+
 /// `FORBIDDEN` for a change between draft and published.
 pub(crate) fn needs_publish() -> Error {
     let text = "publishing or unpublishing needs the ability `publish`, which this token lacks";
     Error::new(Code::Forbidden, text)
+}
+
+/// `FORBIDDEN` for a write of what readers without `preview` see, by somebody who may write drafts only.
+pub(crate) fn only_drafts(what: &str) -> Error {
+    Error::new(Code::Forbidden, format!("your role may write drafts only, and {what}"))
 }
 
 /// `SINGULAR_RESOURCE` for a create.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use crate::access::{Access, Member, Tokens};
+use crate::access::{Access, Accounts, Member, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::content::data::releases::Releases;
@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(crate) members: Arc<BTreeMap<u64, Member>>,
     /// The webhooks by id.
     pub(crate) webhooks: Arc<BTreeMap<String, Arc<Webhook>>>,
+    /// How members sign in.
+    pub(crate) accounts: Arc<Accounts>,
 }
 
 /// A blueprint with its resources.

@@ -106,15 +106,9 @@ pub(crate) fn member_patch(body: &[u8]) -> Result<MemberPatch> {
 fn read_member(body: &[u8], required: &[&str]) -> Result<MemberPatch> {
     let object = &into_object(json::parse(body)?)?;
     let mut errors = unknown_keys(object, &["name", "email", "role"], &["id", "type"]);
-    let mut text = |key: &str| {
-        let is_read = required.contains(&key) || object.contains_key(key);
-        if is_read { required_text(object, key, &mut errors) } else { None }
-    };
-    let name = text("name");
-    let email = text("email");
-    if email.as_ref().is_some_and(|email| email.len() > MAX_EMAIL_BYTES || !is_email(email)) {
-        errors.push(("email".to_owned(), vec!["must be one email address such as `ada@example.org`".to_owned()]));
-    }
+    let is_read = |key: &str| required.contains(&key) || object.contains_key(key);
+    let name = if is_read("name") { required_text(object, "name", &mut errors) } else { None };
+    let email = if is_read("email") { email(object, &mut errors) } else { None };
     let role = match object.get("role") {
         None => Patch::Keep,
         Some(Value::Null) => Patch::Clear,
@@ -127,11 +121,21 @@ fn read_member(body: &[u8], required: &[&str]) -> Result<MemberPatch> {
     if errors.is_empty() { Ok(MemberPatch { name, email, role }) } else { Err(Error::validation(errors)) }
 }
 
+/// Reads the email address that a body must have.
+pub(crate) fn email(object: &Map<String, Value>, errors: &mut FieldErrors) -> Option<String> {
+    let email = required_text(object, "email", errors);
+    if email.as_ref().is_some_and(|email| email.len() > MAX_EMAIL_BYTES || !is_email(email)) {
+        errors.push(("email".to_owned(), vec!["must be one email address such as `ada@example.org`".to_owned()]));
+    }
+    email
+}
+
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= 255 && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-pub(super) fn required_text(object: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<String> {
+/// Reads a text that a body must have.
+pub(crate) fn required_text(object: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<String> {
     let text =
         object.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty() && text.chars().count() <= 255);
     if text.is_none() {

@@ -15,7 +15,7 @@ use crate::projection;
 use crate::sanitize::Sanitizer;
 
 /// Keys that the server returns in a resource and therefore ignores in a body (`API.md` 1.6).
-const ANSWERED_KEYS: [&str; 5] = ["id", "type", "created_at", "updated_at", "relationships"];
+const ANSWERED_KEYS: [&str; 6] = ["id", "type", "created_at", "updated_at", "relationships", "meta"];
 
 /// The context in which items are prepared.
 #[derive(Clone, Copy)]

@@ -100,7 +100,7 @@ impl<'a> Included<'a> {
         }
         let Copies { variant, fallback } = step.copies;
         let selection = self.expansion.selections.get(slug).cloned().unwrap_or_else(Selection::all);
-        let presentation = Presentation { variant, fallback, selection, highlights: None };
+        let presentation = Presentation { variant, fallback, selection, highlights: None, names: None };
         write_hit(&mut self.json, self.store, collection, hit, &presentation).map_err(Stopped::Failed)?;
         if self.json.len() > MAX_BYTES {
             let problem = format!("the resources that `expand` leads to have more than {MAX_BYTES} bytes");

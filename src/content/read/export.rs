@@ -151,9 +151,10 @@ impl Export {
     }
 
     fn presentation(&self, variant: u16) -> Presentation {
+        // What an export writes can be imported again, so it is the same for everybody.
         let ExportParams { fallback, selection, highlights, .. } = &self.params;
         let (selection, highlights) = (selection.clone(), highlights.clone());
-        Presentation { variant, fallback: *fallback, selection, highlights }
+        Presentation { variant, fallback: *fallback, selection, highlights, names: None }
     }
 
     /// Writes a resource with all of its copies, and with its import key.

@@ -111,7 +111,9 @@ impl View {
             Some(_) => Place::Walk { per_page: page.per_page, next },
         };
         let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
-        let resources = self.objects(&hits.hits, &Presentation { variant, fallback: *fallback, selection, highlights })?;
+        let (fallback, names) = (*fallback, self.names());
+        let presentation = Presentation { variant, fallback, selection, highlights, names };
+        let resources = self.objects(&hits.hits, &presentation)?;
         Ok(ListPage { resources, included, place, total: hits.total, aggregates })
     }
 
@@ -138,7 +140,7 @@ impl View {
         selection: &Selection,
     ) -> Result<String> {
         let (variant, selection) = (query.copies.variant, selection.clone());
-        let presentation = Presentation { variant, fallback, selection, highlights: None };
+        let presentation = Presentation { variant, fallback, selection, highlights: None, names: self.names() };
         let mut object = String::new();
         write_hit(&mut object, &self.store, &self.collection, hit, &presentation)?;
         Ok(object)

@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::content::command::Written;
 use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Copy, CopyVersion, empty_attributes};
+use crate::content::data::records::{Authors, Copy, CopyVersion, empty_attributes};
 use crate::content::data::state::Collection;
 use crate::content::data::version::EntityTag;
+use crate::content::read::authors::AuthorNames;
 use crate::content::read::highlight::excerpt;
 use crate::model::blueprint::{Blueprint, FieldType};
 use crate::model::error::Result;
@@ -29,6 +30,8 @@ pub(crate) struct Presentation {
     pub(crate) selection: Selection,
     /// What is shown of the text around what was found.
     pub(crate) highlights: Option<Arc<Highlights>>,
+    /// Set if it is answered who wrote the resource.
+    pub(crate) names: Option<AuthorNames>,
 }
 
 /// A resource as it is answered.
@@ -42,7 +45,7 @@ pub struct ResourceAnswer {
     pub sanitized: Sanitized,
 }
 
-/// The selected parts of a resource in one variant, as a write left it.
+/// A resource as a write left it.
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.
@@ -51,15 +54,14 @@ pub(crate) fn written_answer(
     blueprint: &Blueprint,
     epoch: u64,
     written: &Written,
-    variant: u16,
-    selection: Selection,
+    presentation: &Presentation,
     sanitized: Sanitized,
 ) -> Result<ResourceAnswer> {
-    let presentation = Presentation { variant, fallback: None, selection, highlights: None };
-    let renderer = Renderer { lookup, blueprint, presentation: &presentation };
+    let renderer = Renderer { lookup, blueprint, presentation };
     let mut json = String::new();
     let meta = &written.meta;
     renderer.write(&mut json, written.id, meta.stamps(), |variant| meta.copy(variant))?;
+    renderer.write_authors(&mut json, || Ok(meta.authors.clone()))?;
     Ok(ResourceAnswer { json, tag: meta.resource_version(written.id, blueprint).tag(epoch), sanitized })
 }
 
@@ -78,6 +80,11 @@ pub(crate) fn write_hit(
     renderer.write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| {
         let number = collection.snapshot.copy(hit.slot, variant)?;
         Some(CopyVersion { variant, number })
+    })?;
+    renderer.write_authors(out, || {
+        let meta = lookup.meta(collection.blueprint.number, ResourceId::from_u128(hit.id))?;
+        // A later write may be in the store already, whose author is not that of what is shown.
+        Ok(meta.filter(|meta| meta.version == hit.stamps.version).map(|meta| meta.authors).unwrap_or_default())
     })
 }
 
@@ -163,6 +170,21 @@ impl Renderer<'_> {
             shown.insert(field.slug.clone(), excerpt.into());
         }
         Ok(Value::Object(shown).to_string())
+    }
+
+    /// Adds who wrote the resource to its object, if that is answered.
+    fn write_authors(&self, out: &mut String, authors: impl FnOnce() -> Result<Authors>) -> Result<()> {
+        let Some(names) = &self.presentation.names else { return Ok(()) };
+        let meta = names.to_json(&authors()?).to_string();
+        // An object that was written above; `{}` if nothing is selected of it.
+        out.pop();
+        if !out.ends_with('{') {
+            out.push(',');
+        }
+        out.push_str("\"meta\":");
+        out.push_str(&meta);
+        out.push('}');
+        Ok(())
     }
 
     /// The `attributes` object; empty if it is not selected.

@@ -11,6 +11,7 @@ use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
 use crate::content::data::version::{AnswerVersion, ListVersion, SeenVersion};
 use crate::content::handle::Content;
+use crate::content::read::authors::AuthorNames;
 use crate::content::read::expand::Included;
 use crate::content::read::resolve::{self, Resolver, Stopped, stopped};
 use crate::content::read::resource::{Presentation, write_hit};
@@ -140,7 +141,8 @@ impl View {
     pub fn read(&self, resource: &Located, params: &GetParams) -> Result<String> {
         let GetParams { variant, fallback, ref selection, .. } = *params;
         let mut json = String::new();
-        let presentation = Presentation { variant, fallback, selection: selection.clone(), highlights: None };
+        let (selection, names) = (selection.clone(), self.names());
+        let presentation = Presentation { variant, fallback, selection, highlights: None, names };
         write_hit(&mut json, &self.store, &self.collection, &resource.0, &presentation)?;
         Ok(json)
     }
@@ -241,5 +243,10 @@ impl View {
     /// The blueprint that a relation names, if the token has it.
     pub(super) fn related(&self, slug: &str) -> Option<&Blueprint> {
         self.state.visible(&self.access, slug).ok().map(|collection| &*collection.blueprint)
+    }
+
+    /// Who wrote the resources, if the sender is told.
+    pub(super) fn names(&self) -> Option<AuthorNames> {
+        AuthorNames::shown_to(&self.access, &self.state)
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::access::{Member, Token, Tokens};
+use crate::access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
 use crate::content::apply::Clock;
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::changes::{ChangeGroup, ChangeNumbers};
@@ -82,13 +82,35 @@ pub(crate) fn load_state(
         webhooks.insert(webhook.id.clone(), Arc::new(webhook));
     }
     let (tokens, members, webhooks) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks));
+    let accounts = Arc::new(load_accounts(store)?);
     let epoch = load_epoch(store)?.unwrap_or_default();
-    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks };
+    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, accounts };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), Changed::at(number));
     }
     Ok(state)
+}
+
+fn load_accounts(store: &Store) -> Result<Accounts, StartError> {
+    let mut accounts = Accounts::default();
+    for prefix in [Prefix::Passwords, Prefix::Invitations, Prefix::Sessions] {
+        for entry in store.scan(prefix) {
+            let (key, bytes) = entry.map_err(StartError::content)?;
+            match key {
+                Key::Password(member) => {
+                    let hash = PasswordHash::decode(&bytes).map_err(StartError::content)?;
+                    accounts.set_password(member, Some(hash));
+                }
+                Key::Invitation(member) => {
+                    let invitation = Invitation::decode(&bytes).map_err(StartError::content)?;
+                    accounts.set_invitation(member, Some(invitation));
+                }
+                _ => accounts.insert_session(Session::decode(&bytes).map_err(StartError::content)?),
+            }
+        }
+    }
+    Ok(accounts)
 }
 
 /// The epoch of the content; `None` in a folder of an earlier version.

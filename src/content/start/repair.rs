@@ -302,15 +302,30 @@ impl Repair<'_> {
         Ok(id)
     }
 
+    /// Has members sign in again, since it is not known which sessions were ended, and makes links invalid.
+    fn end_sessions(&mut self) -> Result<(), StartError> {
+        for prefix in [Prefix::Sessions, Prefix::Invitations] {
+            for (key, _) in self.store.scan(prefix).filter_map(Result::ok) {
+                self.write(StoreWrite::delete(key))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Sees to it that no number and no id is given out twice.
     fn counters(
         &mut self,
         blueprints: &BTreeMap<u32, Blueprint>,
         last_id: Option<ResourceId>,
     ) -> Result<(), StartError> {
-        let members = self.store.scan(Prefix::Members).filter_map(Result::ok);
-        let highest_member =
-            members.filter_map(|(key, _)| if let Key::Member(id) = key { Some(id) } else { None }).max();
+        self.end_sessions()?;
+        // A password may be left of a member that is lost: the next member must not get it with the number.
+        let known = [Prefix::Members, Prefix::Passwords].map(|prefix| self.store.scan(prefix).filter_map(Result::ok));
+        let numbers = known.into_iter().flatten().filter_map(|(key, _)| match key {
+            Key::Member(id) | Key::Password(id) => Some(id),
+            _ => None,
+        });
+        let highest_member = numbers.max();
         let highest_blueprint = blueprints.keys().next_back().map(|number| u64::from(*number));
         for (counter, highest) in [(Counter::Blueprint, highest_blueprint), (Counter::Member, highest_member)] {
             let stored = self.store.get(&Key::Counter(counter)).map_err(StartError::content)?;

@@ -339,6 +339,7 @@ fn decide_job(context: &Context<'_>, overlay: &mut Overlay<'_>, job: &Job) -> Re
     {
         return Ok(Outcome::Kept(answer));
     }
+    overlay.actor.clone_from(&job.actor);
     let result = decide(context, overlay, &job.command);
     if result.is_err() {
         overlay.roll_back();

@@ -4,6 +4,7 @@
 //! the writes in the overlay, from which `apply` derives everything else.
 
 mod access;
+mod account;
 mod blueprint;
 mod decider;
 mod during_change;
@@ -45,6 +46,7 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::ChangeWebhook(id, patch) => webhook::change(state, overlay, id, patch),
         Command::DeleteWebhook(id) => webhook::delete(state, overlay, id),
         Command::SaveWebhookProgress(progress) => Ok(webhook::save(state, overlay, progress)),
+        Command::Account(command) => account::decide(state, overlay, command),
         Command::Wait => Ok(Outcome::Done),
         Command::Checkpoint => Err(Error::internal("a checkpoint is not decided")),
     }
@@ -73,7 +75,7 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
         Item::Import(item) => return decider.import(item),
     };
     match result {
-        Ok(written) => ItemOutcome::Written(written),
+        Ok(written) => ItemOutcome::Written(Box::new(written)),
         Err(error) => ItemOutcome::Failed(error),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::access::Actor;
 use crate::content::apply::{Prepared, PreparedColumns};
 use crate::content::data::changes::{ChangeGroup, ChangeNumbers, ChangeOp};
 use crate::content::data::index_mapping::Columns;
@@ -37,6 +38,8 @@ pub(crate) struct Overlay<'a> {
     pub(crate) number: u64,
     /// The time of the group; never earlier than that of a transaction before it.
     pub(crate) now: Millis,
+    /// Who asked for the transaction; nobody for what the server does itself.
+    pub(crate) actor: Option<Actor>,
     last_id: Option<ResourceId>,
 }
 
@@ -84,6 +87,7 @@ impl<'a> Overlay<'a> {
             change_numbers,
             number,
             now,
+            actor: None,
             last_id,
         }
     }
@@ -229,7 +233,7 @@ impl<'a> Overlay<'a> {
     }
 
     /// Ends the transaction; none if it wrote nothing. The id and the time that were given last are part of it, so that
-    /// neither ever goes back. The next transaction begins at [`Overlay::number`], which the caller moves on.
+    /// neither ever goes back, and so is who asked for it. The next transaction begins at [`Overlay::number`], which the caller moves on.
     pub(crate) fn finish(&mut self) -> Option<Decided> {
         let superseded = std::mem::take(&mut self.superseded);
         let prepared = std::mem::take(&mut self.prepared);
@@ -242,6 +246,11 @@ impl<'a> Overlay<'a> {
             self.put(Key::Counter(Counter::Resource), encode_id(id));
         }
         self.put(Key::Counter(Counter::Time), self.now.to_le_bytes().to_vec());
+        if let Some(actor) = &self.actor {
+            let mut encoded = Vec::new();
+            actor.encode_to(&mut encoded);
+            self.put(Key::Counter(Counter::Actor), encoded);
+        }
         self.undo.clear();
         let mut writes = last_of_each(std::mem::take(&mut self.writes));
         writes.extend(superseded.into_iter().map(StoreWrite::delete));

@@ -22,7 +22,11 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("docs_file", at("path", "file", text(), "The name of the file.")),
         ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
+        ("session_id", at("path", "id", text(), "The id of the session.")),
+        ("member", at("query", "member", text(), "The id of the member; without it the member who is signed in.")),
+        ("invitation", at("header", "X-Invitation", text(), "The secret that the link of the invitation ends with.")),
         ("page_path", at("path", "path", text(), "The path of the page, without its first slash.")),
+        ("file_path", at("path", "path", text(), "The path of a file or a screen, without its first slash.")),
         (
             "filter",
             json!({
@@ -99,6 +103,10 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("start", at("query", "start", day(), "The first day.")),
         ("end", at("query", "end", day(), "The last day.")),
         ("limit", at("query", "limit", number(1, 1000), "The most rows.")),
+        (
+            "search_limit",
+            at("query", "limit", number(1, 20), "How many resources of each blueprint; the default is 5."),
+        ),
         (
             "interval",
             at(

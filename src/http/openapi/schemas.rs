@@ -2,13 +2,25 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::access::Role;
 use crate::content::ChangeOp;
 use crate::model::ability::Ability;
 use crate::model::blueprint::{BlueprintKind, FieldType};
 
 /// All of them, by name.
 pub(super) fn general() -> Map<String, Value> {
-    let all = [common(), resources(), writes(), bulk(), blueprints(), access(), webhooks(), analytics()];
+    let all = [
+        common(),
+        resources(),
+        writes(),
+        bulk(),
+        blueprints(),
+        access(),
+        sessions(),
+        webhooks(),
+        server(),
+        analytics(),
+    ];
     all.into_iter().flatten().map(|(name, schema)| (name.to_owned(), schema)).collect()
 }
 
@@ -355,6 +367,57 @@ fn webhooks() -> Schemas {
         ("Delivery", delivery),
         ("TestDelivery", attempt()),
     ]
+}
+
+fn sessions() -> Schemas {
+    let role = || json!({ "type": "string", "enum": Role::ALL.map(Role::as_str) });
+    let session = object([
+        ("member", object([("id", count()), ("name", text()), ("email", text()), ("role", text())])),
+        ("role", role()),
+        ("abilities", list_of(text())),
+        ("csrf", text()),
+        ("expires_at", time()),
+    ]);
+    let open = object([
+        ("id", text()),
+        ("type", json!({ "const": "session" })),
+        ("created_at", time()),
+        ("last_used_at", time()),
+        ("address", maybe("string")),
+        ("agent", text()),
+        ("current", json!({ "type": "boolean" })),
+    ]);
+    let invitation = object([("email", maybe("string")), ("name", maybe("string")), ("role", maybe("string"))]);
+    let accepted = also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
+    vec![
+        ("SignIn", object([("email", text()), ("password", text())])),
+        ("Session", session),
+        ("OpenSession", open),
+        ("IssuedInvitation", object([("type", text()), ("url", text()), ("expires_at", time())])),
+        ("Invitation", invitation),
+        ("AcceptedInvitation", accepted),
+    ]
+}
+
+fn server() -> Schemas {
+    let found =
+        object([("blueprint", text()), ("total", count()), ("resources", list_of(json!({ "type": "object" })))]);
+    let status = object([
+        ("type", json!({ "const": "status" })),
+        ("version", text()),
+        ("started_at", time()),
+        ("writable", json!({ "type": "boolean" })),
+        ("number", count()),
+        ("bytes", json!({ "type": "object", "additionalProperties": count() })),
+        ("index_runs", count()),
+        ("blueprints", list_of(object([("id", text()), ("resources", count())]))),
+        ("tokens", count()),
+        ("members", count()),
+        ("analytics", object([("open", json!({ "type": "boolean" })), ("dropped", count())])),
+        ("process", object([("resident_bytes", count()), ("open_files", count()), ("threads", count())])),
+    ]);
+    let found = object([("data", list_of(found)), ("meta", object([("total", count())]))]);
+    vec![("Status", status), ("Found", found)]
 }
 
 fn analytics() -> Schemas {

@@ -14,7 +14,8 @@ fn key() -> impl Strategy<Value = Key> {
             Counter::Member,
             Counter::Resource,
             Counter::Time,
-            Counter::FirstChange
+            Counter::FirstChange,
+            Counter::Actor
         ])
         .prop_map(Key::Counter),
         any::<u64>().prop_map(Key::Superseded),
@@ -38,6 +39,9 @@ fn key() -> impl Strategy<Value = Key> {
         text().prop_map(Key::Webhook),
         text().prop_map(Key::WebhookProgress),
         any::<u64>().prop_map(Key::Member),
+        any::<u64>().prop_map(Key::Password),
+        any::<u64>().prop_map(Key::Invitation),
+        text().prop_map(Key::Session),
         (any::<u32>(), any::<u32>(), any::<u16>(), text())
             .prop_map(|(blueprint, claims, variant, value)| Key::Unique { blueprint, claims, variant, value }),
         (text(), text()).prop_map(|(token, key)| Key::Idempotency { token, key }),

@@ -56,5 +56,9 @@ pub(crate) fn leaks(line: &str) -> bool {
     let of_address = |c: char| c.is_ascii_digit() || c == '.' || c == ':';
     let mut words = line.split(|c| !of_address(c)).map(|word| word.trim_matches([':', '.']));
     let is_address = |word: &str| word.parse::<Ipv4Addr>().is_ok() || word.parse::<SocketAddrV4>().is_ok();
-    line.contains("bnd_") || line.contains(ADMIN) || line.contains("2001:db8") || words.any(is_address)
+    let secrets = ["bnd_", "bns_", "bni_", "argon2id"];
+    secrets.iter().any(|secret| line.contains(secret))
+        || line.contains(ADMIN)
+        || line.contains("2001:db8")
+        || words.any(is_address)
 }

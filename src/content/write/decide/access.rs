@@ -1,6 +1,7 @@
 //! Decides commands on tokens and members.
 
-use crate::access::{Member, MemberPatch, NewMember, NewToken, Token, new_secret};
+use super::account;
+use crate::access::{Member, MemberPatch, NewMember, NewToken, SecretOf, Token, new_secret};
 use crate::content::command::Outcome;
 use crate::content::data::refusals::{no_blueprint, no_member};
 use crate::content::data::state::State;
@@ -16,7 +17,7 @@ pub(super) fn create_token(state: &State, overlay: &mut Overlay<'_>, new: &NewTo
         let texts = unknown.iter().map(|slug| no_blueprint(slug).message).collect();
         return Err(Error::validation(FieldErrors::from_iter([("blueprints".to_owned(), texts)])));
     }
-    let (secret, hash) = new_secret()?;
+    let (secret, hash) = new_secret(SecretOf::Token)?;
     let NewToken { name, abilities, blueprints, expires_at } = new.clone();
     let id = overlay.new_id()?.to_string();
     let token = Token { id, name, abilities, blueprints, created_at: overlay.now, expires_at, hash };
@@ -55,7 +56,7 @@ pub(super) fn change_member(state: &State, overlay: &mut Overlay<'_>, id: u64, p
     Ok(put_member(overlay, member))
 }
 
-fn put_member(overlay: &mut Overlay<'_>, member: Member) -> Outcome {
+pub(super) fn put_member(overlay: &mut Overlay<'_>, member: Member) -> Outcome {
     overlay.put(Key::Member(member.id), member.encode());
     Outcome::Member(member)
 }
@@ -63,6 +64,7 @@ fn put_member(overlay: &mut Overlay<'_>, member: Member) -> Outcome {
 pub(super) fn delete_member(state: &State, overlay: &mut Overlay<'_>, id: u64) -> Result<Outcome> {
     find(state, id)?;
     overlay.remove(Key::Member(id));
+    account::forget(state, overlay, id);
     Ok(Outcome::Done)
 }
 

@@ -9,7 +9,7 @@ use crate::content::compatibility::revise;
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
 use crate::content::data::changes::ChangeOp;
 use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Meta, decode_id, encode_id};
+use crate::content::data::records::{Authors, Meta, decode_id, encode_id};
 use crate::content::data::refusals::{change_conflict, conflict_of, still_has_resources};
 use crate::content::data::sight::is_public;
 use crate::content::data::state::{Collection, State};
@@ -42,7 +42,8 @@ pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Defi
 fn create_singular(overlay: &mut Overlay<'_>, blueprint: &Blueprint) -> Result<()> {
     let (slug, blueprint) = (&blueprint.slug, blueprint.number);
     let id = overlay.new_id()?;
-    let meta = Meta::new(overlay.number, overlay.now, Some(overlay.now));
+    let mut meta = Meta::new(overlay.number, overlay.now, Some(overlay.now));
+    meta.authors = Authors { created_by: overlay.actor.clone(), updated_by: overlay.actor.clone() };
     overlay.put(Key::Resource { blueprint, id }, meta.encode());
     overlay.put(Key::Singular(blueprint), encode_id(id));
     overlay.note_change(slug, id, ChangeOp::Created, false, true);

@@ -203,7 +203,7 @@ impl Decider<'_, '_> {
                 self.waiting.extend(names);
                 ItemOutcome::Waiting
             }
-            Ok((edit, _)) => ItemOutcome::Written(self.apply_edit(edit)),
+            Ok((edit, _)) => ItemOutcome::Written(Box::new(self.apply_edit(edit))),
             Err(error) => ItemOutcome::Failed(error),
         }
     }

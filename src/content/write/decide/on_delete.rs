@@ -14,10 +14,10 @@ use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::render_attributes;
 use crate::content::data::referrers::{Referring, referring_to};
-use crate::content::data::refusals::{CONFLICT_IDS, still_referred_to, too_many_to_nullify};
+use crate::content::data::refusals::{CONFLICT_IDS, only_drafts, still_referred_to, too_many_to_nullify};
 use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
-use crate::model::blueprint::OnDelete;
+use crate::model::blueprint::{BlueprintKind, OnDelete};
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
 
@@ -60,6 +60,7 @@ impl<'a> Decider<'a, '_> {
             let mut of_blueprint = Vec::new();
             for hit in found.first(MAX_NULLIFIED) {
                 let Some(edit) = self.nullify(&referring, ResourceId::from_u128(hit.id), id)? else { continue };
+                self.check_may_change(&referring, &edit)?;
                 bytes += edit.copies.iter().map(|copy| copy.attributes.len()).sum::<usize>();
                 if bytes > MAX_NULLIFIED_BYTES {
                     return Err(too_many_to_nullify(count, of_blueprint.len()));
@@ -78,6 +79,17 @@ impl<'a> Decider<'a, '_> {
             for edit in edits {
                 of_blueprint.apply_edit(edit);
             }
+        }
+    }
+
+    /// # Errors
+    /// `FORBIDDEN` if the writer may write drafts only, and the resource that would change is published.
+    fn check_may_change(&self, referring: &Referring<'_>, edit: &Edit) -> Result<()> {
+        let is_public =
+            referring.collection.blueprint.kind == BlueprintKind::Singular || edit.after.published.is_some();
+        match is_public && self.access.writes_only_drafts() {
+            true => Err(only_drafts("a published resource refers to this one")),
+            false => Ok(()),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::content::data::changes::ChangeOp;
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
-use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, refused_by_change};
+use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
 use crate::content::data::sight::is_public;
 use crate::content::data::version::{EntityTag, IfMatch};
 use crate::model::blueprint::{Blueprint, BlueprintKind};
@@ -27,6 +27,7 @@ use crate::store::Key;
 impl Decider<'_, '_> {
     pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<Written> {
         let after = Meta::new(self.overlay.number, self.overlay.now, published);
+        self.check_is_draft(&after)?;
         let id = self.overlay.new_id()?;
         let mut edit = Edit::new(id, None, after);
         self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), Requires::Values)?;
@@ -47,6 +48,9 @@ impl Decider<'_, '_> {
         if changes_state && !update.may_publish {
             return Err(needs_publish());
         }
+        if let Some(before) = &edit.before {
+            self.check_is_draft(before)?;
+        }
         Ok(self.apply_edit(edit))
     }
 
@@ -56,6 +60,7 @@ impl Decider<'_, '_> {
         if self.blueprint.kind == BlueprintKind::Singular {
             return Err(not_deletable(self.blueprint));
         }
+        self.check_is_draft(&meta)?;
         let releases = self.release_referrers(id)?;
         for claim in self.claims_of(id, &meta)? {
             self.overlay.remove(claim);
@@ -93,6 +98,22 @@ impl Decider<'_, '_> {
             },
         };
         self.overlay.note_change(&blueprint.slug, id, op, public(before), public(after));
+    }
+
+    /// # Errors
+    /// `FORBIDDEN` if the writer may write drafts only, and this resource is seen by readers without `preview`, now or from
+    /// its date on.
+    pub(super) fn check_is_draft(&self, meta: &Meta) -> Result<()> {
+        if !self.access.writes_only_drafts() {
+            return Ok(());
+        }
+        if self.blueprint.kind == BlueprintKind::Singular {
+            return Err(only_drafts("every reader sees the resource of a singular blueprint"));
+        }
+        match meta.published {
+            Some(_) => Err(only_drafts("this resource is published")),
+            None => Ok(()),
+        }
     }
 
     fn tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
@@ -164,6 +185,10 @@ impl Decider<'_, '_> {
         let blueprint = self.blueprint.number;
         let number = self.overlay.number;
         after.version = number;
+        after.authors.updated_by.clone_from(&self.overlay.actor);
+        if before.is_none() {
+            after.authors.created_by.clone_from(&self.overlay.actor);
+        }
         if let Some(before) = &before
             && after.updated == before.updated
             && updated == UpdatedAt::Server

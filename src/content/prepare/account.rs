@@ -1,0 +1,86 @@
+//! Reads the bodies with which members sign in (`API.md` 5.8).
+
+use serde_json::{Map, Value};
+
+use crate::access::{PASSWORD_MAX, PASSWORD_MIN};
+use crate::content::prepare::access::{email, required_text};
+use crate::content::prepare::body::{into_object, unknown_keys};
+use crate::model::error::{Error, FieldErrors, Result};
+use crate::model::json;
+
+/// Who wants to sign in.
+pub(crate) struct SignIn {
+    pub(crate) email: String,
+    pub(crate) password: String,
+}
+
+/// What somebody sends who has an invitation.
+pub(crate) struct Acceptance {
+    /// The secret of the invitation.
+    pub(crate) token: String,
+    rest: Map<String, Value>,
+}
+
+/// What a member sets with an invitation.
+pub(crate) struct Profile {
+    pub(crate) name: Option<String>,
+    pub(crate) email: Option<String>,
+    pub(crate) password: String,
+}
+
+/// Reads the body of a sign-in.
+///
+/// # Errors
+/// `MALFORMED_JSON`, `VALIDATION_FAILED`.
+pub(crate) fn sign_in(body: &[u8]) -> Result<SignIn> {
+    let object = &into_object(json::parse(body)?)?;
+    let mut errors = unknown_keys(object, &["email", "password"], &[]);
+    let email = required_text(object, "email", &mut errors);
+    let password = password(object, 1, &mut errors);
+    match (email, password) {
+        (Some(email), Some(password)) if errors.is_empty() => Ok(SignIn { email, password }),
+        _ => Err(Error::validation(errors)),
+    }
+}
+
+/// Reads the body of somebody who has an invitation, as far as it names the invitation.
+///
+/// # Errors
+/// `MALFORMED_JSON`, `VALIDATION_FAILED`.
+pub(crate) fn acceptance(body: &[u8]) -> Result<Acceptance> {
+    let mut rest = into_object(json::parse(body)?)?;
+    match rest.shift_remove("token") {
+        Some(Value::String(token)) => Ok(Acceptance { token, rest }),
+        _ => Err(Error::of_field("token", "is required: the secret that the link ends with")),
+    }
+}
+
+impl Acceptance {
+    /// The rest of the body. The first owner's link makes a member, and so needs a name and an email.
+    ///
+    /// # Errors
+    /// `VALIDATION_FAILED`.
+    pub(crate) fn profile(&self, is_first_owner: bool) -> Result<Profile> {
+        let object = &self.rest;
+        let known: &[&str] =
+            if is_first_owner { &["token", "name", "email", "password"] } else { &["token", "name", "password"] };
+        let mut errors = unknown_keys(object, known, &[]);
+        let is_sent = |key: &str| is_first_owner || object.get(key).is_some_and(|value| !value.is_null());
+        let name = if is_sent("name") { required_text(object, "name", &mut errors) } else { None };
+        let email = if is_first_owner { email(object, &mut errors) } else { None };
+        match password(object, PASSWORD_MIN, &mut errors) {
+            Some(password) if errors.is_empty() => Ok(Profile { name, email, password }),
+            _ => Err(Error::validation(errors)),
+        }
+    }
+}
+
+fn password(object: &Map<String, Value>, least: usize, errors: &mut FieldErrors) -> Option<String> {
+    let is_valid = |text: &&str| (least..=PASSWORD_MAX).contains(&text.chars().count());
+    let password = object.get("password").and_then(Value::as_str).filter(is_valid);
+    if password.is_none() {
+        let text = format!("is required: a string of {least} to {PASSWORD_MAX} characters");
+        errors.push(("password".to_owned(), vec![text]));
+    }
+    password.map(str::to_owned)
+}

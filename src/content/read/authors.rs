@@ -1,0 +1,43 @@
+//! Who wrote a resource, as it is answered to members (`API.md` 5.8.6). Answers to tokens do not have it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::access::{Access, Actor};
+use crate::content::data::records::Authors;
+use crate::content::data::state::State;
+
+/// The names of members and tokens.
+#[derive(Clone)]
+pub(crate) struct AuthorNames(Arc<State>);
+
+impl AuthorNames {
+    /// The names, if the answer is for a member.
+    pub(crate) fn shown_to(access: &Access, state: &Arc<State>) -> Option<AuthorNames> {
+        access.is_session().then(|| AuthorNames(Arc::clone(state)))
+    }
+
+    /// The `meta` of a resource.
+    pub(crate) fn to_json(&self, authors: &Authors) -> Value {
+        let Authors { created_by, updated_by } = authors;
+        json!({ "created_by": self.of(created_by.as_ref()), "updated_by": self.of(updated_by.as_ref()) })
+    }
+
+    /// Names are null of members and tokens that are gone.
+    fn of(&self, actor: Option<&Actor>) -> Value {
+        match actor {
+            None => Value::Null,
+            Some(Actor::Member(id)) => {
+                let name = self.0.members.get(id).map(|member| &member.name);
+                json!({ "member": { "id": id, "name": name } })
+            }
+            Some(Actor::Token(id)) => {
+                // Tokens that are not stored have names in the place of ids.
+                let is_stored = id.len() == uuid::fmt::Hyphenated::LENGTH;
+                let name = self.0.tokens.name_of(id).or((!is_stored).then_some(id.as_str()));
+                json!({ "token": { "id": id, "name": name } })
+            }
+        }
+    }
+}

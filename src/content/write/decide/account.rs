@@ -1,0 +1,140 @@
+//! Decides commands on how members sign in: sessions, invitations and passwords (`API.md` 5.8).
+
+use crate::access::{
+    ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, Member, Role, SESSIONS_MAX, SecretOf, Session, new_secret,
+};
+use crate::content::command::{AccountCommand, Outcome};
+use crate::content::data::refusals::{invitation_is_void, no_member, wrong_password};
+use crate::content::data::state::State;
+use crate::content::write::overlay::Overlay;
+use crate::model::error::{Error, Result};
+use crate::store::{Counter, Key};
+
+pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &AccountCommand) -> Result<Outcome> {
+    match command {
+        AccountCommand::SignIn { member, password, client, replaces } => {
+            if state.accounts.password(*member) != Some(password) || !state.members.contains_key(member) {
+                return Err(wrong_password());
+            }
+            if let Some(replaced) = replaces {
+                overlay.remove(session_key(replaced));
+            }
+            begin_session(state, overlay, *member, client)
+        }
+        AccountCommand::Renew(id) => Ok(renew(state, overlay, id)),
+        AccountCommand::EndSession(id) => {
+            if state.accounts.session_by_id(id).is_some() {
+                overlay.remove(session_key(id));
+            }
+            Ok(Outcome::Done)
+        }
+        AccountCommand::Invite(member) => invite(state, overlay, *member),
+        AccountCommand::Accept { invitation, name, email, password, client } => {
+            let member = accept(state, overlay, invitation, name.as_deref(), email.as_deref())?;
+            overlay.put(Key::Password(member), password.encode());
+            // A lost password may be in foreign hands: whoever signed in with it is signed out.
+            end_sessions(state, overlay, member);
+            begin_session(state, overlay, member, client)
+        }
+    }
+}
+
+/// Removes what a member signed in with.
+pub(super) fn forget(state: &State, overlay: &mut Overlay<'_>, member: u64) {
+    if state.accounts.password(member).is_some() {
+        overlay.remove(Key::Password(member));
+    }
+    // Also one that has expired.
+    overlay.remove(Key::Invitation(member));
+    end_sessions(state, overlay, member);
+}
+
+fn end_sessions(state: &State, overlay: &mut Overlay<'_>, member: u64) {
+    for session in state.accounts.sessions_of(member) {
+        overlay.remove(session_key(&session.id));
+    }
+}
+
+fn session_key(id: &str) -> Key {
+    Key::Session(id.into())
+}
+
+/// Begins a session. Ends those of the member that have expired, and the longest unused ones if they are too many.
+fn begin_session(state: &State, overlay: &mut Overlay<'_>, member: u64, client: &ClientNote) -> Result<Outcome> {
+    let (secret, hash) = new_secret(SecretOf::Session)?;
+    let (id, now) = (overlay.new_id()?.to_string(), overlay.now);
+    let kept = |session: &&&Session| now < session.expires_at();
+    let own = state.accounts.sessions_of(member);
+    let n_kept = own.iter().filter(kept).count().min(SESSIONS_MAX - 1);
+    for session in &own[n_kept..] {
+        overlay.remove(session_key(&session.id));
+    }
+    let session = Session { id, member, hash, created_at: now, used_at: now, client: client.clone() };
+    overlay.put(session_key(&session.id), session.encode());
+    Ok(Outcome::SignedIn(session, secret))
+}
+
+fn renew(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Outcome {
+    if let Some(session) = state.accounts.session_by_id(id) {
+        let renewed = Session { used_at: session.used_at.max(overlay.now), ..session.clone() };
+        overlay.put(session_key(id), renewed.encode());
+    }
+    Outcome::Done
+}
+
+fn invite(state: &State, overlay: &mut Overlay<'_>, member: u64) -> Result<Outcome> {
+    if member != FIRST_OWNER && !state.members.contains_key(&member) {
+        return Err(no_member(&member.to_string()));
+    }
+    let (secret, hash) = new_secret(SecretOf::Invitation)?;
+    let invitation = Invitation { member, hash, expires_at: overlay.now + INVITATION_LASTS };
+    overlay.put(Key::Invitation(member), invitation.encode());
+    Ok(Outcome::Invited(invitation, secret))
+}
+
+/// Uses an invitation up. Returns the member that it is for, whom the first owner's link makes.
+fn accept(
+    state: &State,
+    overlay: &mut Overlay<'_>,
+    invitation: &Invitation,
+    name: Option<&str>,
+    email: Option<&str>,
+) -> Result<u64> {
+    let known = state.accounts.invitation_of(invitation.member, overlay.now);
+    if known != Some(invitation) {
+        return Err(invitation_is_void());
+    }
+    overlay.remove(Key::Invitation(invitation.member));
+    let mut member = match state.members.get(&invitation.member) {
+        Some(member) => member.clone(),
+        None if invitation.member == FIRST_OWNER => first_owner(state, overlay, name, email)?,
+        None => return Err(invitation_is_void()),
+    };
+    if let Some(name) = name {
+        name.clone_into(&mut member.name);
+    }
+    if member.role.as_deref().and_then(Role::parse) == Some(Role::Owner) {
+        // Somebody can invite others now: the link of the first start must not make another owner.
+        overlay.remove(Key::Invitation(FIRST_OWNER));
+    }
+    if state.members.get(&member.id) != Some(&member) {
+        overlay.put(Key::Member(member.id), member.encode());
+    }
+    Ok(member.id)
+}
+
+/// The owner that the first start's link makes: a new member, or the one who has that email already.
+fn first_owner(state: &State, overlay: &mut Overlay<'_>, name: Option<&str>, email: Option<&str>) -> Result<Member> {
+    let (Some(name), Some(email)) = (name, email) else {
+        return Err(Error::internal("the first owner's link without a name or an email"));
+    };
+    let role = Some(Role::Owner.as_str().to_owned());
+    let known = state.members.values().find(|member| member.email == email);
+    Ok(match known {
+        Some(member) => Member { role, ..member.clone() },
+        None => {
+            let id = overlay.next_of(Counter::Member)?;
+            Member { id, name: name.to_owned(), email: email.to_owned(), role }
+        }
+    })
+}

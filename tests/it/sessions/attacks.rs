@@ -1,0 +1,171 @@
+//! What somebody may try who is not signed in, or as somebody else (`API.md` 5.8).
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Failures, PASSWORD, Server, browser, cookie_of, member, sign_in, sign_in_with};
+
+#[test]
+fn a_foreign_page_can_use_no_session() {
+    let server = Server::start();
+    server.blueprint("notes", json!([]));
+    let (ada, bob) = (member(&server, "ada", "owner"), member(&server, "bob", "owner"));
+    let own = server.address().to_owned();
+    let (csrf, other) = (ada.csrf.as_str(), bob.csrf.as_str());
+    let tls = own.replace("http:", "https:");
+    let mut failures = Failures::default();
+    for (headers, read, write) in [
+        (vec![("x-csrf-token", csrf)], 200, 201),
+        (vec![("x-csrf-token", csrf), ("origin", own.as_str())], 200, 201),
+        // A proxy that nobody told us of may speak TLS.
+        (vec![("x-csrf-token", csrf), ("origin", tls.as_str())], 200, 201),
+        (vec![], 200, 403),
+        (vec![("x-csrf-token", "")], 200, 403),
+        (vec![("x-csrf-token", other)], 200, 403),
+        (vec![("x-csrf-token", &csrf[1..])], 200, 403),
+        (vec![("x-csrf-token", csrf), ("origin", "http://evil.example")], 403, 403),
+        (vec![("x-csrf-token", csrf), ("origin", "http://127.0.0.1:1")], 403, 403),
+        (vec![("x-csrf-token", csrf), ("origin", "null")], 403, 403),
+        (vec![("x-csrf-token", csrf), ("origin", "")], 403, 403),
+    ] {
+        let body = json!({ "attributes": {} });
+        let case = format!("{headers:?}");
+        failures.check_eq(&format!("read {case}"), ada.raw("GET", "/v2/resources/notes", &headers, None).status, read);
+        let reply = ada.raw("POST", "/v2/resources/notes", &headers, Some(&body));
+        failures.check_eq(&format!("write {case}"), reply.status, write);
+        failures.check_eq(&format!("HEAD {case}"), ada.raw("HEAD", "/v2/resources/notes", &headers, None).status, read);
+    }
+    failures.assert_none();
+    assert_eq!(server.ids("notes").len(), 3);
+    for (method, path) in [("DELETE", "/v2/session"), ("DELETE", "/v2/members/1"), ("PATCH", "/v2/members/1")] {
+        ada.raw(method, path, &[], None).expect(403);
+    }
+    ada.get("/v2/session").expect(200);
+    // Nor can it sign its visitors in.
+    sign_in_with(&server, &[("origin", "http://evil.example")], &ada.email, PASSWORD).expect(403);
+    sign_in_with(&server, &[("origin", &own)], &ada.email, PASSWORD).expect(200);
+    let form = [("content-type", "text/plain")];
+    let body = json!({ "email": ada.email, "password": PASSWORD }).to_string();
+    server.as_token("").raw("POST", "/v2/session", &form, body.as_bytes()).expect(415);
+}
+
+#[test]
+fn a_session_that_was_planted_is_not_taken_over() {
+    let server = Server::start();
+    let (ada, eve) = (member(&server, "ada", "owner"), member(&server, "eve", "viewer"));
+    let planted = "bindery_session=bns_0123456789abcdef";
+    let reply = sign_in_with(&server, &[("cookie", planted)], &ada.email, PASSWORD).expect(200);
+    assert_ne!(cookie_of(&reply), planted);
+    server.as_token("").raw("GET", "/v2/session", &[("cookie", planted)], b"").expect(401);
+    // Eve's own session, planted in Ada's browser, ends when Ada signs in there.
+    let reply = sign_in_with(&server, &[("cookie", &eve.cookie)], &ada.email, PASSWORD);
+    let now = browser(&server, reply);
+    assert_eq!(now.get("/v2/session").expect(200).data()["member"]["name"], "ada");
+    eve.get("/v2/session").expect(401);
+    ada.get("/v2/session").expect(200);
+}
+
+#[test]
+fn guessing_is_slowed_down_for_an_address_and_for_a_member() {
+    let server = Server::start_with(&["--analytics-trusted-proxies", "127.0.0.1"]);
+    let ada = member(&server, "ada", "owner");
+    let bob = member(&server, "bob", "owner");
+    let from = |address: &str, email: &str, password: &str| {
+        sign_in_with(&server, &[("x-forwarded-for", address)], email, password)
+    };
+    // One address, many members: the sixth guess is not looked at, even if it is right.
+    for guess in 0..5 {
+        from("203.0.113.1", &format!("nobody{guess}@example.org"), "wrong password").expect(401);
+    }
+    let reply = from("203.0.113.1", &ada.email, PASSWORD).expect(429);
+    let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=12).contains(&seconds), "{seconds}");
+    from("203.0.113.2", &ada.email, PASSWORD).expect(200);
+    // One member, many addresses; letter case and spaces make no other member.
+    for (guess, email) in
+        ["bob@example.org", "BOB@example.org", " bob@example.org", "Bob@Example.Org", "bob@example.org"]
+            .into_iter()
+            .enumerate()
+    {
+        from(&format!("203.0.113.1{guess}"), email, "wrong password").expect(401);
+    }
+    from("203.0.113.20", &bob.email, PASSWORD).expect(429);
+    bob.get("/v2/session").expect(200);
+    // Unknown members are slowed down like known ones, so that it says nothing.
+    for guess in 0..5 {
+        from(&format!("203.0.113.3{guess}"), "nobody@example.org", "wrong password").expect(401);
+    }
+    from("203.0.113.40", "nobody@example.org", "wrong password").expect(429);
+    // Who signs in is not slowed down, however often.
+    for _ in 0..8 {
+        from("203.0.113.50", &ada.email, PASSWORD).expect(200);
+    }
+    // An address of IPv6 is a whole network.
+    for guess in 0..5 {
+        from(&format!("2001:db8::{guess}"), &format!("x{guess}@example.org"), "wrong password").expect(401);
+    }
+    from("2001:db8::ffff", &ada.email, PASSWORD).expect(429);
+    // Many guesses at once are not checked before they are counted.
+    let wrong = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                if sign_in(&server, "ada@example.org", "wrong password").status == 401 {
+                    wrong.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(wrong.into_inner(), 5);
+}
+
+/// The memory of a process that is in use, in bytes.
+fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn a_flood_of_sign_ins_leaves_ordinary_reads_fast_and_memory_bounded() {
+    let server = Server::start_with(&["--analytics-trusted-proxies", "127.0.0.1"]);
+    server.blueprint("notes", json!([{ "name": "Title", "type": "text" }]));
+    server.create("notes", json!({ "title": "a" }));
+    let ada = member(&server, "ada", "owner");
+    let before = resident(server.process());
+    let (stop, guesses, refused) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (mut slowest, mut total, mut most) = (Duration::ZERO, Duration::ZERO, 0);
+    std::thread::scope(|scope| {
+        for _ in 0..80 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    // Each from an address of its own, and for a member of its own: nothing slows it down.
+                    let guess = guesses.fetch_add(1, Ordering::Relaxed);
+                    let address = format!("10.{}.{}.{}", guess >> 16 & 255, guess >> 8 & 255, guess & 255);
+                    let email = format!("nobody{guess}@example.org");
+                    let reply = sign_in_with(&server, &[("x-forwarded-for", &address)], &email, "wrong password");
+                    assert!([401, 503].contains(&reply.status), "{}", reply.text);
+                    refused.fetch_add(usize::from(reply.status == 503), Ordering::Relaxed);
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        for read in 0..200 {
+            let begun = Instant::now();
+            // Other parameters each time, so that no answer is kept.
+            ada.get(&format!("/v2/resources/notes?search=a&n={read}")).expect(200);
+            server.get(&format!("/v2/resources/notes?search=a&m={read}")).expect(200);
+            slowest = slowest.max(begun.elapsed());
+            total += begun.elapsed();
+            most = most.max(resident(server.process()));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    eprintln!("{} guesses, slowest {slowest:?}, mean {:?}", guesses.load(Ordering::Relaxed), total / 400);
+    assert!(refused.into_inner() > 0, "the flood was no flood");
+    assert!(total / 400 < Duration::from_millis(100), "{:?}", total / 400);
+    // Two passwords at 19 MiB, and what 80 connections take.
+    assert!(most.saturating_sub(before) < 150 << 20, "{before} to {most}");
+}

@@ -1,0 +1,100 @@
+//! Who wrote a resource (`API.md` 5.8.6): members see it, tokens and exports do not.
+
+use serde_json::{Value, json};
+
+use super::{Server, member};
+
+fn world() -> Server {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Title", "type": "text" }]));
+    server
+}
+
+#[test]
+fn members_see_who_created_and_changed_a_resource() {
+    let server = world();
+    let (ada, bob) = (member(&server, "ada", "editor"), member(&server, "bob", "viewer"));
+    let secret = server.token(&["preview", "create", "update"]);
+    let tokens = server.get("/v2/tokens").expect(200).data();
+    let token = json!({ "token": { "id": tokens[0]["id"], "name": "test" } });
+    let ada_is = json!({ "member": { "id": ada.member, "name": "ada" } });
+    let body = |title: &str| json!({ "attributes": { "title": title } });
+    let meta = |value: &Value| (value["meta"]["created_by"].clone(), value["meta"]["updated_by"].clone());
+
+    let created = ada.post("/v2/resources/notes", &body("a")).expect(201).data();
+    assert_eq!(meta(&created), (ada_is.clone(), ada_is.clone()));
+    let path = format!("/v2/resources/notes/{}", created["id"].as_str().unwrap());
+    server.as_token(&secret).send("PATCH", &path, Some(&body("b"))).expect(200);
+    let expected = (ada_is.clone(), token.clone());
+    assert_eq!(meta(&bob.get(&path).expect(200).data()), expected);
+    assert_eq!(meta(&bob.get("/v2/resources/notes?fields=id").expect(200).data()[0]), expected);
+    // A write that changes nothing is nobody's.
+    assert_eq!(meta(&ada.send("PATCH", &path, Some(&body("b"))).expect(200).data()), expected);
+    let reply = ada.send("PUT", &path, Some(&body("c"))).expect(200);
+    assert_eq!(meta(&reply.data()), (ada_is.clone(), ada_is.clone()));
+    // What was read can be sent back whole.
+    ada.send("PUT", &path, Some(&reply.data())).expect(200);
+    server.patch(&path, &body("d")).expect(200);
+    let admin = json!({ "token": { "id": "admin", "name": "admin" } });
+    assert_eq!(meta(&bob.get(&path).expect(200).data()).1, admin);
+
+    // Names follow; those who are gone have none.
+    server.patch(&format!("/v2/members/{}", ada.member), &json!({ "name": "Ada L." })).expect(200);
+    assert_eq!(bob.get(&path).expect(200).data()["meta"]["created_by"]["member"]["name"], "Ada L.");
+    server.delete(&format!("/v2/members/{}", ada.member)).expect(204);
+    let gone = bob.get(&path).expect(200).data()["meta"]["created_by"]["member"].clone();
+    assert_eq!(gone, json!({ "id": ada.member, "name": null }));
+}
+
+#[test]
+fn answers_to_tokens_and_exports_say_nothing_of_it_whoever_asked_first() {
+    let mut server = world();
+    let ada = member(&server, "ada", "editor");
+    let path = format!("/v2/resources/notes/{}", server.create("notes", json!({ "title": "a" })));
+    let list = "/v2/resources/notes";
+    let view = server.token(&["view"]);
+    for _ in 0..3 {
+        for path in [path.as_str(), list] {
+            let (session, token) = (ada.get(path).expect(200), server.get(path).expect(200));
+            assert!(session.text.contains("\"meta\":{\"created_by\""), "{}", session.text);
+            for reply in [&token, &server.as_token(&view).get(path).expect(200)] {
+                assert!(!reply.text.contains("created_by") && !reply.text.contains("admin"), "{}", reply.text);
+            }
+            // A tag of a token's answer does not make the browser show that answer to a member.
+            let known = [("if-none-match", token.header("etag").unwrap())];
+            assert!(ada.raw("GET", path, &known, None).expect(200).text.contains("created_by"));
+        }
+    }
+    let tag = ada.get(&path).expect(200).header("etag").unwrap().to_owned();
+    let body = json!({ "attributes": { "title": "b" } });
+    let with_tag = [("x-csrf-token", ada.csrf.as_str()), ("if-match", &tag)];
+    ada.raw("PATCH", &path, &with_tag, Some(&body)).expect(200);
+    ada.raw("PATCH", &path, &with_tag, Some(&body)).expect(412);
+    let exports =
+        ["", "?format=ndjson", "?format=csv", "?all_variants=true"].map(|query| format!("{list}/export{query}"));
+    for export in &exports {
+        assert_eq!(ada.get(export).expect(200).text, server.get(export).expect(200).text, "{export}");
+    }
+    let before = (ada.get(&path).expect(200).data(), server.get(&path).expect(200).text);
+    let (cookie, csrf) = (ada.cookie.clone(), ada.csrf.clone());
+    server.kill_and_restart();
+    let headers = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+    let after = server.as_token("").raw("GET", &path, &headers, b"").expect(200).data();
+    assert_eq!((after, server.get(&path).expect(200).text), before);
+}
+
+#[test]
+fn an_idempotency_key_belongs_to_a_member() {
+    let server = world();
+    let (ada, bob) = (member(&server, "ada", "editor"), member(&server, "bob", "editor"));
+    let body = json!({ "attributes": { "title": "a" } });
+    let post = |browser: &super::Browser<'_>| {
+        let headers = [("x-csrf-token", browser.csrf.as_str()), ("idempotency-key", "k")];
+        browser.raw("POST", "/v2/resources/notes", &headers, Some(&body)).expect(201).data()
+    };
+    let first = post(&ada);
+    assert_eq!(post(&ada), first);
+    let other = post(&bob);
+    assert_ne!(other["id"], first["id"]);
+    assert_eq!(other["meta"]["created_by"]["member"]["name"], "bob");
+}
