@@ -98,6 +98,14 @@ function send(response, status, body, headers = {}) {
   response.end(text);
 }
 
+function invite(memberId, request) {
+  const invitation = secret();
+  const expires = Date.now() + 72 * 3600e3;
+  for (const [other, one] of invitations) if (one.memberId === memberId) invitations.delete(other);
+  invitations.set(invitation, { memberId, expires });
+  return { url: `http://${request.headers.host}/admin/invitation#${invitation}`, expires_at: new Date(expires).toISOString() };
+}
+
 async function signIn(request, response) {
   const { email, password } = JSON.parse(await bodyOf(request));
   if (slowed(email)) return send(response, 429, failure('RATE_LIMITED', 'too many failed attempts; try again in a minute'), { 'retry-after': '60' });
@@ -161,11 +169,7 @@ async function sessionApi(request, response, url, current) {
   const invited = /^POST \/v2\/members\/(\d+)\/invitations$/.exec(route);
   if (invited) {
     if (member.role !== 'owner') return send(response, 403, failure('FORBIDDEN', 'this needs the role owner'));
-    const invitation = secret();
-    const expires = Date.now() + 72 * 3600e3;
-    for (const [other, one] of invitations) if (one.memberId === Number(invited[1])) invitations.delete(other);
-    invitations.set(invitation, { memberId: Number(invited[1]), expires });
-    return send(response, 201, { data: { url: `http://${request.headers.host}/admin/invitation#${invitation}`, expires_at: new Date(expires).toISOString() } });
+    return send(response, 201, { data: invite(Number(invited[1]), request) });
   }
   return null;
 }
@@ -199,7 +203,12 @@ async function answer(request, response) {
   const url = new URL(request.url, `http://${request.headers.host}`);
   if (url.pathname === '/') return response.writeHead(302, { location: '/admin/' }).end();
   if (url.pathname.startsWith('/admin')) return serveFile(request, response, url);
-  if (request.headers.authorization) return forward(request, response, url, null);
+  if (request.headers.authorization) {
+    // A token with `manage` may invite members, too.
+    const invited = /^\/v2\/members\/(\d+)\/invitations$/.exec(url.pathname);
+    if (invited && request.method === 'POST' && request.headers.authorization === `Bearer ${adminToken}`) return send(response, 201, { data: invite(Number(invited[1]), request) });
+    return forward(request, response, url, null);
+  }
   const key = cookieOf(request);
   const session = key ? sessions.get(key) : undefined;
   const member = session ? await memberOf(session.memberId) : undefined;
@@ -221,7 +230,7 @@ async function prepare() {
     const member = known ?? (await api('POST', '/v2/members', { name: email.split('@')[0], email, role: 'owner' })).body.data;
     passwords.set(member.id, hash(password));
   } else {
-    const first = secret();
+    const first = options.first ?? secret();
     invitations.set(first, { memberId: null, expires: Date.now() + 72 * 3600e3 });
     console.log(`Make the owner: http://127.0.0.1:${port}/admin/invitation#${first}`);
   }

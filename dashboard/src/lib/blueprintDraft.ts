@@ -25,7 +25,7 @@ let next = 1;
 
 export function draftOf(blueprint: Blueprint | null): BlueprintDraft {
   if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: false, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
-  const { name, slug, kind, icon, record_title, scheduled, variants, seo, fields } = structuredClone(blueprint);
+  const { name, slug, kind, icon, record_title, scheduled, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
   return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
 }
 
