@@ -199,7 +199,12 @@ test('no script of content runs: in tables, forms, previews, comparisons and sea
   const payloads = attacks();
   await makeBlueprint('hostile', {}, [['Text', 'text'], ['Body', 'rich-text'], ['Page', 'html-page'], ['Link', 'link']]);
   const ids: string[] = [];
-  for (const payload of [payloads.join('\n').slice(0, 60_000), ...payloads.slice(0, 4)]) ids.push(await create('hostile', { text: payload, body: payload, page: { html: payload, css: '', blocks: [{ type: payload.slice(0, 200), heading: payload.slice(0, 2000) }] } }));
+  for (const payload of payloads) {
+    const value = { text: payload, body: payload, page: { html: payload, css: '', blocks: [{ type: payload.slice(0, 200), heading: payload.slice(0, 2000) }] } };
+    const answer = await api<{ data: { id: string } }>('POST', '/v2/resources/hostile', { attributes: value });
+    // Some of them are rejected as too expensive to parse.
+    if (answer.status === 201) ids.push(answer.body.data.id);
+  }
   const { page, context, troubles } = await signedIn('Ada', 'editor');
   const foreign: string[] = [];
   page.on('request', (request) => !request.url().startsWith(new URL(page.url()).origin) && !/^(data|blob|about):/.test(request.url()) && foreign.push(request.url()));
@@ -211,20 +216,25 @@ test('no script of content runs: in tables, forms, previews, comparisons and sea
   await open(page, '/content/hostile?columns=text,body,page');
   await page.locator('tbody tr').first().waitFor();
   await unharmed('table');
-  for (const id of ids.slice(0, 2)) {
+  for (const id of ids.slice(0, 12)) {
     await open(page, `/content/hostile/${id}`);
     await page.locator('iframe').first().waitFor();
     await unharmed('editor');
-    // Typed, not yet seen by the server: pasted HTML and the page's own HTML.
-    await field(page, 'page').getByRole('button', { name: 'HTML' }).click();
-    await field(page, 'page').getByRole('textbox', { name: 'HTML' }).fill(payloads.join('\n').slice(0, 60_000));
-    await unharmed('preview of what was typed');
   }
+  // Typed, not yet seen by the server: the page's own HTML, and rich text as HTML and then visually.
   await open(page, '/content/hostile/new');
-  await field(page, 'body').getByRole('button', { name: 'HTML' }).click();
-  await field(page, 'body').locator('textarea').fill(payloads.join('\n'));
-  await field(page, 'body').getByRole('button', { name: /visually/ }).click();
-  await field(page, 'body').locator('.prose').waitFor();
+  await field(page, 'page').getByRole('button', { name: 'HTML' }).click();
+  for (const payload of payloads) {
+    await field(page, 'page').getByRole('textbox', { name: 'HTML' }).fill(payload);
+    await page.waitForTimeout(150);
+  }
+  await unharmed('preview of what was typed');
+  for (const payload of payloads.slice(0, 30)) {
+    await field(page, 'body').getByRole('button', { name: 'HTML' }).click();
+    await field(page, 'body').locator('textarea').fill(payload);
+    await field(page, 'body').getByRole('button', { name: /visually/ }).click();
+    await field(page, 'body').locator('.prose').waitFor();
+  }
   await unharmed('visual editor of what was typed');
   await page.keyboard.press('Control+k');
   await page.keyboard.type('script');
