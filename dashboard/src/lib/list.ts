@@ -122,7 +122,7 @@ const QUIET: FieldType[] = ['rich-text', 'html-page', 'address', 'file', 'color'
 export function usualColumns(blueprint: Blueprint, title: string | undefined): string[] {
   const others = blueprint.fields.filter((field) => field.slug !== title && !QUIET.includes(field.type));
   const useful = others.filter((field) => !['slug', 'link', 'text'].includes(field.type)).concat(others.filter((field) => ['text', 'slug', 'link'].includes(field.type)));
-  return [...(title ? [title] : []), ...useful.slice(0, 3).map((field) => field.slug), 'updated_at'];
+  return [...(title ? [title] : []), ...useful.slice(0, 2).map((field) => field.slug), 'updated_at'];
 }
 
 /** The next sort after a click on a column: ascending, descending, none. */

@@ -1,4 +1,5 @@
 // Checks of a text for search engines, each with what to do. Only looks at values: it must not know how they are edited.
+import { parseHtml } from './inert';
 import type { Attributes, Blueprint } from './types';
 
 export type SeoRule =
@@ -32,7 +33,7 @@ export function seoChecks(blueprint: Blueprint, attributes: Attributes): SeoChec
   if (seo.title) add('title_length', title.length >= 20 && title.length <= 65, title.length);
   if (seo.description) add('description_length', description.length >= 70 && description.length <= 160, description.length);
 
-  const body = new DOMParser().parseFromString(text(seo.content), 'text/html').body;
+  const body = parseHtml(text(seo.content));
   if (seo.content) {
     const length = words(body.textContent ?? '');
     add('content_length', length >= 300, length);

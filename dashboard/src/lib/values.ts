@@ -1,5 +1,6 @@
 // What can be said about a value without drawing it: whether it is empty, whether two are the same, and its text.
 import { day, dateTime, money, number } from './format';
+import { parseHtml } from './inert';
 import type { Field, Json } from './types';
 
 export const isEmpty = (value: Json | undefined): boolean =>
@@ -21,7 +22,7 @@ export function same(left: Json | undefined, right: Json | undefined): boolean {
 
 /** The text of HTML. The document is inert: nothing in it is loaded or run. */
 export function textOfHtml(html: string): string {
-  const text = new DOMParser().parseFromString(html.replace(/<(\/?(p|div|li|h[1-6]|tr|td|th|br|pre|blockquote))\b/gi, ' <$1'), 'text/html').body.textContent;
+  const text = parseHtml(html.replace(/<(\/?(p|div|li|h[1-6]|tr|td|th|br|pre|blockquote))\b/gi, ' <$1')).textContent;
   return (text ?? '').replace(/\s+/g, ' ').trim();
 }
 

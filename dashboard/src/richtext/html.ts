@@ -1,17 +1,19 @@
 // HTML to the editor's document and back, and the check whether the editor can hold a text without losing anything.
 import { DOMParser as Reader, DOMSerializer, type Node } from 'prosemirror-model';
-import { schema } from './schema';
+import { parseHtml } from '../lib/inert';
+import { HELD, schema } from './schema';
 
-/** The elements of HTML in an inert document: nothing in it is loaded or run. */
-export const inert = (html: string): HTMLElement => new DOMParser().parseFromString(html, 'text/html').body;
-
-export const readHtml = (html: string): Node => Reader.fromSchema(schema).parse(inert(html));
+export const readHtml = (html: string): Node => Reader.fromSchema(schema).parse(parseHtml(html));
 
 /** The HTML of a document, as the server stores it. */
 export function writeHtml(doc: Node): string {
   const target = document.implementation.createHTMLDocument('');
   const root = target.createElement('div');
   root.append(DOMSerializer.fromSchema(schema).serializeFragment(doc.content, { document: target }));
+  for (const element of root.querySelectorAll(`[${HELD}]`)) {
+    element.setAttribute('class', element.getAttribute(HELD)!);
+    element.removeAttribute(HELD);
+  }
   for (const element of root.querySelectorAll('[data-embed]')) element.outerHTML = element.getAttribute('data-embed')!;
   for (const table of root.querySelectorAll('table')) groupRows(table);
   for (const element of root.querySelectorAll('p[data-tight]')) loosen(element);
@@ -91,7 +93,7 @@ function outline(root: Element): string[] {
 
 /** True if the editor can show a text and write it again without changing more than white space. */
 export function faithful(html: string): boolean {
-  const before = outline(inert(html));
-  const after = outline(inert(writeHtml(readHtml(html))));
+  const before = outline(parseHtml(html));
+  const after = outline(parseHtml(writeHtml(readHtml(html))));
   return before.length === after.length && before.every((one, index) => one === after[index]);
 }

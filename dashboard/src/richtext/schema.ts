@@ -10,14 +10,20 @@ const attrSpecs = (names: Names) => Object.fromEntries([...GLOBAL, ...names].map
 
 function readAttrs(names: Names, extra: (element: HTMLElement) => Attrs = () => ({})) {
   return (element: HTMLElement): Attrs => ({
-    ...Object.fromEntries([...GLOBAL, ...names].map((name) => [name, element.getAttribute(name)])),
+    ...Object.fromEntries([...GLOBAL, ...names].map((name) => [name, element.getAttribute(name) ?? (name === 'class' ? element.getAttribute(HELD) : null)])),
     ...extra(element),
   });
 }
 
+/**
+ * Classes of content must not take the look of the dashboard's own, so they are written under this name. `writeHtml` gives them
+ * their own back.
+ */
+export const HELD = 'data-class';
+
 /** The attributes that are set, for the output. */
 function written(attrs: Attrs, skip: Names = []): Record<string, string> {
-  return Object.fromEntries(Object.entries(attrs).filter(([name, value]) => value !== null && !skip.includes(name)).map(([name, value]) => [name, String(value)]));
+  return Object.fromEntries(Object.entries(attrs).filter(([name, value]) => value !== null && !skip.includes(name)).map(([name, value]) => [name === 'class' ? HELD : name, String(value)]));
 }
 
 const SCHEMES = /^(https?|mailto|tel):/i;
@@ -84,13 +90,13 @@ const nodes: Record<string, NodeSpec> = {
       {
         tag: 'pre',
         preserveWhitespace: 'full',
-        getAttrs: readAttrs([], (element) => ({ code: onlyCode(element) ? (element.firstElementChild!.getAttribute('class') ?? '') : null })),
+        getAttrs: readAttrs([], (element) => ({ code: onlyCode(element) ? (element.firstElementChild!.getAttribute('class') ?? element.firstElementChild!.getAttribute(HELD) ?? '') : null })),
         contentElement: (element) => (onlyCode(element as HTMLElement) ? (element as HTMLElement).firstElementChild as HTMLElement : (element as HTMLElement)),
       },
     ],
     toDOM: (node) => {
       const attributes = written(node.attrs, ['code']);
-      return node.attrs.code === null ? ['pre', attributes, 0] : ['pre', attributes, ['code', node.attrs.code ? { class: node.attrs.code as string } : {}, 0]];
+      return node.attrs.code === null ? ['pre', attributes, 0] : ['pre', attributes, ['code', node.attrs.code ? { [HELD]: node.attrs.code as string } : {}, 0]];
     },
   },
   bullet_list: block('ul', 'list_item+'),
@@ -137,7 +143,7 @@ const nodes: Record<string, NodeSpec> = {
 };
 
 function onlyCode(element: HTMLElement): boolean {
-  return element.childNodes.length === 1 && element.firstElementChild?.tagName === 'CODE' && [...element.firstElementChild.attributes].every((one) => one.name === 'class');
+  return element.childNodes.length === 1 && element.firstElementChild?.tagName === 'CODE' && [...element.firstElementChild.attributes].every((one) => one.name === 'class' || one.name === HELD);
 }
 
 /** Inline elements with the attributes of their own; those before `strong` are kept without being offered. */

@@ -232,7 +232,9 @@ test('no script of content runs: in tables, forms, previews, comparisons and sea
   for (const payload of payloads.slice(0, 30)) {
     await field(page, 'body').getByRole('button', { name: 'HTML' }).click();
     await field(page, 'body').locator('textarea').fill(payload);
-    await field(page, 'body').getByRole('button', { name: /visually/ }).click();
+    const visually = field(page, 'body').getByRole('button', { name: /visually/ });
+    await visually.click();
+    if (await visually.isVisible()) await visually.click();
     await field(page, 'body').locator('.prose').waitFor();
   }
   await unharmed('visual editor of what was typed');
