@@ -2,7 +2,10 @@
 // content security policy of the server, implements the session API in memory, and passes everything else under /v2 on to a
 // running server, with a token that has the rights of the member's role. It is not part of the binary.
 //
-//   node dev/server.mjs --upstream http://127.0.0.1:7700 --token bnd_… --port 7780 [--owner EMAIL:PASSWORD]
+//   node dev/server.mjs --upstream http://127.0.0.1:7700 --token bnd_… --port 7780 [--owner EMAIL:PASSWORD] [--pass yes]
+//
+// --owner gives a member a password, --first chooses the secret of the link for the first owner, and --pass serves the files only,
+// for a server that signs members in itself.
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import http from 'node:http';
@@ -176,7 +179,8 @@ async function sessionApi(request, response, url, current) {
 
 async function forward(request, response, url, current) {
   const headers = { ...request.headers, host: upstream.host };
-  delete headers.cookie;
+  if (options.pass) headers.host = request.headers.host;
+  else delete headers.cookie;
   if (!headers.authorization && current) headers.authorization = `Bearer ${await tokenOf(current.member.role)}`;
   // Every role may read the members: `user` fields need their names.
   if (current && url.pathname === '/v2/members' && request.method === 'GET') headers.authorization = `Bearer ${adminToken}`;
@@ -203,6 +207,8 @@ async function answer(request, response) {
   const url = new URL(request.url, `http://${request.headers.host}`);
   if (url.pathname === '/') return response.writeHead(302, { location: '/admin/' }).end();
   if (url.pathname.startsWith('/admin')) return serveFile(request, response, url);
+  // With --pass, the server behind signs members in itself.
+  if (options.pass) return forward(request, response, url, null);
   if (request.headers.authorization) {
     // A token with `manage` may invite members, too.
     const invited = /^\/v2\/members\/(\d+)\/invitations$/.exec(url.pathname);
@@ -225,6 +231,7 @@ async function answer(request, response) {
 
 async function prepare() {
   const [email, password] = (options.owner ?? '').split(':');
+  if (options.pass) return;
   if (email) {
     const known = (await members()).find((member) => member.email === email);
     const member = known ?? (await api('POST', '/v2/members', { name: email.split('@')[0], email, role: 'owner' })).body.data;

@@ -7,6 +7,8 @@
 // BINDERY_TEST_DATA     the folder with html-hostile.ndjson.zst; without it those payloads are skipped
 // DASHBOARD_URL, DASHBOARD_TOKEN  a running server and a token with every ability, instead of one that is started here
 //
+// DASHBOARD_FILES       if set, the files of ../src/dashboard/dist are served instead of those in the binary
+//
 // A server without sign-in of its own (its /v2/session is 404) gets the development server in front.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -55,8 +57,9 @@ async function server() {
   const url = `http://127.0.0.1:${port}`;
   await until(`${url}/readyz`, (answer) => answer.ok);
   const signsIn = (await fetch(`${url}/v2/session`)).status === 401;
-  if (signsIn) return { DASHBOARD_URL: url, DASHBOARD_TOKEN: token };
-  start(process.execPath, [path.resolve(here, '../dev/server.mjs'), '--upstream', url, '--token', token, '--port', String(front), '--first', 'dashboard-tests-first-owner']);
+  if (signsIn && !process.env.DASHBOARD_FILES) return { DASHBOARD_URL: url, DASHBOARD_TOKEN: token };
+  const more = signsIn ? ['--pass', 'yes'] : ['--first', 'dashboard-tests-first-owner'];
+  start(process.execPath, [path.resolve(here, '../dev/server.mjs'), '--upstream', url, '--token', token, '--port', String(front), ...more]);
   await until(`http://127.0.0.1:${front}/admin/`, (answer) => answer.ok);
   return { DASHBOARD_URL: `http://127.0.0.1:${front}`, DASHBOARD_TOKEN: token };
 }

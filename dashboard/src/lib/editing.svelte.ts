@@ -7,7 +7,7 @@ import { session } from './session.svelte';
 import { titleField } from './blueprints.svelte';
 import { remember } from './titles.svelte';
 import { explain } from './toasts.svelte';
-import type { Actor, Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
+import type { Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
 import { dropUnsaved, keepUnsaved, readUnsaved, type UnsavedPlace } from './unsaved';
 import { display, same } from './values';
 
@@ -16,9 +16,14 @@ export interface Conflict {
   theirs: Attributes;
   resource: Resource;
   etag: string | null;
-  by: Actor | undefined;
   /** What was to be done when the conflict showed, to be done after the choice. */
   then: SaveOptions | null;
+}
+
+/** Who changed a resource last, if the server knows. */
+export function changerOf(resource: Resource | null): string | undefined {
+  const actor = resource?.meta?.updated_by;
+  return actor?.member?.name ?? actor?.token?.name ?? undefined;
 }
 
 export interface SaveOptions {
@@ -31,7 +36,6 @@ export class Editing {
   readonly variant: string | null;
   id = $state<string | null>(null);
   resource = $state.raw<Resource | null>(null);
-  by = $state.raw<Actor | undefined>(undefined);
   base = $state.raw<Attributes>({});
   values = $state.raw<Attributes>({});
   errors = $state.raw<Record<string, string[]>>({});
@@ -106,7 +110,6 @@ export class Editing {
 
   private accept(answer: ResourceAnswer, etag: string | null): void {
     this.resource = answer.data;
-    this.by = answer.meta?.updated_by;
     this.base = answer.data.attributes;
     this.etag = etag;
     this.offline = false;
@@ -122,11 +125,7 @@ export class Editing {
     this.values = mine;
     this.restoredAt = this.dirty ? work.at : null;
     if (!this.dirty) dropUnsaved(this.place);
-    if (differences.some((one) => one.conflict) && this.resource) this.conflict = this.conflictOf(differences, this.base, this.resource, this.etag, this.by, null);
-  }
-
-  private conflictOf(differences: Difference[], theirs: Attributes, resource: Resource, etag: string | null, by: Actor | undefined, then: SaveOptions | null): Conflict {
-    return { differences, theirs, resource, etag, by, then };
+    if (differences.some((one) => one.conflict) && this.resource) this.conflict = { differences, theirs: this.base, resource: this.resource, etag: this.etag, then: null };
   }
 
   set(slug: string, value: Json): void {
@@ -240,7 +239,7 @@ export class Editing {
   private async fetchTheirs(then: SaveOptions | null): Promise<Conflict | null> {
     const { body, etag } = await send<ResourceAnswer>('GET', this.url(`/${this.id}`));
     const differences = compare(this.blueprint.fields, this.base, this.values, body.data.attributes);
-    return this.conflictOf(differences, body.data.attributes, body.data, etag, body.meta?.updated_by, then);
+    return { differences, theirs: body.data.attributes, resource: body.data, etag, then };
   }
 
   /** Goes on from their version with what was chosen. */
@@ -250,7 +249,6 @@ export class Editing {
     this.values = merged(conflict.differences, conflict.theirs, choices);
     this.base = conflict.theirs;
     this.resource = conflict.resource;
-    this.by = conflict.by;
     this.etag = conflict.etag;
     this.conflict = null;
     this.newer = null;
@@ -269,7 +267,7 @@ export class Editing {
         else this.etag = found.etag;
         return;
       }
-      this.accept({ data: found.resource, meta: found.by ? { updated_by: found.by } : {} }, found.etag);
+      this.accept({ data: found.resource }, found.etag);
       this.values = this.base;
       this.newer = null;
     } catch {

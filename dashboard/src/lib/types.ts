@@ -79,11 +79,13 @@ export interface Resource {
   updated_at: string;
   attributes: Attributes;
   relationships?: { blueprint: { data: { id: string } } };
+  /** Only in answers to sessions. */
+  meta?: { created_by: Actor | null; updated_by: Actor | null };
 }
 
 export interface Actor {
-  member?: { id: number; name: string };
-  token?: { id: string; name: string };
+  member?: { id: number; name: string | null };
+  token?: { id: string; name: string | null };
 }
 
 export interface Sanitized {
@@ -92,7 +94,7 @@ export interface Sanitized {
 
 export interface ResourceAnswer {
   data: Resource;
-  meta?: { sanitized?: Sanitized; updated_by?: Actor; created_by?: Actor };
+  meta?: { sanitized?: Sanitized };
 }
 
 export interface FacetValue {
@@ -120,7 +122,8 @@ export const ABILITIES: Ability[] = ['view', 'preview', 'create', 'update', 'del
 export interface Member {
   id: number;
   name: string;
-  email: string;
+  /** Left out for roles that may not manage members. */
+  email?: string;
   role: string | null;
 }
 
@@ -159,6 +162,35 @@ export interface Webhook {
   blueprints: string[] | null;
   active: boolean;
   secret?: string;
+}
+
+export interface Delivery {
+  id: string;
+  op: string | null;
+  blueprint: string | null;
+  resource: string | null;
+  at: string;
+  attempt: number;
+  state: 'delivered' | 'retrying' | 'given_up';
+  status: number | null;
+  error: string | null;
+  duration_ms: number;
+  next_attempt_at: string | null;
+}
+
+/** `GET /v2/status`. */
+export interface ServerStatus {
+  version: string;
+  started_at: string;
+  writable: boolean;
+  number: number;
+  bytes: Record<string, number>;
+  index_runs: number;
+  blueprints: { id: string; resources: number }[];
+  tokens: number;
+  members: number;
+  analytics: { open: boolean; dropped: number };
+  process: { resident_bytes?: number; open_files?: number; threads?: number };
 }
 
 export const CURRENCIES = (

@@ -61,18 +61,18 @@ test('a picture of every screen', async () => {
   await someTraffic();
   const found = await api<{ data: { id: string }[] }>('GET', '/v2/resources/articles?filter[slug]=displaybind');
   const id = found.body.data[0]!.id;
-  const gate = await (await openBrowser()).newPage({ viewport: { width: 1280, height: 800 }, locale: 'en-GB' });
+  const gate = await (await openBrowser()).newPage({ viewport: { width: 1200, height: 720 }, locale: 'en-GB' });
   await gate.goto(`${URL_BASE}/admin/`);
   await gate.locator('h1').waitFor();
   await gate.screenshot({ path: path.join(folder, 'dashboard-sign-in.png') });
-  const person = await signedIn('Ada', 'owner', { height: 800 });
+  const person = await signedIn('Ada', 'owner', { width: 1200, height: 720 });
   for (const [name, address, prepare] of pictures) {
     await open(person.page, address.replace('ID', id));
     await prepare?.(person.page);
     await person.page.waitForTimeout(900);
     await person.page.screenshot({ path: path.join(folder, `dashboard-${name}.png`) });
   }
-  const night = await signedIn('Ada', 'owner', { height: 800, scheme: 'dark' });
+  const night = await signedIn('Ada', 'owner', { width: 1200, height: 720, scheme: 'dark' });
   for (const [name, address, prepare] of pictures.filter(([one]) => one === 'editor' || one === 'traffic')) {
     await open(night.page, address.replace('ID', id));
     await prepare?.(night.page);
