@@ -1,17 +1,18 @@
 // Dates, numbers and sizes as the person's locale writes them.
 import { locale } from './i18n.svelte';
+import { dateFormat, numberFormat, relativeFormat } from './intl';
 
-export const number = (value: number, options?: Intl.NumberFormatOptions): string => new Intl.NumberFormat(locale.tag, options).format(value);
+export const number = (value: number, options?: Intl.NumberFormatOptions): string => numberFormat(locale.tag, options).format(value);
 
 export function dateTime(time: string | null | undefined): string {
   if (!time) return '';
   const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? time : new Intl.DateTimeFormat(locale.tag, { dateStyle: 'medium', timeStyle: 'short' }).format(date);
+  return Number.isNaN(date.getTime()) ? time : dateFormat(locale.tag, { dateStyle: 'medium', timeStyle: 'short' }).format(date);
 }
 
 export function day(text: string): string {
   const date = new Date(`${text}T00:00:00Z`);
-  return Number.isNaN(date.getTime()) ? text : new Intl.DateTimeFormat(locale.tag, { dateStyle: 'medium', timeZone: 'UTC' }).format(date);
+  return Number.isNaN(date.getTime()) ? text : dateFormat(locale.tag, { dateStyle: 'medium', timeZone: 'UTC' }).format(date);
 }
 
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -21,7 +22,7 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
 /** "3 minutes ago", "in 2 days". */
 export function ago(time: string | number, now = Date.now()): string {
   const seconds = (new Date(time).getTime() - now) / 1000;
-  const format = new Intl.RelativeTimeFormat(locale.tag, { numeric: 'auto' });
+  const format = relativeFormat(locale.tag);
   for (const [unit, length] of STEPS) if (Math.abs(seconds) >= length) return format.format(Math.round(seconds / length), unit);
   return format.format(0, 'second');
 }

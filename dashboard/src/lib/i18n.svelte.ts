@@ -2,6 +2,7 @@
 // follow the locale of the browser if it is of that language.
 import de from '../strings/de.json';
 import en from '../strings/en.json';
+import { numberFormat, pluralRules } from './intl';
 
 export type Key = keyof typeof en;
 export type Language = 'en' | 'de';
@@ -36,11 +37,11 @@ export const locale = new Locale();
 export function t(key: Key, values: Values = {}): string {
   const table = tables[locale.language];
   let text: string | undefined;
-  if (typeof values.count === 'number') text = table[`${key}.${new Intl.PluralRules(locale.tag).select(values.count)}`];
+  if (typeof values.count === 'number') text = table[`${key}.${pluralRules(locale.tag).select(values.count)}`];
   text ??= table[key] ?? tables.en[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values[name];
     if (value === undefined) return whole;
-    return typeof value === 'number' ? new Intl.NumberFormat(locale.tag).format(value) : value;
+    return typeof value === 'number' ? numberFormat(locale.tag).format(value) : value;
   });
 }
