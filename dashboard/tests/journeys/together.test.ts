@@ -182,6 +182,29 @@ test('bulk operations reach over pages', async () => {
   await context.close();
 });
 
+test('counts of values stand in the filters where the server has them, and a click filters', async () => {
+  await makeBlueprint('counted-notes', {}, [['Text', 'text'], ['Colour', 'enum', { values: ['red', 'blue'] }]]);
+  for (const colour of ['red', 'red', 'blue']) await create('counted-notes', { text: `A ${colour} note`, colour });
+  const { page, context } = await signedIn('Ada', 'editor');
+  // A server that does not count facets yet answers without them: they are added here.
+  await page.route(/facets=colour/, async (route) => {
+    const response = await route.fetch();
+    const answer = (await response.json()) as { meta: Record<string, unknown> };
+    answer.meta.facets ??= { colour: { values: [{ value: 'red', count: 2 }, { value: 'blue', count: 1 }], distinct: 2, null: 0 } };
+    await route.fulfill({ response, json: answer });
+  });
+  await open(page, '/content/counted-notes');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  const red = page.getByRole('group', { name: 'Colour' }).getByRole('button', { name: 'red' });
+  assert.equal((await red.innerText()).replace(/\s+/g, ' '), 'red 2');
+  await red.click();
+  await page.getByText('2 entries').waitFor();
+  assert.equal(await red.getAttribute('aria-pressed'), 'true');
+  await red.click();
+  await page.getByText('3 entries').waitFor();
+  await context.close();
+});
+
 /** Attacks of our own, and those of the test data if they are there. */
 function attacks(): string[] {
   const own = ['<script>window.hit=1</script>', '<img src=x onerror="parent.hit=1;top.hit=1">', '<a href="javascript:parent.hit=1">x</a>', '<svg onload=parent.hit=1>', '<iframe srcdoc="<script>top.hit=1</script>"></iframe>', '<details open ontoggle=top.hit=1>x</details>', '<style>@import "x"</style>', '<meta http-equiv=refresh content="0;url=javascript:top.hit=1">', '<base href="https://evil.example/"><form action=x><button autofocus onfocus=top.hit=1>'];
