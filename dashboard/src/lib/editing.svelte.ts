@@ -5,6 +5,7 @@ import { forget } from './pages';
 import { compare, merged, type Difference } from './merge';
 import { session } from './session.svelte';
 import { titleField } from './blueprints.svelte';
+import { addressSlug } from './slug';
 import { remember } from './titles.svelte';
 import { explain } from './toasts.svelte';
 import type { Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
@@ -54,6 +55,7 @@ export class Editing {
   sanitized = $state.raw<Sanitized>({});
   changed = $derived(this.fieldsThatDiffer());
   private etag: string | null = null;
+  private madeSlug: string | null = null;
   private attempt = { body: '', key: '' };
   private pending: SaveOptions | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -129,13 +131,24 @@ export class Editing {
   }
 
   set(slug: string, value: Json): void {
-    this.values = { ...this.values, [slug]: value };
+    this.values = { ...this.values, [slug]: value, ...this.slugFor(slug, value) };
     if (this.errors[slug]) {
       const { [slug]: _, ...rest } = this.errors;
       this.errors = rest;
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.keep(), 250);
+  }
+
+  /** While the address of an entry is not stored yet and nobody typed one, it follows the title. */
+  private slugFor(changed: string, title: Json): Attributes {
+    const { seo, record_title, fields } = this.blueprint;
+    const field = fields.find((one) => one.type === 'slug' && (!seo?.slug || one.slug === seo.slug));
+    if (!field || changed !== (seo?.title ?? record_title) || this.base[field.slug] != null) return {};
+    const now = this.values[field.slug] ?? null;
+    if (now !== null && now !== this.madeSlug) return {};
+    this.madeSlug = typeof title === 'string' ? addressSlug(title) || null : null;
+    return { [field.slug]: this.madeSlug };
   }
 
   /** Keeps what is not saved in this browser. Called at once when the page is left. */

@@ -53,7 +53,7 @@ async function visit({ page }: Person, [, address, prepare]: (typeof SCREENS)[nu
   await page.locator('#screen h1, #screen h2').first().waitFor();
   await page.waitForLoadState('networkidle');
   await prepare?.(page);
-  await page.waitForTimeout(150);
+  await page.waitForTimeout(100);
 }
 
 for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const) {
