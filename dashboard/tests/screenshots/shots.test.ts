@@ -14,7 +14,7 @@ async function someTraffic(): Promise<void> {
   const from = ['-', '-', '-', 'https://www.google.com/', 'https://www.google.com/', 'https://duckduckgo.com/', 'https://lobste.rs/'];
   const agents = ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36', 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1'];
   let seed = 7;
-  const random = (below: number): number => (seed = (seed * 1103515245 + 12345) % 2147483648) % below;
+  const random = (below: number): number => Math.floor(((seed = (seed * 16807) % 2147483647) / 2147483647) * below);
   const lines: string[] = [];
   for (let back = 60; back >= 0; back -= 1) {
     const day = new Date(Date.now() - back * 86_400_000);
