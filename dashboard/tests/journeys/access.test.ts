@@ -35,7 +35,7 @@ const SCREENS: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['types of fields', '/blueprints/articles', async (page) => page.getByRole('button', { name: /^(Add a field|Feld hinzufügen)$/ }).click()],
   ['settings of a blueprint', '/blueprints/articles?tab=settings'],
   ['calls of a blueprint', '/blueprints/articles?tab=api'],
-  ['traffic', '/traffic', async (page) => page.locator('.figures').waitFor()],
+  ['traffic', '/traffic', async (page) => page.locator('.figures').first().waitFor()],
   ...['account', 'members', 'tokens', 'backups', 'health'].map((name): [string, string] => [name, `/settings/${name}`]),
   ['search', '/', async (page) => page.keyboard.press('Control+k')],
   ['nothing here', '/nowhere'],

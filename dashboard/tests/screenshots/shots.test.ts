@@ -47,7 +47,7 @@ const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
   }],
   ['page-builder', '/content/site-settings', async (page) => page.locator('.builder').scrollIntoViewIfNeeded()],
   ['blueprint', '/blueprints/articles', async (page) => page.locator('.open').nth(4).click()],
-  ['traffic', '/traffic', async (page) => page.locator('.figures').waitFor()],
+  ['traffic', '/traffic', async (page) => page.locator('.figures').first().waitFor()],
   ['members', '/settings/members'],
   ['tokens', '/settings/tokens', async (page) => page.getByRole('button', { name: 'New token' }).click()],
   ['health', '/settings/health'],
