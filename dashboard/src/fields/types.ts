@@ -1,0 +1,14 @@
+// What every input of a field is given.
+import type { Field, Json } from '../lib/types';
+
+export interface InputProps {
+  field: Field;
+  value: Json;
+  change: (value: Json) => void;
+  id: string;
+  labelId: string;
+  invalid: boolean;
+  describedby: string | undefined;
+  blueprint: string;
+  variant: string | null;
+}

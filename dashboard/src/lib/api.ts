@@ -1,0 +1,110 @@
+// Sends requests to the API with the session's cookie and CSRF token, and turns every failure into an ApiError. It must not
+// know any endpoint's meaning, nor any component.
+import type { ErrorBody } from './types';
+
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly fields: Record<string, string[]>;
+  readonly count: number | undefined;
+  readonly ids: string[];
+  readonly retryAfter: number | undefined;
+
+  constructor(status: number, body: ErrorBody, retryAfter?: number) {
+    super(body.message);
+    this.status = status;
+    this.code = body.code;
+    this.fields = body.fields ?? {};
+    this.count = body.count;
+    this.ids = body.ids ?? [];
+    this.retryAfter = retryAfter;
+  }
+
+  /** The request did not reach the server, or its answer did not arrive. */
+  get offline(): boolean {
+    return this.status === 0;
+  }
+}
+
+export interface Answer<T> {
+  status: number;
+  body: T;
+  etag: string | null;
+}
+
+export interface RequestOptions {
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+  headers?: Record<string, string>;
+}
+
+let csrf = '';
+let onUnauthenticated: () => void = () => {};
+
+export function useCsrf(token: string): void {
+  csrf = token;
+}
+
+/** Called when a request is answered 401: the session has ended. */
+export function whenUnauthenticated(callback: () => void): void {
+  onUnauthenticated = callback;
+}
+
+const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError';
+
+export async function send<T>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> {
+  const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
+  if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
+  const init: RequestInit = { method, headers, credentials: 'same-origin' };
+  if (options.signal) init.signal = options.signal;
+  if (options.body !== undefined) {
+    headers['content-type'] = 'application/json';
+    init.body = JSON.stringify(options.body);
+  }
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(path, init);
+    text = await response.text();
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new ApiError(0, { code: 'OFFLINE', message: '' });
+  }
+  if (response.ok) {
+    const body = text === '' ? null : parsed(text);
+    return { status: response.status, body: body as T, etag: response.headers.get('etag') };
+  }
+  if (response.status === 401 && path !== '/v2/session') onUnauthenticated();
+  throw failureOf(response, text);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError(0, { code: 'OFFLINE', message: '' });
+  }
+}
+
+function failureOf(response: Response, text: string): ApiError {
+  const retry = Number(response.headers.get('retry-after')) || undefined;
+  // A proxy in between answers 502 to 504 with a page of its own.
+  const unreachable = response.status >= 502 && response.status <= 504;
+  try {
+    const { errors } = JSON.parse(text) as { errors: ErrorBody };
+    if (typeof errors?.message === 'string') return new ApiError(response.status === 502 ? 0 : response.status, errors, retry);
+  } catch {
+    // Not the server's own error object.
+  }
+  return new ApiError(unreachable ? 0 : response.status, { code: `HTTP_${response.status}`, message: response.statusText }, retry);
+}
+
+export const get = async <T>(path: string, signal?: AbortSignal): Promise<T> => (await send<T>('GET', path, { signal })).body;
+export const post = async <T>(path: string, body: unknown, headers?: Record<string, string>): Promise<T> =>
+  (await send<T>('POST', path, { body, headers })).body;
+export const put = async <T>(path: string, body: unknown): Promise<T> => (await send<T>('PUT', path, { body })).body;
+export const patch = async <T>(path: string, body: unknown): Promise<T> => (await send<T>('PATCH', path, { body })).body;
+export const remove = async (path: string, body?: unknown): Promise<void> => void (await send<unknown>('DELETE', path, { body }));
+
+/** True for the error of a request that was cancelled because its answer is no longer wanted. */
+export const aborted = isAbort;

@@ -1,0 +1,64 @@
+// A blueprint while it is being made or changed, and the body that the API accepts for it.
+import { fieldSlug } from './slug';
+import type { Blueprint, Field, FieldSettings, FieldType, Kind, Seo, Variant } from './types';
+
+export interface DraftField extends Field {
+  /** Tells rows apart while they are moved and renamed. Not sent. */
+  key: number;
+  /** The field exists on the server: its slug cannot change. */
+  stored: boolean;
+}
+
+export interface BlueprintDraft {
+  name: string;
+  slug: string;
+  kind: Kind;
+  icon: string | null;
+  record_title: string | null;
+  scheduled: boolean;
+  variants: Variant[];
+  seo: Seo | null;
+  fields: DraftField[];
+}
+
+let next = 1;
+
+export function draftOf(blueprint: Blueprint | null): BlueprintDraft {
+  if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: false, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
+  const { name, slug, kind, icon, record_title, scheduled, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
+  return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
+}
+
+export const newField = (type: FieldType, name = '', required = false): DraftField => ({
+  name, slug: '', type, description: null, required, unique: false, settings: startSettings(type), key: next++, stored: false,
+});
+
+export function startSettings(type: FieldType): FieldSettings {
+  if (type === 'duration') return { unit: 'minutes' };
+  if (type === 'enum' || type === 'multi-enum') return { values: null };
+  return {};
+}
+
+export const slugOf = (field: DraftField): string => field.slug || fieldSlug(field.name);
+
+export const UNIQUE_TYPES: FieldType[] = ['text', 'slug', 'email', 'link', 'number'];
+
+/** Empty settings are left out, so that the server's defaults apply. */
+function settingsOf(field: DraftField): FieldSettings {
+  const entries = Object.entries(field.settings).filter(([name, value]) => (value !== '' && value !== undefined && value !== null) || (name === 'values' && value === null));
+  return Object.fromEntries(entries);
+}
+
+export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string, unknown> {
+  const fields = draft.fields.map((field) => ({
+    name: field.name, ...(slugOf(field) ? { slug: slugOf(field) } : {}), type: field.type, description: field.description || null,
+    required: field.required, unique: field.unique && UNIQUE_TYPES.includes(field.type), settings: settingsOf(field),
+  }));
+  const known = new Set(fields.map((field) => field.slug));
+  const seo = draft.seo && Object.fromEntries(Object.entries(draft.seo).map(([name, slug]) => [name, slug && known.has(slug) ? slug : null]));
+  return {
+    name: draft.name, ...(creating ? { ...(draft.slug ? { slug: draft.slug } : {}), kind: draft.kind } : {}),
+    icon: draft.icon || null, record_title: draft.record_title && known.has(draft.record_title) ? draft.record_title : null,
+    ...(draft.scheduled || !creating ? { scheduled: draft.scheduled } : {}), variants: draft.variants, seo, fields,
+  };
+}

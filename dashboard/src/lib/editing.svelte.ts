@@ -1,0 +1,302 @@
+// One copy of a resource being edited: the values of the server, the values of the form, and how the second become the first.
+// Only what was changed is sent, under the version that the work began from. It must not know how a field is drawn.
+import { ApiError, send } from './api';
+import { forget } from './pages';
+import { compare, merged, type Difference } from './merge';
+import { session } from './session.svelte';
+import { titleField } from './blueprints.svelte';
+import { addressSlug } from './slug';
+import { remember } from './titles.svelte';
+import { explain } from './toasts.svelte';
+import type { Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
+import { dropUnsaved, keepUnsaved, readUnsaved, type UnsavedPlace } from './unsaved';
+import { display, same } from './values';
+
+export interface Conflict {
+  differences: Difference[];
+  theirs: Attributes;
+  resource: Resource;
+  etag: string | null;
+  /** What was to be done when the conflict showed, to be done after the choice. */
+  then: SaveOptions | null;
+}
+
+/** Who changed a resource last, if the server knows. */
+export function changerOf(resource: Resource | null): string | undefined {
+  const actor = resource?.meta?.updated_by;
+  return actor?.member?.name ?? actor?.token?.name ?? undefined;
+}
+
+export interface SaveOptions {
+  /** A time publishes, null makes a draft; without it the status stays. */
+  publishedAt?: string | null;
+}
+
+export class Editing {
+  readonly blueprint: Blueprint;
+  readonly variant: string | null;
+  id = $state<string | null>(null);
+  resource = $state.raw<Resource | null>(null);
+  base = $state.raw<Attributes>({});
+  values = $state.raw<Attributes>({});
+  errors = $state.raw<Record<string, string[]>>({});
+  fault = $state('');
+  offline = $state(false);
+  loading = $state(true);
+  missing = $state(false);
+  saving = $state(false);
+  /** When work was found that had not been saved, the time of its last change. */
+  restoredAt = $state<number | null>(null);
+  /** False if this browser cannot keep unsaved work. */
+  kept = $state(true);
+  conflict = $state.raw<Conflict | null>(null);
+  /** Somebody else's version, found while the form was open. */
+  newer = $state.raw<Conflict | null>(null);
+  sanitized = $state.raw<Sanitized>({});
+  changed = $derived(this.fieldsThatDiffer());
+  private etag: string | null = null;
+  private madeSlug: string | null = null;
+  private attempt = { body: '', key: '' };
+  private pending: SaveOptions | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(blueprint: Blueprint, id: string | null, variant: string | null) {
+    this.blueprint = blueprint;
+    this.id = id;
+    this.variant = variant;
+  }
+
+  private fieldsThatDiffer(): Field[] {
+    return this.blueprint.fields.filter((field) => !same(this.base[field.slug] ?? null, this.values[field.slug] ?? null));
+  }
+
+  private get place(): UnsavedPlace {
+    return { member: session.member?.id ?? 0, blueprint: this.blueprint.slug, id: this.id ?? 'new', variant: this.variant };
+  }
+
+  private url(path = ''): string {
+    const query = this.variant ? `?variant=${encodeURIComponent(this.variant)}` : '';
+    return `/v2/resources/${this.blueprint.slug}${path}${query}`;
+  }
+
+  get title(): string {
+    const field = titleField(this.blueprint);
+    return field ? display(field, this.values[field.slug]) : '';
+  }
+
+  get dirty(): boolean {
+    return this.changed.length > 0;
+  }
+
+  async load(): Promise<void> {
+    this.loading = true;
+    this.fault = '';
+    const empty = Object.fromEntries(this.blueprint.fields.map((field) => [field.slug, null]));
+    try {
+      if (this.id) await this.fetch();
+      else this.base = this.values = empty;
+      this.restore();
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) this.missing = true;
+      else this.fault = explain(error);
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  private async fetch(): Promise<void> {
+    const { body, etag } = await send<ResourceAnswer>('GET', this.url(`/${this.id}`));
+    this.accept(body, etag);
+    this.values = this.base;
+  }
+
+  private accept(answer: ResourceAnswer, etag: string | null): void {
+    this.resource = answer.data;
+    this.base = answer.data.attributes;
+    this.etag = etag;
+    this.offline = false;
+  }
+
+  /** Lays work that was not saved over what the server has. What others changed meanwhile is shown, not overwritten. */
+  private restore(): void {
+    const work = readUnsaved(this.place);
+    if (!work) return;
+    const known = Object.fromEntries(Object.entries(work.changes).filter(([slug]) => slug in this.base));
+    const mine = { ...this.base, ...known };
+    const differences = compare(this.blueprint.fields, { ...this.base, ...work.base }, mine, this.base);
+    this.values = mine;
+    this.restoredAt = this.dirty ? work.at : null;
+    if (!this.dirty) dropUnsaved(this.place);
+    if (differences.some((one) => one.conflict) && this.resource) this.conflict = { differences, theirs: this.base, resource: this.resource, etag: this.etag, then: null };
+  }
+
+  set(slug: string, value: Json): void {
+    this.values = { ...this.values, [slug]: value, ...this.slugFor(slug, value) };
+    if (this.errors[slug]) {
+      const { [slug]: _, ...rest } = this.errors;
+      this.errors = rest;
+    }
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.keep(), 250);
+  }
+
+  /** While the address of an entry is not stored yet and nobody typed one, it follows the title. */
+  private slugFor(changed: string, title: Json): Attributes {
+    const { seo, record_title, fields } = this.blueprint;
+    const field = fields.find((one) => one.type === 'slug' && (!seo?.slug || one.slug === seo.slug));
+    if (!field || changed !== (seo?.title ?? record_title) || this.base[field.slug] != null) return {};
+    const now = this.values[field.slug] ?? null;
+    if (now !== null && now !== this.madeSlug) return {};
+    this.madeSlug = typeof title === 'string' ? addressSlug(title) || null : null;
+    return { [field.slug]: this.madeSlug };
+  }
+
+  /** Keeps what is not saved in this browser. Called at once when the page is left. */
+  keep(): void {
+    clearTimeout(this.timer);
+    if (this.loading) return;
+    if (!this.dirty) return dropUnsaved(this.place);
+    const pick = (from: Attributes): Attributes => Object.fromEntries(this.changed.map(({ slug }) => [slug, from[slug] ?? null]));
+    this.kept = keepUnsaved(this.place, { changes: pick(this.values), base: pick(this.base), etag: this.etag, title: this.title, at: Date.now() });
+  }
+
+  discard(): void {
+    this.values = this.base;
+    this.errors = {};
+    this.restoredAt = null;
+    this.keep();
+  }
+
+  /** True if everything was stored. */
+  async save(options: SaveOptions = {}): Promise<boolean> {
+    if (this.saving || this.loading) return false;
+    this.saving = true;
+    this.fault = '';
+    const sent = this.values;
+    try {
+      const answer = await this.request(options);
+      this.stored(answer.body, answer.etag, sent);
+      return true;
+    } catch (error) {
+      return await this.failed(error, options);
+    } finally {
+      this.saving = false;
+    }
+  }
+
+  private async request(options: SaveOptions) {
+    const attributes = Object.fromEntries(this.changed.map(({ slug }) => [slug, this.values[slug] ?? null]));
+    const date = options.publishedAt === undefined ? {} : { published_at: options.publishedAt };
+    if (this.id) {
+      const body = { ...(this.dirty ? { attributes } : {}), ...date };
+      return send<ResourceAnswer>('PATCH', this.url(`/${this.id}`), { body, headers: this.etag ? { 'if-match': this.etag } : {} });
+    }
+    const body = { attributes, ...date };
+    // A create whose answer got lost is sent again under the same key, so that it creates nothing twice.
+    const text = JSON.stringify(body);
+    if (text !== this.attempt.body) this.attempt = { body: text, key: crypto.randomUUID?.() ?? String(Math.random()) };
+    return send<ResourceAnswer>('POST', this.url(), { body, headers: { 'idempotency-key': this.attempt.key } });
+  }
+
+  private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
+    dropUnsaved(this.place);
+    const typedMeanwhile = Object.fromEntries(this.blueprint.fields.filter(({ slug }) => !same(this.values[slug], sent[slug])).map(({ slug }) => [slug, this.values[slug] ?? null]));
+    this.accept(answer, etag);
+    this.id = answer.data.id;
+    this.values = { ...this.base, ...typedMeanwhile };
+    this.errors = {};
+    this.restoredAt = null;
+    this.newer = null;
+    this.conflict = null;
+    this.pending = null;
+    this.sanitized = answer.meta?.sanitized ?? {};
+    remember(this.blueprint.slug, answer.data.id, this.title || answer.data.id.slice(0, 8));
+    forget();
+    this.keep();
+  }
+
+  private async failed(error: unknown, options: SaveOptions): Promise<boolean> {
+    this.keep();
+    if (error instanceof ApiError && error.status === 412) return this.differ(options);
+    if (error instanceof ApiError && error.status === 422) {
+      this.errors = error.fields;
+      this.fault = Object.keys(error.fields).some((slug) => this.blueprint.fields.some((field) => field.slug === slug)) ? '' : error.message;
+      return false;
+    }
+    this.offline = error instanceof ApiError && error.offline;
+    this.pending = this.offline ? options : null;
+    this.fault = this.offline ? '' : explain(error);
+    return false;
+  }
+
+  /** Somebody saved another version: it is compared, and if it touched nothing of this copy, the save goes on. */
+  private async differ(options: SaveOptions): Promise<boolean> {
+    try {
+      const found = await this.fetchTheirs(options);
+      if (!found) return false;
+      if (found.differences.some((one) => one.by !== 'me')) {
+        this.conflict = found;
+        return false;
+      }
+      this.etag = found.etag;
+      this.resource = found.resource;
+      const answer = await this.request(options);
+      this.stored(answer.body, answer.etag, this.values);
+      return true;
+    } catch (error) {
+      this.fault = error instanceof ApiError && error.status === 412 ? '' : explain(error);
+      return false;
+    }
+  }
+
+  private async fetchTheirs(then: SaveOptions | null): Promise<Conflict | null> {
+    const { body, etag } = await send<ResourceAnswer>('GET', this.url(`/${this.id}`));
+    const differences = compare(this.blueprint.fields, this.base, this.values, body.data.attributes);
+    return { differences, theirs: body.data.attributes, resource: body.data, etag, then };
+  }
+
+  /** Goes on from their version with what was chosen. */
+  resolve(choices: Record<string, 'mine' | 'theirs'>): SaveOptions | null {
+    const conflict = this.conflict;
+    if (!conflict) return null;
+    this.values = merged(conflict.differences, conflict.theirs, choices);
+    this.base = conflict.theirs;
+    this.resource = conflict.resource;
+    this.etag = conflict.etag;
+    this.conflict = null;
+    this.newer = null;
+    this.keep();
+    return conflict.then;
+  }
+
+  /** Looks whether somebody else saved meanwhile. A form without changes follows. */
+  async look(): Promise<void> {
+    if (!this.id || this.loading || this.saving || this.conflict || this.missing) return;
+    try {
+      const found = await this.fetchTheirs(null);
+      if (!found || found.etag === this.etag || this.saving) return;
+      if (this.dirty) {
+        if (found.differences.some((one) => one.by !== 'me')) this.newer = found;
+        else this.etag = found.etag;
+        return;
+      }
+      this.accept({ data: found.resource }, found.etag);
+      this.values = this.base;
+      this.newer = null;
+    } catch {
+      // The next save tells what is wrong.
+    }
+  }
+
+  /** The connection is back: what could not be saved is sent again. */
+  async retry(): Promise<boolean> {
+    return this.offline ? this.save(this.pending ?? {}) : false;
+  }
+
+  async remove(): Promise<void> {
+    await send('DELETE', this.url(`/${this.id}`), { headers: this.etag ? { 'if-match': this.etag } : {} });
+    this.values = this.base;
+    dropUnsaved(this.place);
+    forget();
+  }
+}

@@ -1,0 +1,138 @@
+// The state of a content table as it stands in the address of the page, and the request that it stands for. Both use the
+// parameters of the API, so a link to a table reads like a request.
+import type { Blueprint, FieldType } from './types';
+
+export interface Condition {
+  field: string;
+  op: string;
+  value: string;
+}
+
+export interface ListState {
+  search: string;
+  /** Groups of conditions: a resource is shown if all conditions of any group match. */
+  groups: Condition[][];
+  /** Sort keys of the API, such as `-created_at`. */
+  sort: string[];
+  page: number;
+  perPage: number;
+  variant: string | null;
+  /** Columns that were chosen, or null for those of the blueprint. */
+  columns: string[] | null;
+}
+
+/**
+ * The one place that decides how words are searched: `q` is the ranked search with tolerance for typos, `search` looks for one
+ * substring. Servers that do not know `q` ignore it, so it cannot be found out by asking.
+ */
+export const SEARCH_PARAMETER: 'search' | 'q' = 'search';
+
+export const DEFAULT_SORT = '-updated_at';
+export const PER_PAGE = 50;
+export const SYSTEM_COLUMNS = ['published_at', 'created_at', 'updated_at', 'id'] as const;
+
+const ARRAYS: FieldType[] = ['multi-enum', 'references'];
+const ORDERED: FieldType[] = ['number', 'money', 'duration', 'date', 'datetime', 'text', 'slug'];
+const WITHOUT_TEXT: FieldType[] = ['boolean', 'number', 'money', 'duration', 'date', 'datetime', 'user'];
+
+/** The operators that make sense for a type of field; the API accepts more. */
+export function operatorsOf(type: FieldType | 'system-date' | 'published' | 'id'): string[] {
+  if (type === 'published') return ['eq'];
+  if (type === 'id') return ['eq', 'in'];
+  if (type === 'system-date') return ['eq', 'gte', 'lte', 'between', 'null'];
+  if (type === 'boolean') return ['eq', 'null'];
+  if (type === 'reference') return ['eq', 'ne', 'null', 'dangling'];
+  if (type === 'references') return ['has', 'has_none', 'null', 'dangling'];
+  if (ARRAYS.includes(type)) return ['has', 'has_any', 'has_all', 'has_none', 'contains', 'null'];
+  const operators = WITHOUT_TEXT.includes(type) ? ['eq', 'ne'] : ['contains', 'not_contains', 'eq', 'ne', 'starts_with', 'ends_with'];
+  if (ORDERED.includes(type)) operators.push('gt', 'gte', 'lt', 'lte', 'between');
+  if (type === 'enum') operators.unshift(...operators.splice(2, 2));
+  return [...operators, 'null'];
+}
+
+const FILTER = /^filter(?:\[\$or\]\[(\d+)\])?\[([^\]$]+)\](?:\[([a-z_]+)\])?$/;
+
+export function parseList(query: string): ListState {
+  const parameters = new URLSearchParams(query);
+  const groups = new Map<number, Condition[]>();
+  for (const [name, value] of parameters) {
+    const match = FILTER.exec(name);
+    if (!match) continue;
+    const group = Number(match[1] ?? 0);
+    groups.set(group, [...(groups.get(group) ?? []), { field: match[2]!, op: match[3] ?? 'eq', value }]);
+  }
+  const columns = parameters.get('columns');
+  return {
+    search: parameters.get('search') ?? '',
+    groups: [...groups.entries()].sort(([a], [b]) => a - b).map(([, conditions]) => conditions),
+    sort: (parameters.get('sort') ?? '').split(',').filter(Boolean),
+    page: Math.max(1, Math.floor(Number(parameters.get('page'))) || 1),
+    perPage: Math.min(100, Math.max(1, Math.floor(Number(parameters.get('per_page'))) || PER_PAGE)),
+    variant: parameters.get('variant'),
+    columns: columns === null ? null : columns.split(',').filter(Boolean),
+  };
+}
+
+function addFilters(parameters: URLSearchParams, groups: Condition[][]): void {
+  const filled = groups.filter((group) => group.length > 0);
+  filled.forEach((group, index) => {
+    const prefix = filled.length > 1 ? `[$or][${index}]` : '';
+    for (const { field, op, value } of group) parameters.append(`filter${prefix}[${field}][${op}]`, value);
+  });
+}
+
+/** The query of the page's address; what is as usual is left out. */
+export function formatList(state: ListState): string {
+  const parameters = new URLSearchParams();
+  if (state.search) parameters.set('search', state.search);
+  addFilters(parameters, state.groups);
+  if (state.sort.length > 0) parameters.set('sort', state.sort.join(','));
+  if (state.variant) parameters.set('variant', state.variant);
+  if (state.columns) parameters.set('columns', state.columns.join(','));
+  if (state.perPage !== PER_PAGE) parameters.set('per_page', String(state.perPage));
+  if (state.page > 1) parameters.set('page', String(state.page));
+  const text = parameters.toString();
+  return text ? `?${text}` : '';
+}
+
+/** What is asked for, without the page: also what an export and a bulk operation over everything need. */
+export function matching(state: ListState): URLSearchParams {
+  const parameters = new URLSearchParams();
+  if (state.search.trim()) parameters.set(SEARCH_PARAMETER, state.search.trim());
+  addFilters(parameters, state.groups.map((group) => group.filter((one) => one.value !== '')));
+  const ranked = SEARCH_PARAMETER !== 'search' && state.search.trim() !== '';
+  if (state.sort.length > 0) parameters.set('sort', state.sort.join(','));
+  else if (!ranked) parameters.set('sort', DEFAULT_SORT);
+  if (state.variant) parameters.set('variant', state.variant);
+  return parameters;
+}
+
+export function requestOf(blueprint: Blueprint, state: ListState, columns: string[], page = state.page): string {
+  const parameters = matching(state);
+  parameters.set('per_page', String(state.perPage));
+  parameters.set('page', String(page));
+  const attributes = columns.filter((column) => !(SYSTEM_COLUMNS as readonly string[]).includes(column));
+  parameters.set('fields', ['id', 'published_at', 'created_at', 'updated_at', ...attributes.map((slug) => `attributes.${slug}`)].join(','));
+  return `/v2/resources/${blueprint.slug}?${parameters}`;
+}
+
+const QUIET: FieldType[] = ['rich-text', 'html-page', 'address', 'file', 'color'];
+
+/** The columns of a blueprint that nobody has chosen any for: the title, then what is short. */
+export function usualColumns(blueprint: Blueprint, title: string | undefined): string[] {
+  const others = blueprint.fields.filter((field) => field.slug !== title && !QUIET.includes(field.type));
+  const useful = others.filter((field) => !['slug', 'link', 'text'].includes(field.type)).concat(others.filter((field) => ['text', 'slug', 'link'].includes(field.type)));
+  return [...(title ? [title] : []), ...useful.slice(0, 2).map((field) => field.slug), 'updated_at'];
+}
+
+/** The next sort after a click on a column: ascending, descending, none. */
+export function nextSort(sort: string[], column: string, add: boolean): string[] {
+  const current = sort.find((key) => key.replace(/^-/, '') === column);
+  const next = current === undefined ? column : current === column ? `-${column}` : null;
+  if (!add) return next ? [next] : [];
+  const others = sort.map((key) => (key.replace(/^-/, '') === column ? next : key)).filter((key): key is string => key !== null);
+  return current === undefined ? [...others, column].slice(0, 8) : others;
+}
+
+const EMPTY_OPERATORS = ['null', 'dangling'];
+export const takesYesNo = (op: string): boolean => EMPTY_OPERATORS.includes(op);

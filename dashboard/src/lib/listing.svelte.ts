@@ -1,0 +1,101 @@
+// What a content table shows: follows the address, keeps the rows that are shown until the next ones are there, and cancels
+// requests whose answers are no longer wanted.
+import { aborted } from './api';
+import { titleField } from './blueprints.svelte';
+import { forget, page as fetchPage, peek, prefetch } from './pages';
+import { formatList, parseList, requestOf, usualColumns, type ListState } from './list';
+import { route } from './router.svelte';
+import { explain } from './toasts.svelte';
+import { remember } from './titles.svelte';
+import type { Blueprint, ListAnswer } from './types';
+import { display } from './values';
+
+export class Listing {
+  readonly blueprint: Blueprint;
+  state = $state() as ListState;
+  answer = $state.raw<ListAnswer | null>(null);
+  fault = $state('');
+  waiting = $state(false);
+  private stop: AbortController | null = null;
+  private shown = '';
+
+  constructor(blueprint: Blueprint) {
+    this.blueprint = blueprint;
+    this.state = parseList(route.query);
+  }
+
+  get title() {
+    return titleField(this.blueprint);
+  }
+
+  get columns(): string[] {
+    const known = new Set([...this.blueprint.fields.map((field) => field.slug), 'published_at', 'created_at', 'updated_at', 'id']);
+    const chosen = this.state.columns?.filter((column) => known.has(column));
+    return chosen && chosen.length > 0 ? chosen : usualColumns(this.blueprint, this.title?.slug);
+  }
+
+  get sort(): string[] {
+    return this.state.sort.length > 0 ? this.state.sort : ['-updated_at'];
+  }
+
+  /** Changes what is shown. Anything but the page itself goes back to the first page. */
+  change(part: Partial<ListState>, how: 'push' | 'replace' = 'push'): void {
+    this.state = { ...this.state, page: 1, ...part };
+    route.go(`${location.pathname}${formatList(this.state)}`, how);
+    void this.load();
+  }
+
+  /** The address changed by going back or forward. */
+  follow(query: string): void {
+    if (query === formatList(this.state)) return;
+    this.state = parseList(query);
+    void this.load();
+  }
+
+  async load(): Promise<void> {
+    const url = this.urlOf(this.state.page);
+    this.stop?.abort();
+    const stop = (this.stop = new AbortController());
+    const ready = peek(url);
+    if (ready) this.show(ready, url);
+    this.waiting = !ready;
+    try {
+      const answer = await fetchPage(url, stop.signal);
+      if (stop.signal.aborted) return;
+      this.fault = '';
+      this.show(answer, url);
+      this.waiting = false;
+      this.ahead(answer);
+    } catch (error) {
+      if (aborted(error) || stop.signal.aborted) return;
+      this.waiting = false;
+      this.fault = explain(error);
+    }
+  }
+
+  /** After a write: asks again. */
+  async reload(): Promise<void> {
+    forget();
+    await this.load();
+  }
+
+  private urlOf(page: number): string {
+    const title = this.title?.slug;
+    const columns = title && !this.columns.includes(title) ? [title, ...this.columns] : this.columns;
+    return requestOf(this.blueprint, this.state, columns, page);
+  }
+
+  private show(answer: ListAnswer, url: string): void {
+    this.answer = answer;
+    if (this.shown === url) return;
+    this.shown = url;
+    const field = this.title;
+    if (field) for (const one of answer.data) remember(this.blueprint.slug, one.id, display(field, one.attributes?.[field.slug]) || one.id.slice(0, 8));
+  }
+
+  private ahead(answer: ListAnswer): void {
+    const { current_page: current, last_page: last } = answer.meta;
+    if (current < last) prefetch(this.urlOf(current + 1));
+    if (current > 1) prefetch(this.urlOf(current - 1));
+  }
+}

@@ -1,0 +1,42 @@
+// Pages of lists that were fetched: shown at once when they are asked for again, and fetched before they are asked for. Any
+// write forgets them.
+import { get } from './api';
+import type { ListAnswer } from './types';
+
+const MOST = 40;
+const FRESH_MS = 30_000;
+
+interface Kept {
+  at: number;
+  answer: Promise<ListAnswer>;
+  ready: ListAnswer | null;
+}
+
+const kept = new Map<string, Kept>();
+
+function keep(url: string, answer: Promise<ListAnswer>): Kept {
+  const entry: Kept = { at: Date.now(), answer, ready: null };
+  kept.set(url, entry);
+  answer.then(
+    (ready) => (entry.ready = ready),
+    () => kept.get(url) === entry && kept.delete(url),
+  );
+  while (kept.size > MOST) kept.delete(kept.keys().next().value!);
+  return entry;
+}
+
+/** A page that is there already, however old. */
+export const peek = (url: string): ListAnswer | null => kept.get(url)?.ready ?? null;
+
+export async function page(url: string, signal: AbortSignal): Promise<ListAnswer> {
+  const entry = kept.get(url);
+  if (entry && Date.now() - entry.at < FRESH_MS) return entry.answer;
+  return keep(url, get<ListAnswer>(url, signal)).answer;
+}
+
+export function prefetch(url: string): void {
+  const entry = kept.get(url);
+  if (!entry || Date.now() - entry.at > FRESH_MS) keep(url, get<ListAnswer>(url)).answer.catch(() => {});
+}
+
+export const forget = (): void => kept.clear();

@@ -1,0 +1,55 @@
+// Who is signed in, and what they may do. Screens stay open when a session ends: the sign-in form is laid over them, so that
+// nothing that was typed is lost.
+import { ApiError, get, post, remove, useCsrf, whenUnauthenticated } from './api';
+import type { Ability, Session } from './types';
+
+type Status = 'loading' | 'out' | 'in' | 'expired' | 'unreachable';
+
+class SessionState {
+  status = $state<Status>('loading');
+  current = $state<Session | null>(null);
+
+  get member() {
+    return this.current?.member ?? null;
+  }
+
+  can(ability: Ability): boolean {
+    const abilities = this.current?.abilities ?? [];
+    return abilities.includes(ability) || (ability === 'view' && abilities.includes('preview'));
+  }
+
+  get isOwner(): boolean {
+    return this.current?.role === 'owner' || this.can('manage');
+  }
+
+  async load(): Promise<void> {
+    try {
+      this.enter((await get<{ data: Session }>('/v2/session')).data);
+    } catch (error) {
+      this.status = error instanceof ApiError && !error.offline ? 'out' : 'unreachable';
+    }
+  }
+
+  async signIn(email: string, password: string): Promise<void> {
+    this.enter((await post<{ data: Session }>('/v2/session', { email, password })).data);
+  }
+
+  enter(session: Session): void {
+    // Another member must not see what the one before had open.
+    if (this.status === 'expired' && this.current && this.current.member.id !== session.member.id) location.reload();
+    this.current = session;
+    useCsrf(session.csrf);
+    this.status = 'in';
+  }
+
+  async signOut(): Promise<void> {
+    await remove('/v2/session');
+    location.assign('/admin/');
+  }
+}
+
+export const session = new SessionState();
+
+whenUnauthenticated(() => {
+  if (session.status === 'in') session.status = 'expired';
+});

@@ -1,0 +1,173 @@
+// What the editor can hold: the elements and attributes that the server's sanitising keeps (API.md 2.4.7), and nothing else.
+// Elements without a button of their own are kept as they came.
+import { Schema, type Attrs, type DOMOutputSpec, type MarkSpec, type NodeSpec, type TagParseRule } from 'prosemirror-model';
+
+const GLOBAL = ['class', 'dir', 'lang', 'title'];
+
+type Names = readonly string[];
+
+const attrSpecs = (names: Names) => Object.fromEntries([...GLOBAL, ...names].map((name) => [name, { default: null }]));
+
+function readAttrs(names: Names, extra: (element: HTMLElement) => Attrs = () => ({})) {
+  return (element: HTMLElement): Attrs => ({
+    ...Object.fromEntries([...GLOBAL, ...names].map((name) => [name, element.getAttribute(name) ?? (name === 'class' ? element.getAttribute(HELD) : null)])),
+    ...extra(element),
+  });
+}
+
+/**
+ * Classes of content must not take the look of the dashboard's own, so they are written under this name. `writeHtml` gives them
+ * their own back.
+ */
+export const HELD = 'data-class';
+
+/** The attributes that are set, for the output. */
+function written(attrs: Attrs, skip: Names = []): Record<string, string> {
+  return Object.fromEntries(Object.entries(attrs).filter(([name, value]) => value !== null && !skip.includes(name)).map(([name, value]) => [name === 'class' ? HELD : name, String(value)]));
+}
+
+const SCHEMES = /^(https?|mailto|tel):/i;
+/** True for addresses that sanitising keeps: known schemes, or none. */
+export const safeAddress = (address: string): boolean => SCHEMES.test(address.trim()) || !/^[^/?#]*:/.test(address.trim().replace(/[\u0000-\u0020]/g, ''));
+
+function block(tag: string, content: string, names: Names = [], more: Partial<NodeSpec> = {}): NodeSpec {
+  return {
+    content,
+    group: 'block',
+    attrs: attrSpecs(names),
+    parseDOM: [{ tag, getAttrs: readAttrs(names) }],
+    toDOM: (node): DOMOutputSpec => [tag, written(node.attrs), 0],
+    ...more,
+  };
+}
+
+const INSIDE = '(tight | block)+';
+/** Blocks that are kept without being offered. */
+const BOXES = ['div', 'details', 'summary', 'dl', 'dt', 'dd', 'figure', 'figcaption'];
+
+const CELL = ['colspan', 'rowspan', 'align', 'valign', 'headers', 'scope', 'abbr'] as const;
+
+function cell(tag: 'td' | 'th'): NodeSpec {
+  const attrs = { ...attrSpecs(CELL.slice(2)), colspan: { default: 1 }, rowspan: { default: 1 }, colwidth: { default: null } };
+  return {
+    content: INSIDE,
+    attrs,
+    tableRole: tag === 'td' ? 'cell' : 'header_cell',
+    isolating: true,
+    parseDOM: [{ tag, getAttrs: readAttrs(CELL.slice(2), (element) => ({ colspan: Number(element.getAttribute('colspan') || 1), rowspan: Number(element.getAttribute('rowspan') || 1) })) }],
+    toDOM: (node): DOMOutputSpec => {
+      const attributes = written(node.attrs, ['colwidth', ...['colspan', 'rowspan'].filter((name) => node.attrs[name] === 1)]);
+      return [tag, attributes, 0];
+    },
+  };
+}
+
+const sectionOf = (element: HTMLElement): string => element.parentElement?.tagName.toLowerCase() ?? 'tbody';
+
+const nodes: Record<string, NodeSpec> = {
+  doc: { content: 'block+' },
+  paragraph: block('p', 'inline*'),
+  heading: {
+    ...block('h1', 'inline*'),
+    attrs: { ...attrSpecs([]), level: { default: 2 } },
+    defining: true,
+    parseDOM: [1, 2, 3, 4, 5, 6].map((level): TagParseRule => ({ tag: `h${level}`, getAttrs: readAttrs([], () => ({ level })) })),
+    toDOM: (node) => [`h${node.attrs.level}`, written(node.attrs, ['level']), 0],
+  },
+  /** Text directly in a list item, a cell or a box, which has no paragraph of its own in HTML. */
+  tight: {
+    content: 'inline*',
+    parseDOM: [{ tag: 'p[data-tight]', priority: 60 }],
+    toDOM: () => ['p', { 'data-tight': '' }, 0],
+  },
+  blockquote: block('blockquote', INSIDE, ['cite'], { defining: true }),
+  code_block: {
+    ...block('pre', 'text*'),
+    attrs: { ...attrSpecs([]), code: { default: null } },
+    code: true,
+    defining: true,
+    parseDOM: [
+      {
+        tag: 'pre',
+        preserveWhitespace: 'full',
+        getAttrs: readAttrs([], (element) => ({ code: onlyCode(element) ? (element.firstElementChild!.getAttribute('class') ?? element.firstElementChild!.getAttribute(HELD) ?? '') : null })),
+        contentElement: (element) => (onlyCode(element as HTMLElement) ? (element as HTMLElement).firstElementChild as HTMLElement : (element as HTMLElement)),
+      },
+    ],
+    toDOM: (node) => {
+      const attributes = written(node.attrs, ['code']);
+      return node.attrs.code === null ? ['pre', attributes, 0] : ['pre', attributes, ['code', node.attrs.code ? { [HELD]: node.attrs.code as string } : {}, 0]];
+    },
+  },
+  bullet_list: block('ul', 'list_item+'),
+  ordered_list: block('ol', 'list_item+', ['start', 'type', 'reversed']),
+  list_item: { ...block('li', INSIDE, ['value']), group: '', defining: true },
+  horizontal_rule: { ...block('hr', ''), content: '', toDOM: (node) => ['hr', written(node.attrs)] },
+  table: { ...block('table', 'table_row+', ['summary']), tableRole: 'table', isolating: true },
+  table_row: {
+    content: '(table_cell | table_header)*',
+    attrs: { ...attrSpecs([]), section: { default: 'tbody' } },
+    tableRole: 'row',
+    parseDOM: [{ tag: 'tr', getAttrs: readAttrs([], (element) => ({ section: sectionOf(element) })) }],
+    toDOM: (node) => ['tr', { ...written(node.attrs, ['section']), 'data-section': node.attrs.section as string }, 0],
+  },
+  table_cell: cell('td'),
+  table_header: cell('th'),
+  box: {
+    content: INSIDE,
+    group: 'block',
+    attrs: { ...attrSpecs(['open']), tag: { default: 'div' } },
+    defining: true,
+    parseDOM: BOXES.map((tag): TagParseRule => ({ tag, getAttrs: readAttrs(['open'], () => ({ tag })) })),
+    toDOM: (node) => [node.attrs.tag as string, written(node.attrs, ['tag']), 0],
+  },
+  /** Videos and players, kept as they are. They do not run in the editor. */
+  embed: {
+    group: 'block',
+    atom: true,
+    attrs: { html: { default: '' } },
+    parseDOM: ['iframe', 'video'].map((tag): TagParseRule => ({ tag, getAttrs: (element) => ({ html: element.outerHTML }) })),
+    toDOM: (node) => ['div', { 'data-embed': node.attrs.html as string }],
+  },
+  text: { group: 'inline' },
+  image: {
+    inline: true,
+    group: 'inline',
+    draggable: true,
+    attrs: attrSpecs(['src', 'alt', 'width', 'height', 'loading', 'decoding']),
+    parseDOM: [{ tag: 'img[src]', getAttrs: readAttrs(['src', 'alt', 'width', 'height', 'loading', 'decoding']) }],
+    toDOM: (node) => ['img', written(node.attrs)],
+  },
+  hard_break: { inline: true, group: 'inline', selectable: false, attrs: attrSpecs([]), parseDOM: [{ tag: 'br' }], toDOM: () => ['br'] },
+  word_break: { inline: true, group: 'inline', selectable: false, parseDOM: [{ tag: 'wbr' }], toDOM: () => ['wbr'] },
+};
+
+function onlyCode(element: HTMLElement): boolean {
+  return element.childNodes.length === 1 && element.firstElementChild?.tagName === 'CODE' && [...element.firstElementChild.attributes].every((one) => one.name === 'class' || one.name === HELD);
+}
+
+/** Inline elements with the attributes of their own; those before `strong` are kept without being offered. */
+const INLINE: Record<string, Names> = {
+  bdo: [], bdi: [], span: [], abbr: [], cite: [], dfn: [], q: ['cite'], time: ['datetime'], var: [], samp: [], kbd: [], small: [], mark: [],
+  ins: ['cite', 'datetime'], del: ['cite', 'datetime'], strong: [], b: [], em: [], i: [], u: [], s: [], sub: [], sup: [], code: [],
+};
+
+function inline(tag: string, names: Names): MarkSpec {
+  return {
+    attrs: attrSpecs(names),
+    parseDOM: [{ tag, getAttrs: readAttrs(names) }],
+    toDOM: (mark) => [tag, written(mark.attrs), 0],
+  };
+}
+
+const marks: Record<string, MarkSpec> = {
+  link: {
+    attrs: attrSpecs(['href', 'hreflang', 'target']),
+    inclusive: false,
+    parseDOM: [{ tag: 'a[href]', getAttrs: (element) => (safeAddress(element.getAttribute('href') ?? '') ? readAttrs(['href', 'hreflang', 'target'])(element) : false) }],
+    toDOM: (mark) => ['a', written(mark.attrs), 0],
+  },
+  ...Object.fromEntries(Object.entries(INLINE).map(([tag, names]) => [tag, inline(tag, names)])),
+};
+
+export const schema = new Schema({ nodes, marks });

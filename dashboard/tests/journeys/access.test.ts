@@ -1,0 +1,170 @@
+// Every screen, light and dark, in both languages: no violation of axe, no sideways scrolling on a narrow screen or at 200 %,
+// everything by keyboard.
+import axe from 'axe-core';
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { api, closeBrowser, create, makeBlueprint, open, openBrowser, signedIn, type Person } from '../browser';
+
+let id = '';
+before(async () => {
+  await makeBlueprint('access-notes', { variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }], seo: { content: 'rich', focus_keyword: null, title: 'text', description: null, slug: 'slug' } });
+  const authors = (await api<{ data: { id: string }[] }>('GET', '/v2/resources/authors?per_page=2')).body.data.map((one) => one.id);
+  id = await create('access-notes', { text: 'A note', rich: '<h2>A heading</h2><p>Text with a <a href="/x">link</a> and <code>code</code>.</p><table><thead><tr><th>A</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>', slug: 'a-note', choices: ['a'], tags: ['x'], one: authors[0], many: authors, price: { amount: 1, currency: 'EUR' } });
+});
+after(closeBrowser);
+
+const SCREENS: [string, string, ((page: Page) => Promise<void>)?][] = [
+  ['home', '/'],
+  ['table', '/content/articles'],
+  ['table with filters and a selection', '/content/articles?filter%5Bkind%5D%5Beq%5D=article&filter%5Breviewed_on%5D%5Bgte%5D=2010-01-01', async (page) => page.locator('tbody input[type=checkbox]').first().check()],
+  ['empty search', '/content/articles?search=zzzzzzzz'],
+  ['editor', '/content/access-notes/ID', async (page) => page.locator('.prose').first().waitFor()],
+  ['editor with the source beside it', '/content/access-notes/ID?variant=de', async (page) => {
+    const beside = page.getByRole('button', { name: /(beside it|daneben)/ });
+    if ((await beside.getAttribute('aria-pressed')) !== 'true') await beside.click();
+  }],
+  ['new entry with errors', '/content/articles/new', async (page) => {
+    await page.keyboard.press('Control+s');
+    await page.locator('.fault').first().waitFor();
+  }],
+  ['singular', '/content/site-settings', async (page) => page.locator('.builder').waitFor()],
+  ['read-only', '/content/contact-messages'],
+  ['blueprints', '/blueprints'],
+  ['blueprint', '/blueprints/articles', async (page) => page.locator('.open').nth(4).click()],
+  ['types of fields', '/blueprints/articles', async (page) => page.getByRole('button', { name: /^(Add a field|Feld hinzufügen)$/ }).click()],
+  ['settings of a blueprint', '/blueprints/articles?tab=settings'],
+  ['calls of a blueprint', '/blueprints/articles?tab=api'],
+  ['traffic', '/traffic', async (page) => page.locator('.figures').first().waitFor()],
+  ...['account', 'members', 'tokens', 'backups', 'health'].map((name): [string, string] => [name, `/settings/${name}`]),
+  ['search', '/', async (page) => page.keyboard.press('Control+k')],
+  ['nothing here', '/nowhere'],
+];
+
+async function violations(page: Page): Promise<string[]> {
+  // The content security policy lets nothing be added to the page but by the debugger.
+  await page.evaluate(axe.source);
+  const result = await page.evaluate(async () => await (window as unknown as { axe: typeof axe }).axe.run(document, { iframes: false }));
+  return result.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
+}
+
+async function visit({ page }: Person, [, address, prepare]: (typeof SCREENS)[number]): Promise<void> {
+  await page.goto(`/admin${address.replace('ID', id)}`);
+  await page.locator('#screen h1, #screen h2').first().waitFor();
+  await page.waitForLoadState('networkidle');
+  await prepare?.(page);
+  await page.waitForTimeout(100);
+}
+
+for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const) {
+  test(`axe finds nothing on any screen (${scheme}, ${locale})`, async () => {
+    const person = await signedIn('Olga', 'owner', { scheme, locale });
+    const found: string[] = [];
+    for (const screen of SCREENS) {
+      await visit(person, screen);
+      found.push(...(await violations(person.page)).map((one) => `${screen[0]}: ${one}`));
+    }
+    assert.deepEqual(found, []);
+    assert.deepEqual(person.troubles, []);
+    await person.context.close();
+  });
+
+  test(`axe finds nothing on the sign-in screens (${scheme}, ${locale})`, async () => {
+    const context = await (await openBrowser()).newContext({ colorScheme: scheme, locale, baseURL: process.env.DASHBOARD_URL ?? '' });
+    const page = await context.newPage();
+    for (const address of ['/admin/', '/admin/invitation#wrong', '/admin/invitation#dashboard-tests-first-owner']) {
+      await page.goto('about:blank');
+      await page.goto(address);
+      await page.locator('h1').waitFor();
+      assert.deepEqual(await violations(page), [], address);
+    }
+    await context.close();
+  });
+}
+
+test('no screen scrolls sideways at 360 pixels', async () => {
+  const person = await signedIn('Olga', 'owner', { width: 360, height: 740 });
+  const wide: string[] = [];
+  for (const screen of SCREENS) {
+    await visit(person, screen);
+    const over = await person.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (over > 0) wide.push(`${screen[0]}: ${over}`);
+  }
+  assert.deepEqual(wide, []);
+  await person.page.goto('/admin/');
+  await person.page.getByRole('button', { name: 'Menu', exact: true }).click();
+  await person.page.getByRole('link', { name: 'Traffic' }).click();
+  await person.page.getByRole('heading', { name: 'Traffic' }).waitFor();
+  await person.context.close();
+});
+
+test('at 200 % zoom nothing scrolls sideways', async () => {
+  // A window of 1280 pixels at 200 % has 640 pixels of the page's own.
+  const person = await signedIn('Olga', 'owner', { width: 640, height: 450 });
+  const wide: string[] = [];
+  for (const screen of SCREENS) {
+    await visit(person, screen);
+    const over = await person.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (over > 0) wide.push(`${screen[0]}: ${over}`);
+  }
+  assert.deepEqual(wide, []);
+  await person.context.close();
+});
+
+test('an entry is written and published with the keyboard alone, and the focus is always visible', async () => {
+  const { page, context } = await signedIn('Kim', 'editor');
+  await open(page, '/content/authors');
+  await page.locator('tbody tr').first().waitFor();
+  await page.keyboard.press('n');
+  await page.getByRole('heading', { name: 'New entry in Authors' }).waitFor();
+  const reach = async (what: string): Promise<void> => {
+    for (let step = 0; step < 80; step += 1) {
+      await page.keyboard.press('Tab');
+      const seen = await page.evaluate((wanted) => {
+        const element = document.activeElement as HTMLElement;
+        const style = getComputedStyle(element);
+        const label = element.getAttribute('aria-label') ?? document.querySelector(`label[for="${element.id}"]`)?.textContent ?? element.textContent ?? '';
+        const box = element.closest('.frame, .chips, .search, .box, .icons label');
+        const visible = style.outlineStyle !== 'none' || (box !== null && getComputedStyle(box).outlineStyle !== 'none') || element.classList.contains('prose');
+        return { visible, found: label.trim().startsWith(wanted), html: element.outerHTML.slice(0, 120) };
+      }, what);
+      assert.ok(seen.visible, `the focus is visible on ${seen.html}`);
+      if (seen.found) return;
+    }
+    assert.fail(`${what} is not reached`);
+  };
+  await reach('Name');
+  await page.keyboard.type('Keyboard');
+  await reach('Slug');
+  await page.keyboard.type(`keyboard-${Date.now()}`);
+  await page.keyboard.press('Control+s');
+  await page.locator('.toast', { hasText: 'Saved' }).waitFor();
+  await page.evaluate(() => (document.querySelector('#screen') as HTMLElement).focus());
+  await reach('Publish');
+  await page.keyboard.press('Enter');
+  await page.locator('.toast', { hasText: 'Published' }).waitFor();
+  await context.close();
+});
+
+test('rows are moved through with the arrow keys, and a page is there before it is asked for', async () => {
+  const { page, context } = await signedIn('Kim', 'editor');
+  await open(page, '/content/articles');
+  await page.locator('tbody tr').first().waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  assert.equal(await page.evaluate(() => document.activeElement === document.querySelectorAll('tbody a.title')[1]), true);
+  await page.keyboard.press('x');
+  await page.getByText('1 selected').waitFor();
+  await page.waitForLoadState('networkidle');
+  // The next page is shown without a request being waited for.
+  await page.route('**/v2/resources/articles**', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await route.continue().catch(() => {});
+  });
+  const start = Date.now();
+  await page.getByRole('button', { name: 'Next page' }).click();
+  await page.getByText(/^51–100 of/).waitFor();
+  assert.ok(Date.now() - start < 1000);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await context.close();
+});

@@ -1,0 +1,282 @@
+// An editor who has never seen the dashboard; the fields; work that is not saved; a lost connection.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { api, closeBrowser, create, field, invitationFor, makeBlueprint, open, openBrowser, PASSWORD, read, signedIn, toast, URL_BASE } from '../browser';
+
+after(closeBrowser);
+
+test('an invited member chooses a password, signs out and in again', async () => {
+  const { url, email } = await invitationFor('Nina', 'editor');
+  const context = await (await openBrowser()).newContext({ locale: 'en-GB' });
+  const page = await context.newPage();
+  await page.goto(url);
+  await page.getByLabel('Password').fill('short');
+  await page.getByRole('button', { name: 'Save and sign in' }).click();
+  assert.ok(page.url().includes('/invitation'), 'a short password is rejected');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Save and sign in' }).click();
+  await page.getByRole('heading', { name: 'Hello Nina' }).waitFor();
+  await page.getByRole('button', { name: /Nina/ }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill('wrong password');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('The email or the password is wrong.').waitFor();
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Hello Nina' }).waitFor();
+  const again = await context.newPage();
+  await again.goto(url);
+  await again.getByText('This link does not work').waitFor();
+  await context.close();
+});
+
+test('an editor writes, illustrates, translates and publishes an article, and finds it again', async () => {
+  const { page, context, troubles } = await signedIn('Eda', 'editor');
+  await page.goto('/admin/');
+  await page.getByRole('link', { name: 'New entry in Articles' }).click();
+  await page.getByLabel('Title', { exact: false }).first().fill('Binding a book by hand');
+  assert.equal(await field(page, 'slug').getByRole('textbox').inputValue(), 'binding-a-book-by-hand', 'the address follows the title');
+  const body = page.getByRole('textbox', { name: 'Body' });
+  await body.click();
+  await page.keyboard.type('## What you need');
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('Thread, a needle and ');
+  await page.keyboard.press('Control+b');
+  await page.keyboard.type('patience');
+  await page.keyboard.press('Control+b');
+  await page.keyboard.type('.');
+  await page.getByRole('button', { name: 'Image', exact: true }).click();
+  await page.getByLabel('Address').fill('https://www.example.com/needle.jpg');
+  await page.getByLabel('Description').fill('A needle');
+  await page.getByRole('button', { name: 'Insert' }).click();
+  await page.getByRole('combobox', { name: 'Author' }).fill('string');
+  await field(page, 'author').getByRole('option').first().click();
+  await page.getByRole('button', { name: 'Publish' }).click();
+  await toast(page, 'Published.');
+  const id = page.url().split('/').pop()!.split('?')[0]!;
+
+  await page.getByRole('combobox', { name: 'Language' }).selectOption('de');
+  await page.getByRole('button', { name: 'Show English beside it' }).click();
+  await page.getByText('Not translated').first().waitFor();
+  await field(page, 'title').getByRole('textbox').fill('Ein Buch von Hand binden');
+  await field(page, 'slug').getByRole('textbox').fill('ein-buch-von-hand-binden');
+  await page.getByRole('button', { name: 'Save changes' }).click();
+  await toast(page, 'Your site shows it now');
+
+  const english = (await read('articles', id)).attributes;
+  assert.equal(english.slug, 'binding-a-book-by-hand');
+  assert.equal(english.body, '<h2>What you need</h2><p>Thread, a needle and <strong>patience</strong>.<img src="https://www.example.com/needle.jpg" alt="A needle"></p>');
+  assert.ok(english.author);
+  assert.equal((await read('articles', id, '?variant=de')).attributes.title, 'Ein Buch von Hand binden');
+  assert.ok((await read('articles', id)).published_at);
+
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('book by hand');
+  await page.getByRole('option', { name: 'Binding a book by hand' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Binding a book by hand' }).waitFor();
+  await page.getByRole('link', { name: 'Back to Articles' }).click();
+  await page.getByRole('searchbox').fill('binding a BOOK');
+  await page.getByRole('link', { name: 'Binding a book by hand' }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+const SETTING: Record<string, (page: import('playwright-core').Page) => Promise<void>> = {
+  text: (page) => field(page, 'text').getByRole('textbox').fill('zwei\nZeilen'),
+  rich: async (page) => {
+    await field(page, 'rich').getByRole('textbox').click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type(' more');
+  },
+  page: async (page) => {
+    await field(page, 'page').getByRole('button', { name: 'CSS' }).click();
+    await field(page, 'page').getByRole('textbox', { name: 'CSS' }).fill('p { color: red }');
+  },
+  slug: (page) => field(page, 'slug').getByRole('textbox').fill('other'),
+  email: (page) => field(page, 'email').getByRole('textbox').fill('grace@example.org'),
+  link: (page) => field(page, 'link').getByRole('textbox').fill('/path'),
+  image: (page) => field(page, 'image').getByRole('textbox').fill('https://www.example.com/b.png'),
+  file: (page) => field(page, 'file').getByRole('textbox').fill('https://www.example.com/b.pdf'),
+  choice: async (page) => void (await field(page, 'choice').getByRole('combobox').selectOption('blue')),
+  free: (page) => field(page, 'free').getByRole('combobox').fill('anything'),
+  choices: (page) => field(page, 'choices').getByLabel('c', { exact: true }).check(),
+  tags: async (page) => {
+    await field(page, 'tags').getByRole('combobox').fill('new');
+    await page.keyboard.press('Enter');
+  },
+  flag: (page) => field(page, 'flag').getByLabel('No', { exact: true }).check(),
+  colour: (page) => field(page, 'colour').getByRole('textbox', { name: 'Colour', exact: true }).fill('#abcdef80'),
+  number: (page) => field(page, 'number').getByRole('textbox').fill('3,5'),
+  price: (page) => field(page, 'price').getByRole('textbox').fill('12.5'),
+  day: (page) => field(page, 'day').locator('input').fill('2031-02-03'),
+  moment: async (page) => {
+    await field(page, 'moment').locator('input').fill('2031-02-03T04:05');
+    await field(page, 'moment').locator('input').blur();
+  },
+  length: (page) => field(page, 'length').getByRole('textbox').fill('42'),
+  one: async (page) => {
+    await field(page, 'one').getByRole('combobox').click();
+    await field(page, 'one').getByRole('option').nth(2).click();
+  },
+  many: async (page) => {
+    await field(page, 'many').getByRole('combobox').click();
+    await field(page, 'many').getByRole('option').nth(2).click();
+  },
+  member: async (page) => void (await field(page, 'member').getByRole('combobox').selectOption({ index: 1 })),
+  place: (page) => field(page, 'place').getByLabel('City').fill('Porto'),
+};
+
+/** Values in forms that a careless editor would write differently. */
+async function odd(): Promise<Record<string, unknown>> {
+  const authors = (await api<{ data: { id: string }[] }>('GET', '/v2/resources/authors?per_page=2&sort=name')).body.data.map((one) => one.id);
+  return {
+    text: '', rich: '<p>A  <i>b</i> <b>c</b></p>\n<details><summary>x</summary>y</details>', page: { html: '<section class="hero"><h1>Hi</h1></section>', css: 'h1{color:blue}', blocks: [{ type: 'hero', n: 1 }] },
+    slug: 'a/b.c~d', email: 'ada@example.org', link: 'mailto:ada@example.org', image: 'https://www.example.com/a.png', file: 'https://www.example.com/a.pdf', choice: 'red', free: 'x, y', choices: ['b', 'a'], tags: ['ü', 'a,b'],
+    flag: true, colour: '#ABC', number: 1e-7, price: { amount: 0.1, currency: 'USD' }, day: '0001-01-01', moment: '2026-01-02T03:04:05.1234+05:30', length: 1.5, one: authors[0], many: [authors[1], authors[0]], member: null,
+    place: { street: null, postal_code: '1000', city: 'Lisbon', country: 'PT' },
+  };
+}
+
+test('every type of field is edited and emptied, and nothing else is sent or changed', async () => {
+  await makeBlueprint('every-type');
+  const id = await create('every-type', await odd());
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, `/content/every-type/${id}`);
+  await page.locator('.source, .prose').first().waitFor();
+  const sent: Record<string, unknown>[] = [];
+  page.on('request', (request) => request.method() === 'PATCH' && sent.push(request.postDataJSON() as Record<string, unknown>));
+
+  const save = async (slug: string): Promise<void> => {
+    const answered = page.waitForResponse((response) => response.request().method() === 'PATCH');
+    await page.keyboard.press('Control+s');
+    assert.equal((await answered).status(), 200, slug);
+  };
+  for (const [slug, change] of Object.entries(SETTING)) {
+    const before = (await read('every-type', id)).attributes;
+    await change(page);
+    await save(slug);
+    const after = (await read('every-type', id)).attributes;
+    assert.deepEqual(Object.keys(sent.at(-1)!), ['attributes'], slug);
+    assert.deepEqual(Object.keys(sent.at(-1)!.attributes as object), [slug]);
+    assert.notDeepEqual(after[slug], before[slug], slug);
+    for (const other of Object.keys(before)) if (other !== slug) assert.equal(JSON.stringify(after[other]), JSON.stringify(before[other]), `${other} after a change of ${slug}`);
+  }
+  const filled = (await read('every-type', id)).attributes;
+  assert.equal(filled.number, 3.5);
+  assert.deepEqual(filled.tags, ['ü', 'a,b', 'new']);
+  assert.deepEqual(filled.price, { amount: 12.5, currency: 'USD' });
+
+  for (const slug of Object.keys(SETTING)) {
+    await field(page, slug).getByRole('button', { name: /^Empty / }).click();
+    await save(slug);
+    assert.deepEqual(sent.at(-1)!, { attributes: { [slug]: null } });
+    assert.equal((await read('every-type', id)).attributes[slug], null);
+  }
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('what the server rejects is said at its field', async () => {
+  await makeBlueprint('wrong-values');
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, '/content/wrong-values/new');
+  const wrong: Record<string, string> = { slug: 'a b', email: 'nobody', link: 'www.example.com', image: 'ftp://a', file: 'x', colour: 'red', number: 'many', length: '1000', price: 'much' };
+  for (const [slug, value] of Object.entries(wrong)) await field(page, slug).locator('input:not([type=color])').first().fill(value);
+  await page.getByRole('button', { name: 'Save draft' }).click();
+  await page.getByText(`${Object.keys(wrong).length} fields need your attention`).waitFor();
+  for (const slug of Object.keys(wrong)) {
+    const message = field(page, slug).locator('.fault li');
+    assert.ok((await message.first().innerText()).trim().length > 5, slug);
+    assert.equal(await field(page, slug).locator('input:not([type=color])').first().getAttribute('aria-invalid'), 'true', slug);
+  }
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'field-slug', 'the first field that is wrong has the focus');
+  await field(page, 'email').getByRole('textbox').fill('ada@example.org');
+  assert.equal(await field(page, 'email').locator('.fault').count(), 0);
+  await context.close();
+});
+
+test('work that is not saved survives a reload, and is found from the home screen', async () => {
+  const id = await create('authors', { name: 'Unsaved', slug: `unsaved-${Date.now()}` });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, `/content/authors/${id}`);
+  await field(page, 'name').getByRole('textbox').fill('Kept');
+  await page.reload();
+  await page.getByText('Work that was not saved was restored').waitFor();
+  assert.equal(await field(page, 'name').getByRole('textbox').inputValue(), 'Kept');
+  assert.equal((await read('authors', id)).attributes.name, 'Unsaved');
+  await page.goto('/admin/');
+  await page.getByRole('heading', { name: 'Not saved yet' }).waitFor();
+  await page.getByRole('link', { name: /Kept/ }).click();
+  await page.getByRole('button', { name: 'Discard my changes' }).click();
+  assert.equal(await field(page, 'name').getByRole('textbox').inputValue(), 'Unsaved');
+  await context.close();
+});
+
+test('a lost connection loses nothing, and a new entry is created once', async () => {
+  const { page, context } = await signedIn('Ada', 'editor');
+  const slug = `offline-${Date.now()}`;
+  await open(page, '/content/authors/new');
+  await field(page, 'name').getByRole('textbox').fill('Offline');
+  await field(page, 'slug').getByRole('textbox').fill(slug);
+  // The request arrives, and its answer gets lost.
+  await page.route('**/v2/resources/authors', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    await route.fetch();
+    return route.abort();
+  });
+  await page.getByRole('button', { name: 'Save draft' }).click();
+  await page.getByText('No connection. Your work is kept').waitFor();
+  await page.unroute('**/v2/resources/authors');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await toast(page, 'Saved');
+  const found = await api<{ meta: { total: number } }>('GET', `/v2/resources/authors?filter[slug]=${slug}`);
+  assert.equal(found.body.meta.total, 1);
+
+  await context.setOffline(true);
+  await field(page, 'name').getByRole('textbox').fill('Back again');
+  await page.keyboard.press('Control+s');
+  await page.getByText('No connection. Your work is kept').waitFor();
+  await context.setOffline(false);
+  await toast(page, 'The connection is back');
+  const id = page.url().split('/').pop()!;
+  assert.equal((await read('authors', id)).attributes.name, 'Back again');
+  await context.close();
+});
+
+test('an entry is published at a time, and unpublished', async () => {
+  await makeBlueprint('scheduled-notes', { scheduled: true }, [['Text', 'text']]);
+  const id = await create('scheduled-notes', { text: 'Later' });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, `/content/scheduled-notes/${id}`);
+  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('button', { name: 'Schedule…' }).click();
+  await page.getByLabel('Date and time').fill('2099-01-02T03:04');
+  await page.getByRole('button', { name: 'Schedule', exact: true }).click();
+  await toast(page, 'Scheduled');
+  assert.equal((await read('scheduled-notes', id)).published_at?.slice(0, 7), '2099-01');
+  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('button', { name: 'Unpublish' }).click();
+  await toast(page, 'It is a draft now');
+  assert.equal((await read('scheduled-notes', id)).published_at, null);
+  await context.close();
+});
+
+test('a session that ends asks to sign in again, over the work', async () => {
+  const { page, context, email } = await signedIn('Ada', 'editor');
+  await open(page, '/content/authors/new');
+  await field(page, 'name').getByRole('textbox').fill('Still here');
+  await field(page, 'slug').getByRole('textbox').fill(`still-${Date.now()}`);
+  await context.clearCookies();
+  await page.getByRole('button', { name: 'Save draft' }).click();
+  await page.getByRole('heading', { name: 'Sign in again to continue' }).waitFor();
+  assert.equal(await page.getByLabel('Email').last().inputValue(), email);
+  await page.locator('dialog input[type=password]').fill(PASSWORD);
+  await page.locator('dialog button', { hasText: 'Sign in' }).click();
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Save draft' }).click();
+  await toast(page, 'Saved');
+  assert.ok(page.url().startsWith(URL_BASE));
+  await context.close();
+});

@@ -1,0 +1,86 @@
+// Pictures of every screen, for the documentation and for looking at. Written to `docs/` of the repository, or to SCREENSHOTS.
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { api, closeBrowser, open, openBrowser, signedIn, TOKEN, URL_BASE } from '../browser';
+
+const folder = path.resolve(process.env.SCREENSHOTS ?? '../docs');
+mkdirSync(folder, { recursive: true });
+after(closeBrowser);
+
+async function someTraffic(): Promise<void> {
+  const pages = ['/', '/articles/allocator', '/articles/any', '/about', '/contact', '/blog', '/articles/threads', '/de/'];
+  const from = ['-', '-', '-', 'https://www.google.com/', 'https://www.google.com/', 'https://duckduckgo.com/', 'https://lobste.rs/'];
+  const agents = ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36', 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1'];
+  let seed = 7;
+  const random = (below: number): number => Math.floor(((seed = (seed * 16807) % 2147483647) / 2147483647) * below);
+  const lines: string[] = [];
+  for (let back = 60; back >= 0; back -= 1) {
+    const day = new Date(Date.now() - back * 86_400_000);
+    const many = Math.round((90 - back * 0.7 + random(25)) * (day.getUTCDay() % 6 === 0 ? 0.6 : 1));
+    for (let visit = 0; visit < many; visit += 1) {
+      const address = `203.0.${random(250)}.${random(250)}`;
+      const agent = agents[random(3)]!;
+      let second = random(back === 0 ? Math.max(60, new Date().getUTCHours() * 3600) : 80_000);
+      for (let view = 0; view <= random(4); view += 1) {
+        const time = new Date(Math.floor(day.getTime() / 86_400_000) * 86_400_000 + second * 1000);
+        const stamp = `${String(time.getUTCDate()).padStart(2, '0')}/${'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')[time.getUTCMonth()]}/${time.getUTCFullYear()}:${time.toISOString().slice(11, 19)} +0000`;
+        lines.push(`${address} - - [${stamp}] "GET ${pages[Math.min(random(9), random(8))] ?? '/'} HTTP/1.1" 200 512 "${view === 0 ? from[random(7)] : 'https://www.example.com/'}" "${agent}"`);
+        second += 20 + random(200);
+      }
+    }
+  }
+  await fetch(`${URL_BASE}/v2/analytics/import?site=www.example.com`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'text/plain' }, body: lines.join('\n') });
+}
+
+const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
+  ['home', '/'],
+  ['content', '/content/articles', async (page) => page.locator('tbody tr').first().waitFor()],
+  ['filters', '/content/articles?filter%5Bkind%5D%5Beq%5D=article&filter%5Breading_minutes%5D%5Bgte%5D=1', async (page) => {
+    for (const index of [1, 2, 4]) await page.locator('tbody input[type=checkbox]').nth(index).check();
+  }],
+  ['editor', '/content/articles/ID', async (page) => page.locator('.prose').waitFor()],
+  ['languages', '/content/articles/ID?variant=de', async (page) => {
+    await page.locator('.prose').waitFor();
+    await page.getByRole('button', { name: /beside it/ }).click();
+  }],
+  ['page-builder', '/content/site-settings', async (page) => page.locator('.builder').scrollIntoViewIfNeeded()],
+  ['blueprint', '/blueprints/articles', async (page) => page.locator('.open').nth(4).click()],
+  ['traffic', '/traffic', async (page) => page.locator('.figures').first().waitFor()],
+  ['members', '/settings/members'],
+  ['tokens', '/settings/tokens', async (page) => page.getByRole('button', { name: 'New token' }).click()],
+  ['health', '/settings/health'],
+  ['search', '/', async (page) => {
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('error');
+  }],
+];
+
+test('a picture of every screen', async () => {
+  await someTraffic();
+  const found = await api<{ data: { id: string }[] }>('GET', '/v2/resources/articles?filter[slug]=displaybind');
+  const id = found.body.data[0]!.id;
+  const gate = await (await openBrowser()).newPage({ viewport: { width: 1200, height: 720 }, locale: 'en-GB' });
+  await gate.goto(`${URL_BASE}/admin/`);
+  await gate.locator('h1').waitFor();
+  await gate.screenshot({ path: path.join(folder, 'dashboard-sign-in.png') });
+  const person = await signedIn('Ada', 'owner', { width: 1200, height: 720 });
+  for (const [name, address, prepare] of pictures) {
+    await open(person.page, address.replace('ID', id));
+    await prepare?.(person.page);
+    await person.page.waitForTimeout(900);
+    await person.page.screenshot({ path: path.join(folder, `dashboard-${name}.png`) });
+  }
+  const night = await signedIn('Ada', 'owner', { width: 1200, height: 720, scheme: 'dark' });
+  for (const [name, address, prepare] of pictures.filter(([one]) => one === 'editor' || one === 'traffic')) {
+    await open(night.page, address.replace('ID', id));
+    await prepare?.(night.page);
+    await night.page.waitForTimeout(900);
+    await night.page.screenshot({ path: path.join(folder, `dashboard-${name}-dark.png`) });
+  }
+  const phone = await signedIn('Ada', 'owner', { width: 360, height: 740 });
+  await open(phone.page, `/content/articles/${id}`);
+  await phone.page.locator('.prose').waitFor();
+  await phone.page.screenshot({ path: path.join(folder, 'dashboard-editor-narrow.png') });
+});

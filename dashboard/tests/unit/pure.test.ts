@@ -1,0 +1,150 @@
+import './globals';
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
+import { formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns } from '../../src/lib/list';
+import { compare, merged } from '../../src/lib/merge';
+import { metric, readMetrics } from '../../src/lib/metrics';
+import { rangeOf } from '../../src/lib/periods';
+import { addressSlug, fieldSlug } from '../../src/lib/slug';
+import { formatTime, parseTime } from '../../src/lib/time';
+import { FIELD_TYPES, type Blueprint, type Field } from '../../src/lib/types';
+import { allUnsaved, dropUnsaved, keepUnsaved, readUnsaved } from '../../src/lib/unsaved';
+import { chunks, isEmpty, same } from '../../src/lib/values';
+import { pageHtml } from '../../src/pages/blocks';
+import de from '../../src/strings/de.json';
+import en from '../../src/strings/en.json';
+
+const field = (slug: string, type: Field['type'] = 'text'): Field => ({ name: slug, slug, type, description: null, required: false, unique: false, settings: {} });
+const blueprint = { slug: 'articles', fields: [field('title'), field('body', 'rich-text'), field('tags', 'multi-enum')] } as unknown as Blueprint;
+
+test('the address of a table is read back as it was written', () => {
+  const addresses = [
+    '', '?search=a+b', '?sort=-title%2Ckind&page=3', '?filter%5Btitle%5D%5Bcontains%5D=x&filter%5Bkind%5D%5Beq%5D=faq&variant=de&columns=title%2Cid&per_page=25&page=2',
+    '?filter%5B%24or%5D%5B0%5D%5Bkind%5D%5Beq%5D=faq&filter%5B%24or%5D%5B1%5D%5Bauthor.name%5D%5Bcontains%5D=Ada',
+  ];
+  for (const address of addresses) assert.equal(formatList(parseList(address)), address);
+});
+
+test('alternatives become groups of $or, and conditions without a value are not sent', () => {
+  const list = parseList('?filter[$or][0][kind]=faq&filter[$or][1][title][contains]=');
+  assert.equal(list.groups.length, 2);
+  assert.equal(matching(list).get('filter[kind][eq]'), 'faq');
+  assert.deepEqual([...matching(list).keys()].filter((name) => name.includes('$or')), []);
+});
+
+test('a request asks only for the columns that are shown', () => {
+  const request = requestOf(blueprint, parseList('?search=x&page=2'), ['title', 'updated_at']);
+  const query = new URL(request, 'http://x').searchParams;
+  assert.equal(query.get('fields'), 'id,published_at,created_at,updated_at,attributes.title');
+  assert.equal(query.get('page'), '2');
+  assert.deepEqual(usualColumns(blueprint, 'title'), ['title', 'tags', 'updated_at']);
+});
+
+test('bad pages and sizes in the address become good ones', () => {
+  for (const bad of ['?page=0', '?page=-1', '?page=x', '?page=1e999', '?per_page=0', '?per_page=100000']) {
+    const list = parseList(bad);
+    assert.ok(list.page >= 1 && list.perPage >= 1 && list.perPage <= 100, bad);
+  }
+});
+
+test('a click on a column sorts up, down, then not', () => {
+  assert.deepEqual(nextSort([], 'a', false), ['a']);
+  assert.deepEqual(nextSort(['a'], 'a', false), ['-a']);
+  assert.deepEqual(nextSort(['-a'], 'a', false), []);
+  assert.deepEqual(nextSort(['-a'], 'b', true), ['-a', 'b']);
+  assert.deepEqual(nextSort(['-a', 'b'], 'a', true), ['b']);
+});
+
+test('every type has operators', () => {
+  for (const type of FIELD_TYPES) assert.ok(operatorsOf(type).length > 0, type);
+});
+
+test('changes of two people are merged field by field', () => {
+  const fields = ['a', 'b', 'c', 'd', 'e'].map((slug) => field(slug));
+  const base = { a: 1, b: 1, c: 1, d: 1, e: 1 };
+  const mine = { a: 2, b: 1, c: 2, d: 2, e: 1 };
+  const theirs = { a: 1, b: 3, c: 3, d: 2, e: 1 };
+  const found = compare(fields, base, mine, theirs);
+  assert.deepEqual(found.map((one) => [one.field.slug, one.by, one.conflict]), [['a', 'me', false], ['b', 'them', false], ['c', 'both', true], ['d', 'both', false]]);
+  assert.deepEqual(merged(found, theirs, {}), { a: 2, b: 3, c: 2, d: 2, e: 1 });
+  assert.deepEqual(merged(found, theirs, { c: 'theirs' }), { a: 2, b: 3, c: 3, d: 2, e: 1 });
+});
+
+test('values are compared by what they say', () => {
+  assert.ok(same({ a: [1, { b: null }], c: 'x' }, { c: 'x', a: [1, { b: null }] }));
+  assert.ok(!same([1, 2], [2, 1]));
+  assert.ok(!same({ a: undefined as never }, {}));
+  assert.ok(!same('', null));
+  assert.ok(isEmpty([]) && isEmpty('') && isEmpty(null) && !isEmpty(0) && !isEmpty(false));
+  assert.deepEqual(chunks([1, 2, 3], 2), [[1, 2], [3]]);
+});
+
+test('a time keeps its parts', () => {
+  for (const time of ['2026-01-02T03:04:05Z', '2026-01-02T03:04:05.123456+05:30', '2026-01-02T03:04Z']) assert.equal(formatTime(parseTime(time)), time);
+  assert.deepEqual(parseTime('2026-01-02t03:04z'), { local: '2026-01-02T03:04', offset: 'Z' });
+  assert.deepEqual(parseTime('2026-01-02T03:04+02'), { local: '2026-01-02T03:04', offset: '+02:00' });
+  assert.equal(parseTime('tomorrow').local, '');
+});
+
+test('slugs are made as the server makes them', () => {
+  assert.equal(fieldSlug('  Crème brûlée: 2 '), 'creme_brulee_2');
+  assert.equal(addressSlug('Über die Straße'), 'uber-die-strasse');
+  assert.equal(fieldSlug('日本'), '');
+});
+
+test('unsaved work is kept for each member and copy, and damaged entries are passed over', () => {
+  const place = { member: 1, blueprint: 'articles', id: 'x', variant: 'de' };
+  assert.ok(keepUnsaved(place, { changes: { title: 'A' }, base: { title: null }, etag: null, title: 'A', at: 2 }));
+  localStorage.setItem('bindery.unsaved.1/articles/y/', '{');
+  assert.equal(readUnsaved({ ...place, id: 'y', variant: null }), null);
+  assert.deepEqual(allUnsaved(1).map((one) => [one.id, one.variant, one.changes]), [['x', 'de', { title: 'A' }]]);
+  assert.deepEqual(allUnsaved(2), []);
+  dropUnsaved(place);
+  assert.equal(readUnsaved(place), null);
+});
+
+test('the HTML of blocks escapes what was typed', () => {
+  const html = pageHtml([{ type: 'hero', heading: '<script>alert(1)</script>', text: 'a "b" & c', link: '"><img onerror=x>' }]);
+  assert.ok(!html.includes('<script>') && !html.includes('"><img'));
+  assert.ok(html.startsWith('<section class="hero"><h1>&lt;script&gt;'));
+});
+
+test('a blueprint is sent without what the dashboard adds to it', () => {
+  const draft = draftOf(null);
+  draft.name = 'Posts';
+  draft.record_title = 'gone';
+  draft.fields.push({ ...newField('number', 'Count'), unique: true }, { ...newField('boolean', 'On'), unique: true });
+  const body = bodyOf(draft, true) as { record_title: string | null; fields: Record<string, unknown>[] };
+  assert.equal(body.record_title, null);
+  assert.deepEqual(body.fields.map((one) => [one.slug, one.unique, 'key' in one]), [['title', false, false], ['count', true, false], ['on', false, false]]);
+});
+
+test('periods are whole days of UTC', () => {
+  const now = Date.parse('2026-11-22T23:59:00Z');
+  assert.deepEqual(rangeOf('7d', { start: '', end: '' }, now), { start: '2026-11-16', end: '2026-11-22', interval: 'day' });
+  assert.equal(rangeOf('custom', { start: '2026-01-01', end: '2026-12-31' }, now).interval, 'week');
+});
+
+test('metrics are read with their labels', () => {
+  const samples = readMetrics('# HELP x y\nbindery_data_bytes{folder="log"} 12\nbindery_resources 3\nbroken\n');
+  assert.equal(metric(samples, 'bindery_data_bytes', { folder: 'log' }), 12);
+  assert.equal(metric(samples, 'bindery_resources'), 3);
+});
+
+test('both languages have the same strings with the same values in them', () => {
+  const names = (text: string): string[] => [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!).sort();
+  assert.deepEqual(Object.keys(de), Object.keys(en));
+  for (const [key, text] of Object.entries(en)) assert.deepEqual(names((de as Record<string, string>)[key]!), names(text), key);
+});
+
+test('the dark colours are the same by system and by choice', () => {
+  const css = readFileSync(path.resolve('src/styles/tokens.css'), 'utf8');
+  const block = (start: string): string[] => {
+    const from = css.indexOf('{', css.indexOf(start)) + 1;
+    return css.slice(from, css.indexOf('}', from)).split('\n').map((line) => line.trim()).filter((line) => line.startsWith('--'));
+  };
+  assert.deepEqual(block(":root:not([data-scheme='light'])"), block(":root[data-scheme='dark']"));
+});
