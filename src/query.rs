@@ -4,8 +4,8 @@
 //! knows what the token may see, restricts filters to that, and finds the resources that relations lead to.
 
 mod aggregate;
-mod expand;
 mod changes;
+mod expand;
 mod filter;
 mod format;
 mod instant;
@@ -33,8 +33,8 @@ use crate::model::error::{Code, Error};
 use crate::model::time::Millis;
 
 pub use aggregate::{Aggregation, Facet, Stats};
-pub use expand::{Expansion, Step};
 pub use changes::ChangeParams;
+pub use expand::{Expansion, Step};
 pub use filter::{Copies, Filter, Related, Relation};
 pub use format::Format;
 pub use page::Page;
@@ -127,18 +127,8 @@ pub struct ExportParams {
 }
 
 /// What all of a blueprint's parameters that choose resources have in common.
-const CHOOSING: [&str; 10] = [
-    strict::FILTERS,
-    "search",
-    "q",
-    "typos",
-    "sort",
-    "fields",
-    "exclude",
-    "variant",
-    "fallback",
-    "fallback_mode",
-];
+const CHOOSING: [&str; 10] =
+    [strict::FILTERS, "search", "q", "typos", "sort", "fields", "exclude", "variant", "fallback", "fallback_mode"];
 
 /// What is answered beside the resources.
 const BESIDE: [&str; 6] = ["highlight", "facets", "facet_mode", "stats", "expand", strict::FIELDS_OF];

@@ -96,8 +96,8 @@ mod options;
 #[cfg(any(test, feature = "oracle"))]
 pub mod oracle;
 mod packing;
-mod pieces;
 mod period;
+mod pieces;
 mod pins;
 mod predicate;
 mod query;
@@ -122,5 +122,5 @@ pub use interrupt::Interrupt;
 pub use options::Options;
 pub use query::*;
 pub use schema::*;
-pub use text_query::{Mark, TextField, TextQuery, Words};
 pub use search::{Aggregates, Selected, Snapshot, Stream};
+pub use text_query::{Mark, TextField, TextQuery, Words};

@@ -15,21 +15,21 @@ use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
 pub(crate) use memory::{Document, MemoryRun};
 pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
-pub(crate) use token_matches::{FieldLengths, RunTokens};
 pub(crate) use ordinals::{Ordinals, text_at};
 pub(crate) use tally::{Counted, Tally};
+pub(crate) use token_matches::{FieldLengths, RunTokens};
 
 mod checked;
 mod columns;
 mod disk;
 mod memory;
 mod orders;
-mod postings;
 mod ordinals;
+mod postings;
 mod sections;
 mod sums;
-mod token_matches;
 mod tally;
+mod token_matches;
 
 /// Identifies a run within its index.
 pub(crate) type RunNumber = u32;

@@ -26,6 +26,6 @@ mod seek;
 mod selected;
 mod slot_order;
 mod snapshot;
-mod text_search;
 mod stats;
+mod text_search;
 mod walk;

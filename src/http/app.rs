@@ -11,8 +11,8 @@ use super::sign_ins::SignIns;
 use crate::analytics::Analytics;
 use crate::config::Config;
 use crate::content::Content;
-use crate::webhooks::Webhooks;
 use crate::model::time::{Millis, now_millis};
+use crate::webhooks::Webhooks;
 
 /// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]

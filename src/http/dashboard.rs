@@ -15,9 +15,11 @@ use crate::dashboard::{self, DashboardFile};
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
-/// What a page of the dashboard may load and do: only what this server sends, nothing inline, in no foreign frame.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; \
-    connect-src 'self'; frame-src 'self' blob: data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// What a page of the dashboard may load and do: only what this server sends, nothing inline, in no foreign frame. Pictures may
+/// come from anywhere: fields of the types `image` and `file` hold addresses, and editors want to see what is there.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob: http: https:; \
+    media-src http: https:; font-src 'self'; connect-src 'self'; frame-src 'self' blob: data:; form-action 'self'; \
+    base-uri 'none'; frame-ancestors 'none'";
 
 /// For files whose names change with their content.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";

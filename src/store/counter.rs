@@ -34,6 +34,8 @@ impl Counter {
 
     pub(super) fn of_code(code: u8) -> Option<Counter> {
         use Counter::{Actor, Blueprint, Epoch, FirstChange, Member, Resource, Time};
-        [Blueprint, Member, Resource, Time, Epoch, FirstChange, Actor].into_iter().find(|counter| counter.code() == code)
+        [Blueprint, Member, Resource, Time, Epoch, FirstChange, Actor]
+            .into_iter()
+            .find(|counter| counter.code() == code)
     }
 }

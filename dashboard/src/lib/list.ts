@@ -25,7 +25,7 @@ export interface ListState {
  * The one place that decides how words are searched: `q` is the ranked search with tolerance for typos, `search` looks for one
  * substring. Servers that do not know `q` ignore it, so it cannot be found out by asking.
  */
-export const SEARCH_PARAMETER: 'search' | 'q' = 'search';
+export const SEARCH_PARAMETER: 'search' | 'q' = 'q';
 
 export const DEFAULT_SORT = '-updated_at';
 export const PER_PAGE = 50;

@@ -136,7 +136,8 @@ impl Snapshot {
     /// stream cannot be interrupted, and takes no time worth mentioning.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
         if let Some(text) = query.ranks_by() {
-            return self.sound(self.ranked(query, text, usize::MAX, interrupt).map(|ranked| self.stream_ranked(ranked)));
+            return self
+                .sound(self.ranked(query, text, usize::MAX, interrupt).map(|ranked| self.stream_ranked(ranked)));
         }
         let matches = self.evaluator(query.variant, interrupt).select(&query.filter);
         self.sound(matches.and_then(|matches| self.stream_of_matches(matches, query, interrupt)))

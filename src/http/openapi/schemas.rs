@@ -110,6 +110,7 @@ fn resources() -> Schemas {
             json!({ "type": "object", "description": "Field slug to value; a blueprint has its own schema." }),
         ),
         ("relationships", object([("blueprint", blueprint)])),
+        ("highlights", map_of(maybe("string"))),
     ]);
     let page = || json!({ "type": "integer", "minimum": 1 });
     let aggregates = || [("facets", map_of(reference("Facet"))), ("stats", map_of(reference("Stats")))];
