@@ -315,7 +315,11 @@ impl<'a> Asked<'a> {
     }
 
     fn aggregation(&self, params: &RawParams) -> Result<Aggregation, Error> {
-        Aggregation::parse(params, &self.scope, self.query.copies)
+        let mut aggregation = Aggregation::parse(params, &self.scope, self.query.copies)?;
+        if let Some(words) = &self.words {
+            aggregation.restrict(&index::Filter::Words(Arc::clone(words)));
+        }
+        Ok(aggregation)
     }
 
     fn expansion(&self, params: &RawParams) -> Result<Expansion, Error> {

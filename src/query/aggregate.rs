@@ -1,6 +1,6 @@
 //! `facets`, `facet_mode` and `stats`: what is counted and added up of all that matches (`API.md` 4.2.7). Must not know how.
 
-use bindery_index::{ColumnId, DateColumn, FacetBy, FallbackColumn, Period};
+use bindery_index::{self as index, ColumnId, DateColumn, FacetBy, FallbackColumn, Period};
 
 use super::filter::{self, Copies, Filter, Scope};
 use super::message::quoted_list;
@@ -87,6 +87,13 @@ impl Aggregation {
         }
         let stats = entries(params, "stats")?.into_iter().map(|entry| stats(entry, scope.blueprint, copies));
         Ok(Aggregation { facets, stats: stats.collect::<Result<_, _>>()? })
+    }
+
+    /// Facets that have a filter of their own also count only what this one holds for.
+    pub(super) fn restrict(&mut self, also: &index::Filter) {
+        for facet in &mut self.facets {
+            facet.filter = facet.filter.take().map(|filter| filter.and(also.clone()));
+        }
     }
 }
 

@@ -19,6 +19,9 @@ use crate::tokens::each_token;
 /// A token of a run in memory that is wanted, and the documents that have it.
 pub(crate) type MemoryToken = TokenMatch<BlockPostings>;
 
+/// Passes the folded texts of a document on.
+type ReadText<'a> = dyn Fn(u32, &mut dyn FnMut(&str)) + 'a;
+
 /// The documents of a block are collected together. Once the block is full, its tokens do not change any more.
 const BLOCK: u32 = 256;
 
@@ -78,7 +81,7 @@ impl MemoryTokens {
         &self,
         column: ColumnId,
         documents: u32,
-        text: &dyn Fn(u32, &mut dyn FnMut(&str)),
+        text: &ReadText<'_>,
         wanted: &WantedToken,
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<MemoryToken>, Error> {
@@ -109,7 +112,7 @@ impl MemoryTokens {
         &self,
         column: ColumnId,
         documents: u32,
-        text: &dyn Fn(u32, &mut dyn FnMut(&str)),
+        text: &ReadText<'_>,
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<Arc<TokenBlock>>, Error> {
         let mut columns = self.columns.lock();
@@ -136,7 +139,7 @@ struct Occurrence {
 }
 
 impl TokenBlock {
-    fn collect(documents: Range<u32>, text: &dyn Fn(u32, &mut dyn FnMut(&str))) -> TokenBlock {
+    fn collect(documents: Range<u32>, text: &ReadText<'_>) -> TokenBlock {
         let mut all = String::new();
         let mut occurrences: Vec<Occurrence> = Vec::new();
         let mut steps = Vec::with_capacity(documents.len());
