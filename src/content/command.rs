@@ -4,13 +4,13 @@
 //! depends on the state is left open and decided by the committer, possibly more than once: a command is read, never
 //! consumed, since another process may append to the log first.
 
+mod account;
+
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::access::{
-    Access, ClientNote, Invitation, Member, MemberPatch, NewMember, NewToken, PasswordHash, Session, Token,
-};
+use crate::access::{Access, Invitation, Member, MemberPatch, NewMember, NewToken, Session, Token};
 use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
 use crate::content::data::index_mapping::Columns;
 use crate::content::data::kept_answer::IdempotentRequest;
@@ -23,6 +23,8 @@ use crate::model::error::{Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::model::value::Sanitized;
+
+pub(crate) use account::AccountCommand;
 
 /// What a caller asks the committer to do. Most commands become one transaction.
 #[derive(Debug)]
@@ -88,41 +90,6 @@ pub(crate) enum Command {
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.
     Checkpoint,
-}
-
-/// A change of how a member signs in.
-#[derive(Debug)]
-pub(crate) enum AccountCommand {
-    /// Begins a session of a member whose password was checked.
-    SignIn {
-        /// The member.
-        member: u64,
-        /// The hash that the password matched: it may have been replaced meanwhile.
-        password: PasswordHash,
-        /// Where the session begins.
-        client: ClientNote,
-        /// The id of a session that ends with it.
-        replaces: Option<String>,
-    },
-    /// Notes that the session of that id was used.
-    Renew(String),
-    /// Ends the session of that id.
-    EndSession(String),
-    /// Makes an invitation for the member, in the place of an earlier one.
-    Invite(u64),
-    /// Sets the password of the member that an invitation is for, and begins a session.
-    Accept {
-        /// The invitation, as it was found.
-        invitation: Invitation,
-        /// The member's name; for the first owner's link it is needed.
-        name: Option<String>,
-        /// The member's email; for the first owner's link only.
-        email: Option<String>,
-        /// The new password.
-        password: PasswordHash,
-        /// Where the session begins.
-        client: ClientNote,
-    },
 }
 
 /// Writes of resources of one blueprint, decided one after another and applied together.

@@ -4,6 +4,8 @@
 mod fields;
 mod parameters;
 mod schemas;
+mod services;
+mod shape;
 
 use axum::extract::{RawQuery, State};
 use axum::http::header::{AUTHORIZATION, VARY};

@@ -2,6 +2,7 @@
 //! it with the router.
 
 mod accounts;
+mod webhooks;
 
 use super::operation::{Body, EXPORT, LIMITED, LIST, NEIGHBORS, Operation, PERIOD, Request, SERIES, operation};
 
@@ -21,7 +22,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 70] = [
+static OPERATIONS: [Operation; 63] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -299,43 +300,6 @@ static OPERATIONS: [Operation; 70] = [
     .answers(&[(200, Body::Json("Deleted"))]),
     operation("get", "/v2/analytics/script.js", "Analytics", "script", "The script that sends pageviews.", "")
         .answers(&[(200, Body::Text("text/javascript"))]),
-    operation("get", "/v2/webhooks", "Webhooks", "listWebhooks", "All webhooks, without their secrets.", "manage")
-        .answers(&[(200, Body::DataList("Webhook"))]),
-    operation(
-        "post",
-        "/v2/webhooks",
-        "Webhooks",
-        "createWebhook",
-        "Create a webhook; its secret is shown once.",
-        "manage",
-    )
-    .with(&["idempotency-key"])
-    .takes(Request::Json("NewWebhook"))
-    .answers(&[(201, Body::Data("CreatedWebhook"))])
-    .or(&[409]),
-    operation("get", "/v2/webhooks/{id}", "Webhooks", "getWebhook", "One webhook.", "manage")
-        .with(&["webhook_id"])
-        .answers(&[(200, Body::Data("Webhook"))]),
-    operation("patch", "/v2/webhooks/{id}", "Webhooks", "changeWebhook", "Change a webhook.", "manage")
-        .with(&["webhook_id"])
-        .takes(Request::Json("WebhookChange"))
-        .answers(&[(200, Body::Data("Webhook"))]),
-    operation("delete", "/v2/webhooks/{id}", "Webhooks", "deleteWebhook", "Delete a webhook.", "manage")
-        .with(&["webhook_id"])
-        .answers(&[(204, Body::None)]),
-    operation(
-        "get",
-        "/v2/webhooks/{id}/deliveries",
-        "Webhooks",
-        "listDeliveries",
-        "The latest deliveries of a webhook.",
-        "manage",
-    )
-    .with(&["webhook_id"])
-    .answers(&[(200, Body::DataList("Delivery"))]),
-    operation("post", "/v2/webhooks/{id}/test", "Webhooks", "testWebhook", "Send a message now.", "manage")
-        .with(&["webhook_id"])
-        .answers(&[(200, Body::Data("TestDelivery"))]),
     operation("get", "/v2/search", "Resources", "searchAll", "One search over all blueprints.", "view")
         .with(&["search", "search_limit"])
         .answers(&[(200, Body::Json("Found"))]),
@@ -372,7 +336,7 @@ static OPERATIONS: [Operation; 70] = [
 
 /// All operations.
 pub(super) fn all() -> impl Iterator<Item = &'static Operation> {
-    OPERATIONS.iter().chain(&accounts::OPERATIONS)
+    OPERATIONS.iter().chain(&accounts::OPERATIONS).chain(&webhooks::OPERATIONS)
 }
 
 /// The paths of all routes as the description has them, some of them several times.

@@ -277,7 +277,8 @@ fn a_full_disk_of_the_log_refuses_writes_until_there_is_room() {
 fn a_committer_that_panics_ends_writing_and_readiness_alike() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("data");
-    let mut server = Server::start_failing(&folder, &[], "committer::decided=1*off->1*panic(in a test)");
+    let mut server = Server::start_failing(&folder, &[], "committer::decided=2*off->1*panic(in a test)");
+    // The start makes the owner's invitation, then the blueprint is decided.
     define_notes(&server);
     let body = json!({ "attributes": { "value": 1 } });
     assert_eq!(server.post("/v2/resources/notes", &body).outcome(), "500 INTERNAL");

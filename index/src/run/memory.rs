@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use self::tokens::MemoryToken;
 use self::tokens::MemoryTokens;
 use super::orders::{KeyKind, MemoryOrders, RankRange, RunOrder};
-use super::token_matches::FieldLengths;
+use super::token_match::FieldLengths;
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
 use crate::error::Error;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::access::Role;
-use crate::content::ChangeOp;
+use super::services::{server, sessions, webhooks};
+use super::shape::{Schemas, also, count, list_of, map_of, maybe, maybe_time, object, options, reference, text, time};
 use crate::model::ability::Ability;
 use crate::model::blueprint::{BlueprintKind, FieldType};
 
@@ -22,63 +22,6 @@ pub(super) fn general() -> Map<String, Value> {
         analytics(),
     ];
     all.into_iter().flatten().map(|(name, schema)| (name.to_owned(), schema)).collect()
-}
-
-type Schemas = Vec<(&'static str, Value)>;
-
-fn text() -> Value {
-    json!({ "type": "string" })
-}
-
-fn maybe(kind: &str) -> Value {
-    json!({ "type": [kind, "null"] })
-}
-
-fn time() -> Value {
-    json!({ "type": "string", "format": "date-time" })
-}
-
-fn maybe_time() -> Value {
-    json!({ "type": ["string", "null"], "format": "date-time" })
-}
-
-fn count() -> Value {
-    json!({ "type": "integer", "minimum": 0 })
-}
-
-fn list_of(items: Value) -> Value {
-    json!({ "type": "array", "items": items })
-}
-
-fn reference(schema: &str) -> Value {
-    super::reference(schema)
-}
-
-/// An object whose keys the client chooses.
-fn map_of(values: Value) -> Value {
-    json!({ "type": "object", "additionalProperties": values })
-}
-
-/// An object that has all of these keys.
-fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
-    let required: Vec<&str> = properties.iter().map(|(key, _)| *key).collect();
-    let properties: Map<String, Value> =
-        properties.iter().map(|(key, schema)| ((*key).to_owned(), schema.clone())).collect();
-    json!({ "type": "object", "properties": properties, "required": required })
-}
-
-/// An object that may have these keys.
-fn options<const N: usize>(properties: [(&str, Value); N]) -> Value {
-    let properties: Map<String, Value> = properties.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();
-    json!({ "type": "object", "properties": properties })
-}
-
-/// The same object with more keys that it may have.
-fn also<const N: usize>(mut schema: Value, properties: [(&str, Value); N]) -> Value {
-    for (key, property) in properties {
-        schema["properties"][key] = property;
-    }
-    schema
 }
 
 fn common() -> Schemas {
@@ -312,113 +255,6 @@ fn access() -> Schemas {
         ("NewMember", new_member),
         ("MemberChange", change),
     ]
-}
-
-fn webhooks() -> Schemas {
-    let op = || json!({ "type": "string", "enum": ChangeOp::ALL.map(ChangeOp::as_str) });
-    let events = || json!({ "type": "array", "items": op(), "minItems": 1, "uniqueItems": true });
-    let blueprints = || json!({ "type": ["array", "null"], "items": text() });
-    let webhook = || {
-        object([
-            ("id", text()),
-            ("type", json!({ "const": "webhook" })),
-            ("name", text()),
-            ("url", text()),
-            ("events", events()),
-            ("blueprints", blueprints()),
-            ("active", json!({ "type": "boolean" })),
-            ("created_at", time()),
-            ("updated_at", time()),
-        ])
-    };
-    let active = || ("active", json!({ "type": "boolean" }));
-    let new = also(
-        object([("name", text()), ("url", text()), ("events", events())]),
-        [("blueprints", blueprints()), active()],
-    );
-    let change =
-        options([("name", text()), ("url", text()), ("events", events()), ("blueprints", blueprints()), active()]);
-    let attempt = || {
-        object([
-            ("id", text()),
-            ("state", json!({ "type": "string", "enum": ["delivered", "retrying", "given_up"] })),
-            ("status", maybe("integer")),
-            ("error", maybe("string")),
-            ("duration_ms", count()),
-        ])
-    };
-    let delivery = also(
-        attempt(),
-        [
-            ("type", json!({ "const": "delivery" })),
-            ("number", count()),
-            ("op", op()),
-            ("blueprint", text()),
-            ("resource", text()),
-            ("at", time()),
-            ("attempt", count()),
-            ("next_attempt_at", maybe_time()),
-        ],
-    );
-    vec![
-        ("Webhook", webhook()),
-        ("CreatedWebhook", also(webhook(), [("secret", text())])),
-        ("NewWebhook", new),
-        ("WebhookChange", change),
-        ("Delivery", delivery),
-        ("TestDelivery", attempt()),
-    ]
-}
-
-fn sessions() -> Schemas {
-    let role = || json!({ "type": "string", "enum": Role::ALL.map(Role::as_str) });
-    let session = object([
-        ("member", object([("id", count()), ("name", text()), ("email", text()), ("role", text())])),
-        ("role", role()),
-        ("abilities", list_of(text())),
-        ("csrf", text()),
-        ("expires_at", time()),
-    ]);
-    let open = object([
-        ("id", text()),
-        ("type", json!({ "const": "session" })),
-        ("created_at", time()),
-        ("last_used_at", time()),
-        ("address", maybe("string")),
-        ("agent", text()),
-        ("current", json!({ "type": "boolean" })),
-    ]);
-    let invitation = object([("email", maybe("string")), ("name", maybe("string")), ("role", maybe("string"))]);
-    let accepted = also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
-    vec![
-        ("SignIn", object([("email", text()), ("password", text())])),
-        ("Session", session),
-        ("OpenSession", open),
-        ("IssuedInvitation", object([("type", text()), ("url", text()), ("expires_at", time())])),
-        ("Invitation", invitation),
-        ("AcceptedInvitation", accepted),
-    ]
-}
-
-fn server() -> Schemas {
-    let found =
-        object([("blueprint", text()), ("total", count()), ("resources", list_of(json!({ "type": "object" })))]);
-    let status = object([
-        ("type", json!({ "const": "status" })),
-        ("version", text()),
-        ("started_at", time()),
-        ("writable", json!({ "type": "boolean" })),
-        ("number", count()),
-        ("bytes", json!({ "type": "object", "additionalProperties": count() })),
-        ("index_runs", count()),
-        ("blueprints", list_of(object([("id", text()), ("resources", count())]))),
-        ("tokens", count()),
-        ("members", count()),
-        ("analytics", object([("open", json!({ "type": "boolean" })), ("dropped", count())])),
-        ("process", object([("resident_bytes", count()), ("open_files", count()), ("threads", count())])),
-    ]);
-    let found = object([("data", list_of(found)), ("meta", object([("total", count())]))]);
-    vec![("Status", status), ("Found", found)]
 }
 
 fn analytics() -> Schemas {

@@ -11,7 +11,7 @@ use tantivy::fieldnorm::FieldNormReader;
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::run::token_matches::{FieldLengths, TokenMatch};
+use crate::run::token_match::{FieldLengths, TokenMatch};
 use crate::schema::ColumnId;
 use crate::text_query::WantedToken;
 use crate::tokens::each_token;

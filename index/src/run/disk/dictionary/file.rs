@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::run::postings::{PostingList, PostingLists};
 use crate::run::sections::SectionFile;
-use crate::run::token_matches::FieldLengths;
+use crate::run::token_match::FieldLengths;
 use crate::schema::ColumnId;
 
 /// An open dictionary.

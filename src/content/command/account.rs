@@ -1,0 +1,38 @@
+//! What the committer is asked to do with how members sign in: data only.
+
+use crate::access::{ClientNote, Invitation, PasswordHash};
+
+/// A change of how a member signs in.
+#[derive(Debug)]
+pub(crate) enum AccountCommand {
+    /// Begins a session of a member whose password was checked.
+    SignIn {
+        /// The member.
+        member: u64,
+        /// The hash that the password matched: it may have been replaced meanwhile.
+        password: PasswordHash,
+        /// Where the session begins.
+        client: ClientNote,
+        /// The id of a session that ends with it.
+        replaces: Option<String>,
+    },
+    /// Notes that the session of that id was used.
+    Renew(String),
+    /// Ends the session of that id.
+    EndSession(String),
+    /// Makes an invitation for the member, in the place of an earlier one.
+    Invite(u64),
+    /// Sets the password of the member that an invitation is for, and begins a session.
+    Accept {
+        /// The invitation, as it was found.
+        invitation: Invitation,
+        /// The member's name; for the first owner's link it is needed.
+        name: Option<String>,
+        /// The member's email; for the first owner's link only.
+        email: Option<String>,
+        /// The new password.
+        password: PasswordHash,
+        /// Where the session begins.
+        client: ClientNote,
+    },
+}

@@ -1,0 +1,114 @@
+//! The schemas of webhooks, sessions and the server itself. Must not know what stores them.
+
+use serde_json::json;
+
+use super::shape::{Schemas, also, count, list_of, maybe, maybe_time, object, options, text, time};
+use crate::access::Role;
+use crate::content::ChangeOp;
+
+pub(super) fn webhooks() -> Schemas {
+    let op = || json!({ "type": "string", "enum": ChangeOp::ALL.map(ChangeOp::as_str) });
+    let events = || json!({ "type": "array", "items": op(), "minItems": 1, "uniqueItems": true });
+    let blueprints = || json!({ "type": ["array", "null"], "items": text() });
+    let webhook = || {
+        object([
+            ("id", text()),
+            ("type", json!({ "const": "webhook" })),
+            ("name", text()),
+            ("url", text()),
+            ("events", events()),
+            ("blueprints", blueprints()),
+            ("active", json!({ "type": "boolean" })),
+            ("created_at", time()),
+            ("updated_at", time()),
+        ])
+    };
+    let active = || ("active", json!({ "type": "boolean" }));
+    let new = also(
+        object([("name", text()), ("url", text()), ("events", events())]),
+        [("blueprints", blueprints()), active()],
+    );
+    let change =
+        options([("name", text()), ("url", text()), ("events", events()), ("blueprints", blueprints()), active()]);
+    let attempt = || {
+        object([
+            ("id", text()),
+            ("state", json!({ "type": "string", "enum": ["delivered", "retrying", "given_up"] })),
+            ("status", maybe("integer")),
+            ("error", maybe("string")),
+            ("duration_ms", count()),
+        ])
+    };
+    let delivery = also(
+        attempt(),
+        [
+            ("type", json!({ "const": "delivery" })),
+            ("number", count()),
+            ("op", op()),
+            ("blueprint", text()),
+            ("resource", text()),
+            ("at", time()),
+            ("attempt", count()),
+            ("next_attempt_at", maybe_time()),
+        ],
+    );
+    vec![
+        ("Webhook", webhook()),
+        ("CreatedWebhook", also(webhook(), [("secret", text())])),
+        ("NewWebhook", new),
+        ("WebhookChange", change),
+        ("Delivery", delivery),
+        ("TestDelivery", attempt()),
+    ]
+}
+
+pub(super) fn sessions() -> Schemas {
+    let role = || json!({ "type": "string", "enum": Role::ALL.map(Role::as_str) });
+    let session = object([
+        ("member", object([("id", count()), ("name", text()), ("email", text()), ("role", text())])),
+        ("role", role()),
+        ("abilities", list_of(text())),
+        ("csrf", text()),
+        ("expires_at", time()),
+    ]);
+    let open = object([
+        ("id", text()),
+        ("type", json!({ "const": "session" })),
+        ("created_at", time()),
+        ("last_used_at", time()),
+        ("address", maybe("string")),
+        ("agent", text()),
+        ("current", json!({ "type": "boolean" })),
+    ]);
+    let invitation = object([("email", maybe("string")), ("name", maybe("string")), ("role", maybe("string"))]);
+    let accepted = also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
+    vec![
+        ("SignIn", object([("email", text()), ("password", text())])),
+        ("Session", session),
+        ("OpenSession", open),
+        ("IssuedInvitation", object([("type", text()), ("url", text()), ("expires_at", time())])),
+        ("Invitation", invitation),
+        ("AcceptedInvitation", accepted),
+    ]
+}
+
+pub(super) fn server() -> Schemas {
+    let found =
+        object([("blueprint", text()), ("total", count()), ("resources", list_of(json!({ "type": "object" })))]);
+    let status = object([
+        ("type", json!({ "const": "status" })),
+        ("version", text()),
+        ("started_at", time()),
+        ("writable", json!({ "type": "boolean" })),
+        ("number", count()),
+        ("bytes", json!({ "type": "object", "additionalProperties": count() })),
+        ("index_runs", count()),
+        ("blueprints", list_of(object([("id", text()), ("resources", count())]))),
+        ("tokens", count()),
+        ("members", count()),
+        ("analytics", object([("open", json!({ "type": "boolean" })), ("dropped", count())])),
+        ("process", object([("resident_bytes", count()), ("open_files", count()), ("threads", count())])),
+    ]);
+    let found = object([("data", list_of(found)), ("meta", object([("total", count())]))]);
+    vec![("Status", status), ("Found", found)]
+}

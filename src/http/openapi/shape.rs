@@ -1,0 +1,61 @@
+//! Shapes that schemas are put together from. Must not know what they describe.
+
+use serde_json::{Map, Value, json};
+
+/// Schemas by name.
+pub(super) type Schemas = Vec<(&'static str, Value)>;
+
+pub(super) fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+pub(super) fn maybe(kind: &str) -> Value {
+    json!({ "type": [kind, "null"] })
+}
+
+pub(super) fn time() -> Value {
+    json!({ "type": "string", "format": "date-time" })
+}
+
+pub(super) fn maybe_time() -> Value {
+    json!({ "type": ["string", "null"], "format": "date-time" })
+}
+
+pub(super) fn count() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+pub(super) fn list_of(items: Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+pub(super) fn reference(schema: &str) -> Value {
+    super::reference(schema)
+}
+
+/// An object whose keys the client chooses.
+pub(super) fn map_of(values: Value) -> Value {
+    json!({ "type": "object", "additionalProperties": values })
+}
+
+/// An object that has all of these keys.
+pub(super) fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
+    let required: Vec<&str> = properties.iter().map(|(key, _)| *key).collect();
+    let properties: Map<String, Value> =
+        properties.iter().map(|(key, schema)| ((*key).to_owned(), schema.clone())).collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// An object that may have these keys.
+pub(super) fn options<const N: usize>(properties: [(&str, Value); N]) -> Value {
+    let properties: Map<String, Value> = properties.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();
+    json!({ "type": "object", "properties": properties })
+}
+
+/// The same object with more keys that it may have.
+pub(super) fn also<const N: usize>(mut schema: Value, properties: [(&str, Value); N]) -> Value {
+    for (key, property) in properties {
+        schema["properties"][key] = property;
+    }
+    schema
+}
