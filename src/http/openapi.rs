@@ -165,14 +165,15 @@ impl Operation {
 
     fn may_fail_with(&self, status: u16) -> bool {
         let (has_body, has_token) = (!matches!(self.request, Request::None), !self.ability.is_empty());
-        match status {
+        let by_its_kind = match status {
             400 | 413 | 415 => has_body,
             401 | 403 => has_token,
             404 => self.path.contains('{'),
             422 => has_body || self.parameters().next().is_some(),
             429 | 500 | 503 => true,
-            _ => self.errors.contains(&status),
-        }
+            _ => false,
+        };
+        by_its_kind || self.errors.contains(&status)
     }
 }
 

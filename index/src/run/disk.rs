@@ -2,7 +2,7 @@
 //! testing every document.
 
 pub(crate) use disk_run::{DiskRun, MergeInput};
-pub(crate) use tokens::ListedToken;
+pub(crate) use wanted_tokens::ListedToken;
 
 mod cost;
 mod dictionary;
@@ -17,4 +17,5 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod wanted_tokens;
 mod words;

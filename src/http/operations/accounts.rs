@@ -14,7 +14,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
     operation("delete", "/v2/session", TAG, "signOut", "Sign out.", "session").answers(&[(204, Body::None)]),
     operation("get", "/v2/sessions", TAG, "listSessions", "The sessions of a member.", "session")
         .with(&["member"])
-        .answers(&[(200, Body::DataList("OpenSession"))]),
+        .answers(&[(200, Body::DataList("OpenSession"))])
+        .or(&[404]),
     operation("delete", "/v2/sessions/{id}", TAG, "endSession", "End a session.", "session")
         .with(&["session_id"])
         .answers(&[(204, Body::None)]),

@@ -166,7 +166,9 @@ fn paths_of(text: &str, module: &Path) -> Vec<Path> {
     // Paths outside `use`: only those that begin with a word that says where.
     for start in ["crate::", "super::"] {
         for (at, _) in text.match_indices(start) {
-            if text[..at].ends_with(is_word) || text[..at].ends_with("::") {
+            // The path of a visibility imports nothing.
+            let is_visibility = text[..at].ends_with("pub(in ");
+            if text[..at].ends_with(is_word) || text[..at].ends_with("::") || is_visibility {
                 continue;
             }
             let path: String = text[at..].chars().take_while(|c| is_word(*c) || *c == ':').collect();
