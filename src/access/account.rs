@@ -38,7 +38,7 @@ pub struct Session {
     pub hash: SecretHash,
     /// When it began.
     pub created_at: Millis,
-    /// When it was last used, give or take [`SESSION_RENEWED_AFTER`].
+    /// When it was last used, give or take `SESSION_RENEWED_AFTER`.
     pub used_at: Millis,
     /// Where it began.
     pub client: ClientNote,

@@ -25,7 +25,7 @@ pub enum MemberCommand {
         /// What the member may do in the dashboard
         #[arg(long, value_name = "ROLE", value_parser = ["owner", "editor", "author", "viewer"])]
         role: Option<String>,
-        /// The name of a new member [default: the email address up to `@`]
+        /// The name of a new member (default: the email address up to `@`)
         #[arg(long)]
         name: Option<String>,
         /// The server or the data folder.
