@@ -22,7 +22,7 @@ const MEMORY_SLACK: f64 = 100.0;
 const DISK_SLACK: f64 = 600.0;
 const FILES_SLACK: f64 = 60.0;
 
-/// One measurement.
+/// One measurement. Memory is anonymous memory: pages of files under a map are the system's to take back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sample {
     memory_mib: f64,
@@ -272,7 +272,7 @@ impl Load {
         };
         let (read_p50, read_p99) = take(&self.reads);
         Sample {
-            memory_mib: number("VmRSS:") / 1024.0,
+            memory_mib: number("RssAnon:") / 1024.0,
             disk_mib: bytes_in(folder) as f64 / 1048576.0,
             files: std::fs::read_dir(format!("{process}/fd")).unwrap().count() as f64,
             threads: number("Threads:"),
