@@ -291,26 +291,30 @@ impl Run {
         Ok(())
     }
 
-    /// Emits each document that has one of the tokens once, with how often it has any of them.
+    /// Emits each document that has one of the tokens once, with how often it has any of them, and how close the closest is.
     pub(crate) fn each_counted(
         &self,
         tokens: &RunTokens,
         interrupt: &Interrupt<'_>,
-        mut emit: impl FnMut(u32, u32),
+        mut emit: impl FnMut(u32, u32, Closeness),
     ) -> Result<(), Error> {
         if tokens.is_single() {
-            return self.each_having(tokens, interrupt, |_, document, count| emit(document, count));
+            return self.each_having(tokens, interrupt, |closeness, document, count| emit(document, count, closeness));
         }
-        let mut counts = vec![0u32; self.len() as usize];
-        let mut documents = Bitmap::with_room(counts.len());
-        self.each_having(tokens, interrupt, |_, document, count| {
+        let mut of_documents = vec![(0u32, Closeness::MAX); self.len() as usize];
+        let mut documents = Bitmap::with_room(of_documents.len());
+        self.each_having(tokens, interrupt, |closeness, document, count| {
             // A run in memory may grow meanwhile.
-            if let Some(sum) = counts.get_mut(document as usize) {
+            if let Some((sum, closest)) = of_documents.get_mut(document as usize) {
                 *sum = sum.saturating_add(count);
+                *closest = closeness.min(*closest);
                 documents.insert(document);
             }
         })?;
-        documents.iter().for_each(|document| emit(document, counts[document as usize]));
+        documents.iter().for_each(|document| {
+            let (count, closest) = of_documents[document as usize];
+            emit(document, count, closest);
+        });
         Ok(())
     }
 

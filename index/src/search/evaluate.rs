@@ -186,9 +186,15 @@ impl<'a> Evaluator<'a> {
         Ok(Some(bits))
     }
 
+    /// A text query with its tokens looked up.
+    pub(super) fn text_search(&self, query: &'a TextQuery) -> Result<TextSearch<'a>, Error> {
+        let nulls = |column| Ok(self.select(&Filter::Column(column, Predicate::Null))?.to_bitmap(self.version));
+        TextSearch::new(self.version, self.variant, query, self.interrupt, nulls)
+    }
+
     /// The slots that have the words of a text query.
     fn having(&self, query: &TextQuery) -> Result<Bitmap, Error> {
-        TextSearch::new(self.version, self.variant, query, self.interrupt)?.matches()
+        self.text_search(query)?.matches()
     }
 
     fn matches(&self, node: &Node) -> Result<Matches, Error> {

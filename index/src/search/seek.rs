@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::key_column::{compare_texts, directed};
 use super::matches::Matches;
 use super::order::{KeySource, NULL_RANK, ResolvedKey, Sorter};
-use super::page::{OrderedSlots, ordered};
+use super::page::OrderedSlots;
 use super::slot_order::OrderView;
 use super::snapshot::Snapshot;
 use crate::error::Error;
@@ -110,15 +110,12 @@ impl Snapshot {
         let total = matches.count(&self.version);
         let hit = |slot| self.version.hit(slot);
         let find = || {
-            if let Some(text) = query.ranks_by() {
-                let first = self.rank(query, text, &matches, usize::MAX, interrupt)?.first;
-                return Ok(place_in_list(&first, slot));
-            }
-            let is_small = total <= self.context.options.always_sort_limit;
-            let ordered = match if is_small { None } else { sorter.cached_order()? } {
+            // There is no kept order by relevance.
+            let is_sorted = total <= self.context.options.always_sort_limit || query.ranks_by().is_some();
+            let ordered = match if is_sorted { None } else { sorter.cached_order()? } {
                 // Sorting some thousands takes longer than counting bits along it.
                 Some(order) => OrderedSlots::Filtered { order, matches: matches.clone() },
-                None => ordered(&sorter, &query.filter, matches.clone(), &(0..total))?,
+                None => self.ordered(query, matches.clone(), None, &(0..total), interrupt)?,
             };
             let place = match &ordered {
                 OrderedSlots::Listed(slots) => place_in_list(slots, slot),

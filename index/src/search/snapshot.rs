@@ -1,6 +1,7 @@
 //! Reading one version: pages, streams, single resources. It knows no writes.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::SearchContext;
@@ -16,7 +17,6 @@ use crate::interrupt::Interrupt;
 use crate::query::{Filter, Found, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
-use crate::text_query::TextQuery;
 use crate::value::ValueRef;
 use crate::version::Version;
 
@@ -35,13 +35,6 @@ pub struct Stream {
     slots: OrderedSlots,
     /// Index of the next slot to look at.
     position: usize,
-}
-
-/// Matches in the order of a text query.
-pub(super) struct Ranked {
-    pub(super) total: usize,
-    /// The first of them.
-    pub(super) first: Vec<u32>,
 }
 
 impl Snapshot {
@@ -70,12 +63,8 @@ impl Snapshot {
     }
 
     fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
-        if let Some(text) = query.ranks_by() {
-            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-            return Ok(self.page_ranked(self.ranked(query, text, offset.saturating_add(limit), interrupt)?, offset));
-        }
-        let matches = self.evaluator(query.variant, interrupt).select(&query.filter)?;
-        self.page_of_matches(matches, query, offset, limit, interrupt)
+        let (matches, search) = self.select(query, interrupt)?;
+        self.page_of_matches(matches, query, search, offset, limit, interrupt)
     }
 
     /// Like [`Snapshot::search_with`], of what was found before in this snapshot, instead of what the filter finds: that it
@@ -91,32 +80,61 @@ impl Snapshot {
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
-        self.sound(self.page_of_matches(self.matches_of(found), query, offset, limit, interrupt))
+        self.sound(self.page_of_matches(self.matches_of(found), query, None, offset, limit, interrupt))
     }
 
     fn page_of_matches(
         &self,
         matches: Matches,
         query: &Query,
+        search: Option<TextSearch<'_>>,
         offset: u64,
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
-        if let Some(text) = query.ranks_by() {
-            let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-            let ranked = self.rank(query, text, &matches, offset.saturating_add(limit), interrupt)?;
-            return Ok(self.page_ranked(ranked, offset));
-        }
         let total = matches.count(&self.version);
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &page)?.page(total, page);
-                slots.into_iter().map(|slot| self.version.hit(slot)).collect()
+                let ordered = self.ordered(query, matches, search, &page, interrupt)?;
+                ordered.page(total, page).into_iter().map(|slot| self.version.hit(slot)).collect()
             }
             _ => Vec::new(),
         };
         Ok(Hits { total: total as u64, hits })
+    }
+
+    /// The matches of a query, and what ranks them, if it orders by relevance.
+    fn select<'a>(
+        &'a self,
+        query: &'a Query,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Result<(Matches, Option<TextSearch<'a>>), Error> {
+        let evaluator = self.evaluator(query.variant, interrupt);
+        let Some(text) = query.ranks_by() else { return Ok((evaluator.select(&query.filter)?, None)) };
+        let search = evaluator.text_search(text)?;
+        let having = Found(Arc::new(search.matches()?));
+        Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))
+    }
+
+    /// The matches in the query's order, at least up to the end of the page. `search` is what ranks them, if that is at hand.
+    pub(super) fn ordered(
+        &self,
+        query: &Query,
+        matches: Matches,
+        search: Option<TextSearch<'_>>,
+        page: &Range<usize>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<OrderedSlots, Error> {
+        let Some(text) = query.ranks_by() else {
+            return ordered(&self.sorter(query, interrupt), &query.filter, matches, page);
+        };
+        let slots = matches.to_bitmap(&self.version);
+        let search = match search {
+            Some(search) => search,
+            None => self.evaluator(query.variant, interrupt).text_search(text)?,
+        };
+        Ok(OrderedSlots::Listed(search.first(&slots, page.end)?))
     }
 
     /// What was found; all resources are not looked at one by one.
@@ -135,12 +153,8 @@ impl Snapshot {
     /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt says so. Reading the
     /// stream cannot be interrupted, and takes no time worth mentioning.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
-        if let Some(text) = query.ranks_by() {
-            return self
-                .sound(self.ranked(query, text, usize::MAX, interrupt).map(|ranked| self.stream_ranked(ranked)));
-        }
-        let matches = self.evaluator(query.variant, interrupt).select(&query.filter);
-        self.sound(matches.and_then(|matches| self.stream_of_matches(matches, query, interrupt)))
+        let selected = self.select(query, interrupt);
+        self.sound(selected.and_then(|(matches, search)| self.stream_of_matches(matches, query, search, interrupt)))
     }
 
     /// Like [`Snapshot::stream_with`], of what was found before; see [`Snapshot::page_of`].
@@ -148,54 +162,19 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::search_with`].
     pub fn stream_of(&self, found: &Found, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
-        self.sound(self.stream_of_matches(self.matches_of(found), query, interrupt))
+        self.sound(self.stream_of_matches(self.matches_of(found), query, None, interrupt))
     }
 
-    fn stream_of_matches(&self, matches: Matches, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
-        if let Some(text) = query.ranks_by() {
-            return Ok(self.stream_ranked(self.rank(query, text, &matches, usize::MAX, interrupt)?));
-        }
+    fn stream_of_matches(
+        &self,
+        matches: Matches,
+        query: &Query,
+        search: Option<TextSearch<'_>>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Stream, Error> {
         let total = matches.count(&self.version);
-        let slots = ordered(&self.sorter(query, interrupt), &query.filter, matches, &(0..total))?;
+        let slots = self.ordered(query, matches, search, &(0..total), interrupt)?;
         Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
-    }
-
-    fn stream_ranked(&self, Ranked { total, first }: Ranked) -> Stream {
-        Stream { snapshot: self.clone(), total, slots: OrderedSlots::Listed(first), position: 0 }
-    }
-
-    fn page_ranked(&self, Ranked { total, first }: Ranked, offset: usize) -> Hits {
-        let page = first.get(offset..).unwrap_or_default();
-        Hits { total: total as u64, hits: page.iter().map(|&slot| self.version.hit(slot)).collect() }
-    }
-
-    /// The matches in the order of a text query: how many there are, and the first `count` of them.
-    fn ranked(
-        &self,
-        query: &Query,
-        text: &Arc<TextQuery>,
-        count: usize,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Ranked, Error> {
-        let search = TextSearch::new(&self.version, query.variant, text, interrupt)?;
-        let having = Found(Arc::new(search.matches()?));
-        let matches = self.evaluator(query.variant, interrupt).select(&query.filter.with_found(text, &having))?;
-        let first = search.first(&matches.to_bitmap(&self.version), count)?;
-        Ok(Ranked { total: matches.count(&self.version), first })
-    }
-
-    /// The same of what was found before.
-    pub(super) fn rank(
-        &self,
-        query: &Query,
-        text: &Arc<TextQuery>,
-        matches: &Matches,
-        count: usize,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Ranked, Error> {
-        let search = TextSearch::new(&self.version, query.variant, text, interrupt)?;
-        let first = search.first(&matches.to_bitmap(&self.version), count)?;
-        Ok(Ranked { total: matches.count(&self.version), first })
     }
 
     /// Roughly how long a search takes, in nanoseconds: what is cached costs next to nothing.

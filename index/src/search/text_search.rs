@@ -4,6 +4,7 @@
 //! then the newest, then the id. The statistics of BM25 are those of all runs, outdated documents and drafts included: so the
 //! score of a resource does not depend on who asks, nor on which run holds it.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 
 use tantivy::query::Bm25Weight;
@@ -53,19 +54,22 @@ struct InRun<'a> {
     is_fallback: bool,
     run: &'a NumberedRun,
     tokens: RunTokens,
+    /// How many documents of the run have one of them, outdated documents included.
+    having: OnceCell<usize>,
 }
 
 impl<'a> TextSearch<'a> {
-    /// Looks the tokens up.
+    /// Looks the tokens up. `nulls` returns the slots where a column is null in the variant.
     pub(super) fn new(
         version: &'a Version,
         variant: VariantNumber,
         query: &'a TextQuery,
         interrupt: &'a Interrupt<'a>,
+        nulls: impl Fn(ColumnId) -> Result<Bitmap, Error>,
     ) -> Result<TextSearch<'a>, Error> {
         let mut fields = Vec::with_capacity(query.fields.len());
         for &of in &query.fields {
-            fields.push(SearchedField::new(version, variant, of, interrupt)?);
+            fields.push(SearchedField::new(version, variant, of, &nulls)?);
         }
         let mut search = TextSearch { version, query, interrupt, fields, required: Vec::new() };
         for wanted in query.words.required.iter().flat_map(Required::tokens) {
@@ -135,7 +139,7 @@ impl<'a> TextSearch<'a> {
                 for run in copies.runs.iter() {
                     let tokens = run.run.find_tokens(field.of.column, wanted, self.interrupt)?;
                     if !tokens.is_empty() {
-                        found.push(InRun { field: index, is_fallback, run, tokens });
+                        found.push(InRun { field: index, is_fallback, run, tokens, having: OnceCell::new() });
                     }
                 }
             }
@@ -148,7 +152,7 @@ impl<'a> TextSearch<'a> {
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
         for found in found.iter().filter(|found| field.is_none_or(|field| found.field == field)) {
             let NumberedRun { run, live, .. } = found.run;
-            let mut documents = run.having(&found.tokens, self.interrupt)?;
+            let mut documents = found.documents(self.interrupt)?;
             live.retain_in(&mut documents);
             match &self.fields[found.field].fallback {
                 Some(Fallback { nulls, .. }) if found.is_fallback => {
@@ -203,20 +207,15 @@ impl<'a> TextSearch<'a> {
                     let slot = live.contains(document).then(|| run.slot(document))?;
                     (slots.contains(slot) && nulls.is_none_or(|nulls| nulls.contains(slot))).then_some(slot)
                 };
-                run.each_counted(tokens, self.interrupt, |document, count| {
-                    if let Some(slot) = slot_of(document) {
-                        let step = run.length_step(field.of.column, document);
-                        scores.add(slot, field.of.weight * weight.score(step, count));
+                run.each_counted(tokens, self.interrupt, |document, count, closeness| {
+                    let Some(slot) = slot_of(document) else { return };
+                    let step = run.length_step(field.of.column, document);
+                    scores.add(slot, field.of.weight * weight.score(step, count));
+                    if let Some(closest) = &mut closest {
+                        let closest = &mut closest[slot as usize];
+                        *closest = closeness.min(*closest);
                     }
                 })?;
-                if let Some(closest) = &mut closest {
-                    run.each_having(tokens, self.interrupt, |closeness, document, _| {
-                        if let Some(slot) = slot_of(document) {
-                            let closest = &mut closest[slot as usize];
-                            *closest = closeness.min(*closest);
-                        }
-                    })?;
-                }
             }
         }
         if let Some(closest) = closest {
@@ -236,27 +235,37 @@ impl Required {
     }
 }
 
+impl InRun<'_> {
+    /// The documents of the run that have one of the tokens.
+    fn documents(&self, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
+        let documents = self.run.run.having(&self.tokens, interrupt)?;
+        self.having.get_or_init(|| documents.count());
+        Ok(documents)
+    }
+
+    /// How many they are.
+    fn count(&self, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
+        match self.having.get() {
+            Some(count) => Ok(*count),
+            None => Ok(self.documents(interrupt)?.count()),
+        }
+    }
+}
+
 impl<'a> SearchedField<'a> {
     fn new(
         version: &'a Version,
         variant: VariantNumber,
         of: TextField,
-        interrupt: &Interrupt<'_>,
+        nulls: impl Fn(ColumnId) -> Result<Bitmap, Error>,
     ) -> Result<SearchedField<'a>, Error> {
         let is_ranked = version.column(of.column).is_some_and(|column| column.kind.is_ranked());
         let copies = |variant: VariantNumber| version.copy_set(variant).filter(|_| is_ranked);
-        let own = copies(variant);
         let fallback = match of.fallback.filter(|fallback| *fallback != variant).and_then(copies) {
             None => None,
-            Some(copies) => {
-                let mut nulls = version.live_slots.to_bitmap();
-                if let Some(own) = own {
-                    nulls.subtract(&present(version, own, of.column, interrupt)?);
-                }
-                Some(Fallback { copies, nulls })
-            }
+            Some(copies) => Some(Fallback { copies, nulls: nulls(of.column)? }),
         };
-        Ok(SearchedField { of, own, fallback })
+        Ok(SearchedField { of, own: copies(variant), fallback })
     }
 
     /// The copies that have its values, and whether they are those of the fallback.
@@ -283,25 +292,13 @@ impl<'a> SearchedField<'a> {
         }
         let mut having = 0;
         for found in found {
-            having += found.run.run.having(&found.tokens, interrupt)?.count() as u64;
+            having += found.count(interrupt)? as u64;
         }
         // A text that is only marks of punctuation has no token, and is not among the documents with a length.
         let documents = lengths.documents.max(having).max(1);
         let average = lengths.tokens.max(1) as f32 / documents as f32;
         Ok(Bm25Weight::for_one_term_without_explain(having, documents, average))
     }
-}
-
-/// The slots whose copy has a value in the column.
-fn present(version: &Version, copies: &CopySet, column: ColumnId, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
-    let mut slots = Bitmap::with_room(version.slot_count as usize);
-    for NumberedRun { run, live, .. } in copies.runs.iter() {
-        let mut documents = Bitmap::with_room(run.len() as usize);
-        run.present(column, interrupt, &mut documents)?;
-        live.retain_in(&mut documents);
-        run.add_slots(&documents, &mut slots);
-    }
-    Ok(slots)
 }
 
 /// What is known of each slot.
