@@ -116,8 +116,7 @@ impl Config {
     /// # Errors
     /// A file that cannot be read, or the first setting that is invalid.
     pub fn load(flags: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
-        let text = read_file(named_file(file).as_deref())?;
-        Config::resolve(flags, variable, text.as_deref())
+        Config::resolve(flags, variable, read_file(named_file(file).as_deref())?)
     }
 
     /// All settings with where their values come from. They are not checked.
@@ -126,11 +125,10 @@ impl Config {
     /// A file or a variable that cannot be read.
     pub fn sources(flags: &Settings, file: Option<&Path>) -> Result<Vec<SourcedSetting>, ConfigError> {
         let named = named_file(file);
-        let text = read_file(named.as_deref())?;
         let sources = Sources {
             flags,
             environment: &Settings::from_env(variable)?,
-            file: &text.as_deref().map(Settings::from_toml).transpose()?.unwrap_or_default(),
+            file: &read_file(named.as_deref())?,
             file_name: named.map_or_else(|| DEFAULT_FILE.to_owned(), |path| path.display().to_string()),
         };
         Ok(sources.settings())
@@ -147,16 +145,15 @@ impl Config {
     }
 
     /// The configuration from given sources: `env` returns the value of a variable that is set and not empty, `file` is
-    /// the text of `bindery.toml`.
+    /// what `bindery.toml` has.
     ///
     /// # Errors
     /// The first setting that is invalid.
     pub fn resolve(
         flags: Settings,
         env: impl Fn(&str) -> Option<String>,
-        file: Option<&str>,
+        file: Settings,
     ) -> Result<Config, ConfigError> {
-        let file = file.map(Settings::from_toml).transpose()?.unwrap_or_default();
         // What has a default is not missing in any of these.
         let settings = flags.or(Settings::from_env(&env)?).or(file).or(Settings::defaults());
         let max_body_bytes =
@@ -213,11 +210,11 @@ fn listen(sent: &str) -> Result<SocketAddr, ConfigError> {
     })
 }
 
-fn read_file(named: Option<&Path>) -> Result<Option<String>, ConfigError> {
+fn read_file(named: Option<&Path>) -> Result<Settings, ConfigError> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));
     match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Ok(text) => Settings::from_toml(path, &text),
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
         Err(error) => Err(ConfigError(format!("the configuration file `{}` cannot be read: {error}", path.display()))),
     }
 }

@@ -81,7 +81,7 @@ pub use read::resource::ResourceAnswer;
 pub use read::view::{Located, View};
 pub use start::error::StartError;
 pub use start::findings::Findings;
-pub use start::folder::{backup_envelope, rest_of_backup, verify_backup};
+pub use start::folder::{backup_envelope, first_entry, rest_of_backup, verify_backup};
 pub use start::repair::SalvagedBlueprint;
 pub use start::salvage::Salvaged;
 pub use start::verify::is_data_folder;

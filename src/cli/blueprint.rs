@@ -24,7 +24,9 @@ pub(super) type Files = BTreeMap<String, Value>;
 
 pub(super) async fn blueprint(command: BlueprintCommand) -> Result<(), CliError> {
     match command {
-        BlueprintCommand::Infer { file, format, name } => infer::infer(&file, format.as_deref(), name.as_deref()),
+        BlueprintCommand::Infer { file, format, name, list_separator } => {
+            infer::infer(&file, format.as_deref(), name.as_deref(), list_separator.as_deref())
+        }
         BlueprintCommand::Pull { dir, server } => {
             on_site(&server, async |site| pull(&site.blueprints().await?, &dir)).await
         }
@@ -271,7 +273,7 @@ fn is_confirmed() -> Result<bool, CliError> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Blueprints so that each comes after those that it relates to. In a circle the order is that of the slugs.
+/// Blueprints so that each comes after those that it relates to. In a cycle the order is that of the slugs.
 fn in_order(files: &Files, mut left: BTreeSet<String>) -> Vec<String> {
     let mut ordered = Vec::new();
     while !left.is_empty() {

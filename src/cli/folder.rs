@@ -1,17 +1,32 @@
 //! The data folder of a server that is not running: opening it for a command, and closing it again. Must not know
 //! commands.
 
+use std::path::Path;
+
 use super::error::{CliError, failed};
 use super::output::start_log;
 use crate::analytics::{Analytics, AnalyticsOptions};
 use crate::config::{Config, FolderArgs};
-use crate::content::{Content, ContentOptions, IndexOptions, is_data_folder};
+use crate::content::{Content, ContentOptions, IndexOptions, first_entry, is_data_folder};
 
 /// The configuration for a command that works on a data folder. Logs warnings from here on.
 pub(super) fn configure(folder: &FolderArgs) -> Result<Config, CliError> {
     let config = Config::load(folder.settings(), folder.config.as_deref())?;
     start_log("warn");
     Ok(config)
+}
+
+/// Warns before the first start in a folder that already contains files: perhaps another one was meant.
+pub(super) fn warn_of_other_files(data: &Path) {
+    if is_data_folder(data) {
+        return;
+    }
+    if let Ok(Some(found)) = first_entry(data) {
+        let found = found.display();
+        tracing::warn!(
+            "the data folder already contains other files, such as {found}; they are kept, but check the path"
+        );
+    }
 }
 
 /// The same for a command that needs a folder that exists.

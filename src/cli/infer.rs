@@ -30,9 +30,15 @@ const NO_FIELDS: [&str; 7] = ["id", "type", "key", "published_at", "created_at",
 /// Names that a field that labels a resource often has.
 const TITLES: [&str; 4] = ["title", "name", "label", "headline"];
 
-pub(super) fn infer(file: &Path, format: Option<&str>, name: Option<&str>) -> Result<(), CliError> {
+/// `list_separator` is what separates the elements of lists in cells, if there are any.
+pub(super) fn infer(
+    file: &Path,
+    format: Option<&str>,
+    name: Option<&str>,
+    list_separator: Option<&str>,
+) -> Result<(), CliError> {
     let (rows, reader) = read_rows(file, format.and_then(Rows::named))?;
-    let mut columns = Columns::default();
+    let mut columns = Columns { list_separator: list_separator.map(str::to_owned), ..Columns::default() };
     columns.read(rows, reader).map_err(|error| failed(format!("reading {}", file.display()), &error))?;
     let name = match (name, file.file_stem()) {
         (Some(name), _) => name.to_owned(),
@@ -54,6 +60,7 @@ struct Columns {
     /// In the order of their first appearance.
     names: Vec<String>,
     columns: BTreeMap<String, Column>,
+    list_separator: Option<String>,
     hasher: RandomState,
 }
 
@@ -69,6 +76,9 @@ struct Column {
     distinct: Option<HashSet<u64>>,
     /// Whether all values are arrays of texts, objects with an amount and a currency, or objects with parts of an address.
     are_lists: bool,
+    /// Whether all values are texts whose elements may be those of a list, and one has several.
+    are_separable: bool,
+    has_separator: bool,
     are_money: bool,
     are_addresses: bool,
     /// Whether all values are texts, numbers or booleans.
@@ -123,6 +133,9 @@ impl Columns {
             let column = self.columns.entry(name).or_default();
             if !value.is_null() {
                 column.add(&value, &self.hasher);
+                if let Some(separator) = &self.list_separator {
+                    column.separate(&value, separator);
+                }
             }
         }
     }
@@ -158,6 +171,8 @@ impl Default for Column {
             choices: Some(HashSet::new()),
             distinct: Some(HashSet::new()),
             are_lists: true,
+            are_separable: true,
+            has_separator: false,
             are_money: true,
             are_addresses: true,
             are_plain: true,
@@ -190,15 +205,22 @@ impl Column {
             .and_then(|(mut distinct, text)| distinct.insert(hasher.hash_one(text)).then_some(distinct));
     }
 
+    /// Looks for the elements of a list in a value.
+    fn separate(&mut self, value: &Value, separator: &str) {
+        let text = value.as_str().unwrap_or_default();
+        self.has_separator |= text.contains(separator);
+        self.are_separable &=
+            value.is_string() && text.split(separator).all(|element| is_choice(&element.trim().into()));
+    }
+
     /// The type and its settings.
     fn kind(&self, name: &str) -> (&'static str, Value) {
         let plain = json!({});
         if self.values == 0 {
             return ("text", plain);
         }
-        for (holds, kind) in
-            [(self.are_lists, "multi-enum"), (self.are_money, "money"), (self.are_addresses, "address")]
-        {
+        let are_lists = self.are_lists || self.has_separator && self.are_separable;
+        for (holds, kind) in [(are_lists, "multi-enum"), (self.are_money, "money"), (self.are_addresses, "address")] {
             if holds {
                 return (kind, plain);
             }
@@ -252,11 +274,12 @@ fn is_choice(value: &Value) -> bool {
 
 /// A cell of a table: what looks like a number or a boolean is one. A number with leading zeros is a text.
 fn value_of_cell(cell: &str) -> Value {
-    match cell.trim() {
+    let trimmed = cell.trim();
+    match trimmed.to_ascii_lowercase().as_str() {
         "" => Value::Null,
-        "true" | "TRUE" | "True" => Value::Bool(true),
-        "false" | "FALSE" | "False" => Value::Bool(false),
-        trimmed => match serde_json::from_str(trimmed) {
+        "true" | "yes" => Value::Bool(true),
+        "false" | "no" => Value::Bool(false),
+        _ => match serde_json::from_str(trimmed) {
             Ok(value @ (Value::Number(_) | Value::Array(_) | Value::Object(_))) => value,
             _ => cell.into(),
         },
@@ -276,7 +299,7 @@ mod tests {
     use crate::model::blueprint::Definition;
 
     fn proposed(rows: Rows, text: &'static str) -> Value {
-        let mut columns = Columns::default();
+        let mut columns = Columns { list_separator: Some(";".to_owned()), ..Columns::default() };
         columns.read(rows, Box::new(text.as_bytes())).unwrap();
         let proposal = columns.proposal("Things");
         Definition::parse(proposal.clone()).unwrap();
@@ -287,6 +310,14 @@ mod tests {
         let field =
             |field: &Value| (field["name"].as_str().unwrap().to_owned(), field["type"].as_str().unwrap().to_owned());
         proposal["fields"].as_array().unwrap().iter().map(field).collect()
+    }
+
+    #[test]
+    fn cells_with_the_separator_are_lists_and_yes_and_no_are_booleans() {
+        let csv = "tags,stock,note\nred; dry,yes,a;\nwhite,No,b\n,,c\n";
+        let expected = [("Tags", "multi-enum"), ("Stock", "boolean"), ("Note", "text")];
+        let proposal = proposed(Rows::Csv, csv);
+        assert_eq!(types(&proposal), expected.map(|(name, kind)| (name.to_owned(), kind.to_owned())));
     }
 
     #[test]

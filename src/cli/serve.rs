@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::error::{CliError, failed};
-use super::folder::{close_analytics, close_content, open_analytics_or_refuse, open_content};
+use super::folder::{close_analytics, close_content, open_analytics_or_refuse, open_content, warn_of_other_files};
 use super::output::{note, print, start_log};
 use crate::access::{Access, NewToken};
 use crate::config::{Config, ServeArgs};
@@ -31,6 +31,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         .await
         .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
     let address = listener.local_addr().map_err(|error| failed("listening", &error))?;
+    warn_of_other_files(&config.data);
     let content = open_content(&config).await?;
     let analytics = open_analytics_or_refuse(&config).await?;
     let is_first_start = content.was_empty();

@@ -1,7 +1,7 @@
 //! The settings from one source: flags, environment or file. A setting that the source does not have is `None`. Must
 //! not know defaults.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
@@ -160,12 +160,13 @@ fn in_bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::
 }
 
 impl Settings {
-    /// The settings in the text of `bindery.toml`.
+    /// The settings in the text of the file of that path.
     ///
     /// # Errors
-    /// An invalid value, or an unknown key; the message lists the known ones.
-    pub(super) fn from_toml(text: &str) -> Result<Settings, ConfigError> {
-        toml::from_str(text).map_err(|error| ConfigError(format!("bindery.toml: {}", error.to_string().trim_end())))
+    /// An invalid value, or an unknown key; the message names the file and lists the known keys.
+    pub(super) fn from_toml(path: &Path, text: &str) -> Result<Settings, ConfigError> {
+        let describe = |error: toml::de::Error| format!("{}: {}", path.display(), error.to_string().trim_end());
+        toml::from_str(text).map_err(|error| ConfigError(describe(error)))
     }
 
     /// The settings in the environment. Each variable is parsed like the flag of the same name.

@@ -23,7 +23,7 @@ fn flags(arguments: &[&str]) -> Settings {
 
 fn resolve(arguments: &[&str], env: &[(&str, &str)], file: &str) -> Result<Config, ConfigError> {
     let lookup = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
-    Config::resolve(flags(arguments), lookup, Some(file))
+    Config::resolve(flags(arguments), lookup, Settings::from_toml(Path::new("own.toml"), file)?)
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
         assert_eq!(resolve(arguments, env, file).unwrap_err().to_string(), expected);
     }
     let error = resolve(&[], &[], "lisen='127.0.0.1:1'").unwrap_err().to_string();
-    for part in ["bindery.toml", "lisen", "`listen`", "`store_cache_mib`"] {
+    for part in ["own.toml", "lisen", "`listen`", "`store_cache_mib`"] {
         assert!(error.contains(part), "{part} in {error}");
     }
     let error = resolve(&["--log=warn,inffo"], &[], "").unwrap_err().to_string();
@@ -256,7 +256,11 @@ fn each_setting_says_where_it_comes_from() {
     let sources = Sources {
         flags: &flags(&["--listen=127.0.0.1:1", "--analytics-sites=a.example"]),
         environment: &Settings::from_env(|name| (name == "BINDERY_LOG").then(|| "warn".to_owned())).unwrap(),
-        file: &Settings::from_toml("log='debug'\nmax_body_bytes='1MB'\n[analytics]\nretention_days=9").unwrap(),
+        file: &Settings::from_toml(
+            Path::new("own.toml"),
+            "log='debug'\nmax_body_bytes='1MB'\n[analytics]\nretention_days=9",
+        )
+        .unwrap(),
         file_name: "own.toml".to_owned(),
     };
     let found = sources.settings();

@@ -3,12 +3,12 @@
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
-    VARY,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
 
+use super::encoding::Encoding;
 use super::error::Answer;
 use super::respond::is_unmodified;
 use crate::dashboard::{self, DashboardFile};
@@ -33,7 +33,7 @@ pub(super) async fn serve(uri: Uri, headers: HeaderMap) -> Answer {
 }
 
 fn respond(file: &'static DashboardFile, request: &HeaderMap) -> Result<Response, Error> {
-    let gzip = accepts_gzip(request).then(|| file.gzip()).flatten();
+    let gzip = Encoding::Gzip.is_accepted(request).then(|| file.gzip()).flatten();
     // Two encodings are two representations, and need two strong tags.
     let tag = format!("\"{}{}\"", file.tag, if gzip.is_some() { "-gzip" } else { "" });
     let tag = HeaderValue::from_str(&tag).map_err(Error::internal)?;
@@ -58,14 +58,4 @@ fn respond(file: &'static DashboardFile, request: &HeaderMap) -> Result<Response
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     Ok(response)
-}
-
-/// Whether the client takes gzip. One that says `gzip;q=0` does not.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|coding| {
-        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
-        let weight = parameters.trim().strip_prefix("q=").map_or(Some(1.0), |weight| weight.trim().parse::<f64>().ok());
-        name.trim().eq_ignore_ascii_case("gzip") && weight.is_some_and(|weight| weight > 0.0)
-    })
 }

@@ -49,23 +49,33 @@ impl Encoding {
 
     /// The one that a client prefers; of equal preferences, the one that packs best for its cost.
     pub(super) fn accepted(headers: &HeaderMap) -> Option<Encoding> {
-        let sent: Vec<&str> = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
-        let weight_of = |name: &str| {
-            let mut entries = sent.iter().flat_map(|value| value.split(','));
-            entries.find_map(|entry| {
-                let (coding, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-                let weight = || parameters.trim().strip_prefix("q=").map_or(Some(1.0), |text| text.parse::<f32>().ok());
-                coding.trim().eq_ignore_ascii_case(name).then(|| weight().unwrap_or(0.0))
-            })
-        };
         let mut best: Option<(Encoding, f32)> = None;
         for encoding in [Encoding::Zstd, Encoding::Brotli, Encoding::Gzip] {
-            let weight = weight_of(encoding.name()).or_else(|| weight_of("*")).unwrap_or(0.0);
+            let weight = encoding.weight(headers);
             if weight > best.map_or(0.0, |(_, best)| best) {
                 best = Some((encoding, weight));
             }
         }
         best.map(|(encoding, _)| encoding)
+    }
+
+    /// Whether a client accepts it.
+    pub(super) fn is_accepted(self, headers: &HeaderMap) -> bool {
+        self.weight(headers) > 0.0
+    }
+
+    /// How much a client prefers it; 0 if it does not accept it, as with `gzip;q=0`.
+    fn weight(self, headers: &HeaderMap) -> f32 {
+        let sent = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+        let entries: Vec<&str> = sent.flat_map(|value| value.split(',')).collect();
+        let weight_of = |name: &str| {
+            entries.iter().find_map(|entry| {
+                let (coding, parameters) = entry.split_once(';').unwrap_or((entry, ""));
+                let weight = || parameters.trim().strip_prefix("q=").map_or(Some(1.0), |text| text.parse::<f32>().ok());
+                coding.trim().eq_ignore_ascii_case(name).then(|| weight().unwrap_or(0.0))
+            })
+        };
+        weight_of(self.name()).or_else(|| weight_of("*")).unwrap_or(0.0)
     }
 
     fn encode(self, bytes: &[u8]) -> io::Result<Vec<u8>> {

@@ -29,7 +29,7 @@ type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);
 const MAX_BYTES: usize = 10;
 
 fn config(settings: Settings) -> Config {
-    Config::resolve(settings, |_| None, None).unwrap()
+    Config::resolve(settings, |_| None, Settings::default()).unwrap()
 }
 
 /// A server on a temporary data folder, which is left behind.

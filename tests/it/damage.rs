@@ -1,6 +1,8 @@
 //! Damaged data folders: `bindery verify` finds the damage and changes nothing, `bindery salvage` makes a new folder of
 //! what is left.
 
+mod anywhere;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

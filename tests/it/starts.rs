@@ -320,3 +320,15 @@ fn a_server_whose_disk_became_read_only_stops_without_a_panic() {
     assert!(status.code().is_some(), "it ended by a signal: {status}");
     assert_ne!(status.code(), Some(101), "it panicked");
 }
+
+#[test]
+fn a_first_start_in_a_folder_with_other_files_warns_and_keeps_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let photo = folder.path().join("photo.jpg");
+    let quiet = Server::start().logged_lines();
+    fs::write(&photo, "a photo").unwrap();
+    let mut server = Server::start_in(folder.path(), &[]);
+    assert_eq!(server.logged_lines(), quiet + 1);
+    server.terminate();
+    assert_eq!(fs::read_to_string(&photo).unwrap(), "a photo");
+}

@@ -183,7 +183,22 @@ impl Server {
         server
     }
 
-    fn start_command(mut command: Command, folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
+    /// A server on this folder, or the last line that it logged if it ended without listening.
+    pub(crate) fn try_start_in(folder: &Path) -> Result<Server, String> {
+        Server::try_start(Command::new(binary()), folder, &[], &[])
+    }
+
+    fn start_command(command: Command, folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
+        Server::try_start(command, folder, arguments, variables)
+            .unwrap_or_else(|line| panic!("the server ended without listening: {line}"))
+    }
+
+    fn try_start(
+        mut command: Command,
+        folder: &Path,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Server, String> {
         let mut child = command
             .arg("serve")
             .args(["--listen", "127.0.0.1:0", "--data"])
@@ -196,11 +211,14 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let log = LogWatch::start(child.stderr.take().unwrap());
+        let mut log = LogWatch::start(child.stderr.take().unwrap());
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let address = loop {
             let mut line = String::new();
-            assert!(lines.read_line(&mut line).unwrap() > 0, "the server ended without listening");
+            if lines.read_line(&mut line).unwrap() == 0 {
+                child.wait().unwrap();
+                return Err(log.finish());
+            }
             if let Some(rest) = line.split("listens on ").nth(1) {
                 break rest.split(',').next().unwrap().to_owned();
             }
@@ -213,7 +231,7 @@ impl Server {
             .timeout_global(Some(Duration::from_secs(60)))
             .build()
             .new_agent();
-        Server { child, log, folder: folder.to_owned(), _temp: None, address, token: ADMIN.to_owned(), agent }
+        Ok(Server { child, log, folder: folder.to_owned(), _temp: None, address, token: ADMIN.to_owned(), agent })
     }
 
     /// The same server with another token.

@@ -101,6 +101,9 @@ pub enum BlueprintCommand {
         /// The name of the blueprint [default: that of the file]
         #[arg(long)]
         name: Option<String>,
+        /// What separates the elements of a list in a cell; columns with it become lists
+        #[arg(long, value_name = "TEXT")]
+        list_separator: Option<String>,
     },
 }
 

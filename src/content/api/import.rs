@@ -34,7 +34,7 @@ use crate::query::WriteParams;
 const GROUP_LINES: usize = 256;
 const GROUP_BYTES: usize = 2 << 20;
 
-/// How much memory lines may take that are written in one transaction, since they relate to each other in a circle or
+/// How much memory lines may take that are written in one transaction, since they reference each other in a cycle or
 /// come with an idempotency key.
 const TOGETHER_BYTES: usize = 512 << 20;
 

@@ -167,7 +167,10 @@ fn is_named(name: &str, known: &str) -> bool {
 }
 
 /// Something within a data folder, apart from its lock.
-fn first_entry(folder: &Path) -> std::io::Result<Option<PathBuf>> {
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn first_entry(folder: &Path) -> std::io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name() != LOCK {

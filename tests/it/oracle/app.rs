@@ -37,7 +37,7 @@ impl InProcess {
 
     fn open(&mut self) {
         let content = Content::open(&options(self.folder.path())).unwrap();
-        let config = Config::resolve(Settings::default(), |_| None, None).unwrap();
+        let config = Config::resolve(Settings::default(), |_| None, Settings::default()).unwrap();
         let analytics = Analytics::open(&AnalyticsOptions::in_folder(self.folder.path())).unwrap();
         self.router = Some(router(App::new(config, content.clone(), analytics)));
         self.content = Some(content);

@@ -12,7 +12,14 @@ use super::ADMIN;
 /// Reads a log while it is written. Prints warnings and errors.
 pub(super) struct LogWatch {
     lines: Arc<AtomicUsize>,
-    thread: Option<JoinHandle<Vec<String>>>,
+    thread: Option<JoinHandle<Read>>,
+}
+
+/// What is known of a log at its end.
+#[derive(Default)]
+struct Read {
+    leaking: Vec<String>,
+    last: String,
 }
 
 impl LogWatch {
@@ -20,7 +27,7 @@ impl LogWatch {
         let lines = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&lines);
         let read = move || {
-            let mut leaking = Vec::new();
+            let mut read = Read::default();
             for line in BufReader::new(log).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 counted.fetch_add(1, Ordering::Relaxed);
@@ -28,10 +35,11 @@ impl LogWatch {
                     eprintln!("{line}");
                 }
                 if leaks(&line) {
-                    leaking.push(line);
+                    read.leaking.push(line.clone());
                 }
+                read.last = line;
             }
-            leaking
+            read
         };
         LogWatch { lines, thread: Some(std::thread::spawn(read)) }
     }
@@ -41,12 +49,13 @@ impl LogWatch {
         self.lines.load(Ordering::Relaxed)
     }
 
-    /// Waits for the end of the log. Fails the test if it had a token or an address.
-    pub(super) fn finish(&mut self) {
-        let leaking = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+    /// Waits for the end of the log. Returns its last line. Fails the test if it had a token or an address.
+    pub(super) fn finish(&mut self) -> String {
+        let Read { leaking, last } = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
         if !std::thread::panicking() {
             assert!(leaking.is_empty(), "the log holds tokens or addresses:\n{}", leaking.join("\n"));
         }
+        last
     }
 }
 
