@@ -101,6 +101,8 @@ fn class_beyond_ascii(char: char) -> Class {
         | Script::Khmer
         | Script::Myanmar
         | Script::Tibetan => Class::Unspaced,
+        // Marks that make a sound of kana longer, as in `サーバー`. They have no script of their own.
+        _ if matches!(char, '\u{30fc}' | '\u{ff70}') => Class::Unspaced,
         _ => Class::Word,
     }
 }
@@ -127,6 +129,7 @@ mod tests {
         assert_eq!(cut("x\u{323}y"), ["w3:x\u{323}y"]);
         assert_eq!(cut("日本go語。"), ["u2:日本", "w2:go", "u1:語", "g1:。"]);
         assert_eq!(cut("ภาษา ไทย"), ["u4:ภาษา", "g1: ", "u3:ไทย"]);
+        assert_eq!(cut("サーバー"), ["u4:サーバー"]);
         assert_eq!(cut("한국어"), ["w3:한국어"]);
         assert_eq!(cut("\u{1f600}"), ["g1:\u{1f600}"]);
     }

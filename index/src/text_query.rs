@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+use memchr::memmem::Finder;
+
+use crate::pieces::{Class, class};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::tokens::{TokenKind, each_raw_token, each_token};
 
@@ -87,11 +90,6 @@ impl TextQuery {
     /// Its words.
     pub fn words(&self) -> &Words {
         &self.words
-    }
-
-    /// Whether it asks for nothing, so that every resource matches.
-    pub fn is_empty(&self) -> bool {
-        self.words.required.is_empty() && self.words.excluded.is_empty()
     }
 }
 
@@ -180,8 +178,46 @@ impl WantedToken {
     }
 }
 
-/// Whether a folded text has these tokens one after the other.
-pub(crate) fn has_row(folded: &str, row: &[WantedToken]) -> bool {
+/// Tests texts for a row of tokens.
+pub(crate) struct RowTester<'a> {
+    row: &'a [WantedToken],
+    /// What finds the row if it consists of pairs of characters, which overlap: then a text has the row if it has these
+    /// characters, such as `日本語` for the pairs `日本` and `本語`.
+    characters: Option<Finder<'static>>,
+}
+
+impl<'a> RowTester<'a> {
+    pub(crate) fn new(row: &'a [WantedToken]) -> RowTester<'a> {
+        let mut characters = String::new();
+        for token in row {
+            let mut chars = token.text.chars();
+            match (chars.next(), chars.next(), chars.next()) {
+                (Some(first), Some(second), None)
+                    if [first, second].iter().all(|char| class(*char) == Class::Unspaced)
+                        && token.rest == Rest::Nothing
+                        && (characters.is_empty() || characters.ends_with(first)) =>
+                {
+                    if characters.is_empty() {
+                        characters.push(first);
+                    }
+                    characters.push(second);
+                }
+                _ => return RowTester { row, characters: None },
+            }
+        }
+        RowTester { row, characters: Some(Finder::new(characters.as_bytes()).into_owned()) }
+    }
+
+    /// Whether a folded text has the tokens one after the other.
+    pub(crate) fn is_in(&self, folded: &str) -> bool {
+        match &self.characters {
+            Some(characters) => characters.find(folded.as_bytes()).is_some(),
+            None => has_row(folded, self.row),
+        }
+    }
+}
+
+fn has_row(folded: &str, row: &[WantedToken]) -> bool {
     // How many tokens of the row each beginning has found, newest last: a row may begin within another try.
     let mut tries: Vec<usize> = Vec::new();
     let mut found = false;

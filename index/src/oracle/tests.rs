@@ -109,6 +109,7 @@ fn texts() -> impl Strategy<Value = String> {
         "intrenatoinalization",
         "Ünïcödé",
         "日本語の",
+        "サーバーの本",
         "日本",
         "\n",
         "0",
@@ -280,7 +281,7 @@ fn text_queries() -> impl Strategy<Value = TextQuery> {
         3 => texts(),
         3 => proptest::sample::select(vec![
             "kernel", "kern", "kernle", "krenel", "internationalisation", "intrnationalzation", "internatoinal", "unicode",
-            "日", "本", "日本語", "語の", "a b", "b a", "ab",
+            "日", "本", "日本語", "語の", "バーの本", "ー", "a b", "b a", "ab",
         ])
         .prop_map(str::to_owned),
         1 => "[abk]{1,6}",

@@ -94,6 +94,10 @@ fn is_unspaced(char: char) -> bool {
         Script::Myanmar,
         Script::Tibetan,
     ];
+    // Prolonged sounds of kana, which belong to no script.
+    if "ー\u{ff70}".contains(char) {
+        return true;
+    }
     groups.iter().any(|group| group.contains(CATEGORIES.get(char))) && scripts.contains(&SCRIPTS.get(char))
 }
 

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::text_query::{Required, TextField, TextQuery, WantedToken, has_row};
+use crate::text_query::{Required, RowTester, TextField, TextQuery, WantedToken};
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
@@ -81,14 +81,20 @@ impl<'a> TextSearch<'a> {
 
     /// The slots that have what is required, and nothing that is excluded.
     pub(super) fn matches(&self) -> Result<Bitmap, Error> {
-        let mut matches: Option<Bitmap> = None;
         let mut tokens = &self.required[..];
-        for required in &self.query.words.required {
-            let (of_this, rest) = tokens.split_at(required.tokens().len());
+        let mut required = Vec::with_capacity(self.query.words.required.len());
+        for each in &self.query.words.required {
+            let (of_this, rest) = tokens.split_at(each.tokens().len());
             tokens = rest;
-            let found = match required {
+            required.push((each, of_this));
+        }
+        // Rows last: their texts must be read, and then fewer are left.
+        required.sort_by_key(|(each, _)| matches!(each, Required::Row(_)));
+        let mut matches: Option<Bitmap> = None;
+        for (each, of_this) in required {
+            let found = match each {
                 Required::Token(_) => self.slots_of(&of_this[0].found, None)?,
-                Required::Row(row) => self.slots_of_row(row, of_this)?,
+                Required::Row(row) => self.slots_of_row(row, of_this, matches.as_ref())?,
             };
             matches = Some(match matches {
                 None => found,
@@ -106,7 +112,7 @@ impl<'a> TextSearch<'a> {
             }
             matches.subtract(&match &of_row[..] {
                 [only] => self.slots_of(&only.found, None)?,
-                of_row => self.slots_of_row(row, of_row)?,
+                of_row => self.slots_of_row(row, of_row, Some(&matches))?,
             });
         }
         Ok(matches)
@@ -167,11 +173,17 @@ impl<'a> TextSearch<'a> {
         Ok(slots)
     }
 
-    /// The slots with all tokens of a row one after the other in one field.
-    fn slots_of_row(&self, row: &[WantedToken], tokens: &[FoundToken<'_>]) -> Result<Bitmap, Error> {
+    /// The slots with all tokens of a row one after the other in one field, of those `within`.
+    fn slots_of_row(
+        &self,
+        row: &[WantedToken],
+        tokens: &[FoundToken<'_>],
+        within: Option<&Bitmap>,
+    ) -> Result<Bitmap, Error> {
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
+        let tester = RowTester::new(row);
         for (index, field) in self.fields.iter().enumerate() {
-            let mut candidates: Option<Bitmap> = None;
+            let mut candidates = within.cloned();
             for token in tokens {
                 let having = self.slots_of(&token.found, Some(index))?;
                 match &mut candidates {
@@ -179,11 +191,11 @@ impl<'a> TextSearch<'a> {
                     Some(candidates) => candidates.intersect(&having),
                 }
             }
-            for slot in
-                candidates.iter().flat_map(Bitmap::iter).filter(|&slot| !slots.contains(slot)).collect::<Vec<_>>()
-            {
+            let Some(mut candidates) = candidates else { continue };
+            candidates.subtract(&slots);
+            for slot in candidates.iter() {
                 self.interrupt.check()?;
-                if field.with_text(slot, |text| has_row(text, row)) {
+                if field.with_text(slot, |text| tester.is_in(text)) {
                     slots.insert(slot);
                 }
             }

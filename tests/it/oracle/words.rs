@@ -154,20 +154,23 @@ fn units(text: &str) -> Vec<Unit> {
 fn is_unspaced(char: char) -> bool {
     let groups = [GeneralCategoryGroup::Letter, GeneralCategoryGroup::Mark, GeneralCategoryGroup::Number];
     let is_in_words = groups.iter().any(|group| group.contains(CATEGORIES.get(char)));
+    // Prolonged sounds of kana, which belong to no script.
+    let is_prolonged = char == 'ー' || char == '\u{ff70}';
     is_in_words
-        && matches!(
-            SCRIPTS.get(char),
-            Script::Han
-                | Script::Hiragana
-                | Script::Katakana
-                | Script::Bopomofo
-                | Script::Yi
-                | Script::Thai
-                | Script::Lao
-                | Script::Khmer
-                | Script::Myanmar
-                | Script::Tibetan
-        )
+        && (is_prolonged
+            || matches!(
+                SCRIPTS.get(char),
+                Script::Han
+                    | Script::Hiragana
+                    | Script::Katakana
+                    | Script::Bopomofo
+                    | Script::Yi
+                    | Script::Thai
+                    | Script::Lao
+                    | Script::Khmer
+                    | Script::Myanmar
+                    | Script::Tibetan
+            ))
 }
 
 fn without_diacritics(word: &str) -> String {
