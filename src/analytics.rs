@@ -1,4 +1,4 @@
-//! Analytics: pageviews in, exact figures out (`API.md` 4.8). Takes and returns typed values; knows nothing of content,
+//! Analytics: pageviews and events in, exact figures out (`API.md` 4.8). Takes and returns typed values; knows nothing of content,
 //! HTTP or JSON.
 //!
 //! One thread owns what changes: it takes pageviews from a bounded queue, and counts them. Another one writes them to a log
@@ -22,6 +22,7 @@ mod day_file;
 mod day_files;
 mod deletion;
 mod event;
+mod event_figures;
 mod figures;
 mod handle;
 mod import;
@@ -60,7 +61,10 @@ use handle::WorkerHandle;
 pub use backup::{BackupError, restore};
 pub use check::{Checked, check};
 pub use damage::Finding;
-pub use event::{Event, Hit, PageUrl, page_path};
+pub use event::{Event, Hit, NamedEvent, PageUrl, page_path};
+pub use event_figures::{
+    EventCount, EventDetails, Occurrences, PageSessionCount, PageSessionCounts, PropertyCount, SessionPage,
+};
 pub use figures::{Breakdown, Comparison, Figures, Metric, PageCount, ReferrerTrend, Totals, VisitorCount};
 pub use import::{BadLine, Import, ImportOutcome};
 pub use options::{AnalyticsOptions, Clock};

@@ -4,7 +4,7 @@
 //! ```text
 //! header   magic (7)  format, a digit (1)  number of the last log record that it counts (8)
 //!          length of the content, unpacked (8)  CRC32 of the header so far and of the content (4)
-//! content  zstd: sites, each with its hours, totals, pages by path and shares by name
+//! content  zstd: sites, each with its hours, totals, pages by path, shares by name, sessions by page, and events
 //! ```
 //!
 //! Later formats keep magic and checksum where they are, so that a later format is told from damage.
@@ -14,13 +14,14 @@ use std::io::{self, Read, Write as _};
 use std::path::Path;
 
 use super::checked_file::{damaged, of_later_version};
-use super::codec::{Damaged, Input};
+use super::codec::{Damaged, Format, Input};
 use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
 
 const MAGIC: &[u8; 7] = b"bndrytr";
-const FORMAT: u8 = b'1';
+const FORMAT: u8 = b'2';
+const FIRST_FORMAT: u8 = b'1';
 const HEADER_BYTES: usize = 28;
 const ZSTD_LEVEL: i32 = 6;
 /// More than any day's figures take. A greater length in a header is damage.
@@ -35,6 +36,7 @@ pub(super) struct DayFile {
 }
 
 struct Header {
+    format: Format,
     counted_through: u64,
     content_bytes: u64,
 }
@@ -42,7 +44,12 @@ struct Header {
 impl DayFile {
     /// Roughly how many rows it holds in memory.
     pub(super) fn rows(&self) -> usize {
-        let rows = |rollup: &Rollup| 40 + rollup.pages.len() + rollup.shares.iter().map(Vec::len).sum::<usize>();
+        let rows = |rollup: &Rollup| {
+            let shares: usize = rollup.shares.iter().map(Vec::len).sum();
+            let ends = rollup.entries.len() + rollup.exits.len();
+            // A row of events is as long as two of the others.
+            40 + rollup.pages.len() + shares + ends + 2 * rollup.events.len()
+        };
         self.sites.values().map(rows).sum()
     }
 
@@ -74,12 +81,12 @@ impl DayFile {
         let bad = || at_path(path, Damaged);
         let (header, packed) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(bad)?;
         let (checked, crc) = header.split_at(HEADER_BYTES - 4);
-        let Header { counted_through, content_bytes } = read_header(header).map_err(|error| at_path(path, error))?;
+        let Header { format, counted_through, content_bytes } = read_header(header).map_err(|error| at_path(path, error))?;
         if crc != checksum(checked, packed).to_le_bytes() || content_bytes > MAX_BYTES {
             return Err(bad());
         }
         let content = zstd::bulk::decompress(packed, content_bytes as usize).map_err(|_| bad())?;
-        let sites = decode_sites(&content, names).map_err(|error| at_path(path, error))?;
+        let sites = decode_sites(&content, format, names).map_err(|error| at_path(path, error))?;
         Ok(DayFile { counted_through, sites })
     }
 
@@ -97,11 +104,16 @@ impl DayFile {
 
 fn read_header(header: &[u8; HEADER_BYTES]) -> Result<Header, Damaged> {
     let mut input = Input(header);
-    if input.bytes(MAGIC.len())? != MAGIC || input.bytes(1)? != [FORMAT] {
+    if input.bytes(MAGIC.len())? != MAGIC {
         return Err(Damaged);
     }
+    let format = match input.bytes(1)? {
+        [FORMAT] => Format::Second,
+        [FIRST_FORMAT] => Format::First,
+        _ => return Err(Damaged),
+    };
     let mut number = || input.bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
-    Ok(Header { counted_through: number()?, content_bytes: number()? })
+    Ok(Header { format, counted_through: number()?, content_bytes: number()? })
 }
 
 /// Fails for an intact file of a later format.

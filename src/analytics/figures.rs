@@ -239,6 +239,16 @@ impl<'a> Figures<'a> {
         Ok(points)
     }
 
+    /// The number of a text, if anything is counted under it.
+    pub(super) fn name(&self, text: &str) -> Option<Name> {
+        self.names.find(text)
+    }
+
+    /// The text of a number.
+    pub(super) fn text(&self, name: Name) -> Arc<str> {
+        self.names.text(name)
+    }
+
     fn visitors_by(&self, period: Period, dimension: Dimension) -> Result<HashMap<Name, u64>> {
         let mut counts: HashMap<Name, u64> = HashMap::new();
         self.each_rollup(period, |_, rollup| {
@@ -250,7 +260,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Calls `visit` with every rollup of the sites in the period: those of day files, then those of open days.
-    fn each_rollup(&self, period: Period, mut visit: impl FnMut(Day, &Rollup)) -> Result<()> {
+    pub(super) fn each_rollup(&self, period: Period, mut visit: impl FnMut(Day, &Rollup)) -> Result<()> {
         let mut visit_sites = |day: Day, sites: &SiteRollups| match self.site {
             None => sites.values().for_each(|rollup| visit(day, rollup)),
             // Looked up each time, since reading a day file may intern the name.
@@ -275,7 +285,7 @@ impl<'a> Figures<'a> {
     }
 
     /// The rows with the greatest `rank`, greatest first, equal ones by name.
-    fn top<T>(&self, mut rows: Vec<(Name, T)>, limit: usize, rank: impl Fn(&T) -> u64) -> Vec<(Arc<str>, T)> {
+    pub(super) fn top<T>(&self, mut rows: Vec<(Name, T)>, limit: usize, rank: impl Fn(&T) -> u64) -> Vec<(Arc<str>, T)> {
         if limit == 0 {
             return Vec::new();
         }

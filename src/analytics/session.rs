@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::names::Name;
+use super::names::{NONE, Name};
 use crate::model::time::Millis;
 
 /// The longest time between two pageviews of one session.
@@ -30,6 +30,8 @@ pub(super) struct Session {
     pub(super) last: Millis,
     /// Whether it has only one pageview so far.
     pub(super) is_bounce: bool,
+    /// The page of its last pageview; [`NONE`] if an earlier version of the server noted the session.
+    pub(super) exit: Name,
 }
 
 /// An open session and its visitor.
@@ -44,8 +46,8 @@ pub(super) struct OpenSession {
 pub(super) enum SessionStep {
     /// It began one.
     Began,
-    /// It made the session that began at `began` longer by `gap`.
-    Continued { began: Millis, gap: Millis, was_bounce: bool },
+    /// It made the session that began at `began` longer by `gap`. The last page so far was `left`.
+    Continued { began: Millis, gap: Millis, was_bounce: bool, left: Name },
 }
 
 /// The open sessions by visitor.
@@ -55,18 +57,20 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Notes a pageview. Pageviews must come in the order of their times.
-    pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis) -> SessionStep {
+    /// Notes a pageview of the page `path`. Pageviews must come in the order of their times.
+    pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis, path: Name) -> SessionStep {
         let goes_on = |session: &Session| at - session.last <= SESSION_GAP;
         let today = self.open.get(&visitor.today).copied().filter(goes_on);
         let open =
             today.or_else(|| visitor.yesterday.and_then(|yesterday| self.open.remove(&yesterday)).filter(goes_on));
         let (session, step) = match open {
-            None => (Session { site, began: at, last: at, is_bounce: true }, SessionStep::Began),
+            None => (Session { site, began: at, last: at, is_bounce: true, exit: path }, SessionStep::Began),
             Some(session) => {
                 let (began, gap, was_bounce) = (session.began, at - session.last, session.is_bounce);
-                let session = Session { last: at, is_bounce: false, ..session };
-                (session, SessionStep::Continued { began, gap, was_bounce })
+                let left = session.exit;
+                let exit = if left == NONE { NONE } else { path };
+                let session = Session { last: at, is_bounce: false, exit, ..session };
+                (session, SessionStep::Continued { began, gap, was_bounce, left })
             }
         };
         self.open.insert(visitor.today, session);

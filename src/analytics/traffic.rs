@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::names::Name;
 use super::open_day::OpenDay;
-use super::pageview::Pageview;
+use super::pageview::{Activity, CustomEvent, Pageview};
 use super::period::{Day, Period};
 use super::rollup::Rollup;
 use super::session::{SessionStep, Sessions};
@@ -18,18 +18,35 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
+    /// Counts a pageview or an event, as [`Traffic::add_view`] and [`Traffic::add_event`] do.
+    pub(super) fn add(&mut self, activity: &Activity, is_open: impl Fn(Day) -> bool) {
+        match activity {
+            Activity::Pageview(view) => self.add_view(view, is_open),
+            Activity::Event(event) => self.add_event(event, is_open),
+        }
+    }
+
     /// Counts a pageview. Pageviews must come in the order of their times. Skips what the pageview does to a day that
     /// is not open according to `is_open`, because a file counts that already.
-    pub(super) fn add(&mut self, view: &Pageview, is_open: impl Fn(Day) -> bool) {
-        let step = self.sessions.track(view.site, view.visitor, view.at);
+    pub(super) fn add_view(&mut self, view: &Pageview, is_open: impl Fn(Day) -> bool) {
+        let step = self.sessions.track(view.site, view.visitor, view.at, view.path);
         let day = day_number(view.at);
         if is_open(day) {
             self.days.entry(day).or_default().add(view, step == SessionStep::Began);
         }
-        if let SessionStep::Continued { began, gap, was_bounce } = step
+        if let SessionStep::Continued { began, gap, was_bounce, left } = step
             && is_open(day_number(began))
         {
-            self.days.entry(day_number(began)).or_default().lengthen_session(view.site, gap, was_bounce);
+            let day = self.days.entry(day_number(began)).or_default();
+            day.lengthen_session(view.site, gap, was_bounce, left, view.path);
+        }
+    }
+
+    /// Counts an event. It neither begins nor lengthens a session.
+    fn add_event(&mut self, event: &CustomEvent, is_open: impl Fn(Day) -> bool) {
+        let day = day_number(event.at);
+        if is_open(day) {
+            self.days.entry(day).or_default().add_event(event);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Analytics over HTTP (`API.md` 4.8): the routes of reports, events, imports and the script.
 
+mod bodies;
 mod event_body;
 mod events;
 mod figures;
@@ -18,7 +19,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{MethodRouter, get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::analytics::Metric;
+use crate::analytics::{Dimension, Metric, SessionPage};
 use crate::config::{Config, Rate};
 use crate::http::app::App;
 use crate::http::error::Answer;
@@ -37,15 +38,11 @@ pub use import::ImportBody;
 pub use report::Report;
 
 const PAGES: &str = "/v2/analytics/pages/";
+const CUSTOM_EVENTS: &str = "/v2/analytics/custom-events/";
 
 /// The routes for readers and administrators.
 pub(super) fn reports() -> Vec<Route> {
-    let page = || {
-        get(|uri: Uri, app: State<App>, bearer: Bearer, query: RawQuery| {
-            let path = uri.path().strip_prefix(PAGES).unwrap_or_default().to_owned();
-            answer(Report::Page(path), app, bearer, query)
-        })
-    };
+    let page = || report_of_rest(PAGES, Report::Page);
     let routes = [
         ("summary", Report::Summary),
         ("live", Report::Live),
@@ -57,6 +54,14 @@ pub(super) fn reports() -> Vec<Route> {
         ("pages", Report::Pages),
         ("referrers", Report::Referrers),
         ("referrers/trends", Report::ReferrersTrends),
+        ("entry-pages", Report::SessionPages(SessionPage::First)),
+        ("exit-pages", Report::SessionPages(SessionPage::Last)),
+        ("utm/source", Report::Utm(Dimension::Source)),
+        ("utm/medium", Report::Utm(Dimension::Medium)),
+        ("utm/campaign", Report::Utm(Dimension::Campaign)),
+        ("utm/content", Report::Utm(Dimension::Content)),
+        ("utm/term", Report::Utm(Dimension::Term)),
+        ("custom-events", Report::CustomEvents),
         ("demographics/devices", Report::Devices),
         ("demographics/browsers", Report::Browsers),
         ("demographics/countries", Report::Countries),
@@ -69,6 +74,7 @@ pub(super) fn reports() -> Vec<Route> {
         Route::new("/v2/analytics/import", post(import::import)),
         Route::new(PAGES, page()),
         Route::new(format!("{PAGES}{{*path}}"), page()),
+        Route::new(format!("{CUSTOM_EVENTS}{{*event}}"), report_of_rest(CUSTOM_EVENTS, Report::CustomEvent)),
     ];
     reports.chain(others).collect()
 }
@@ -106,6 +112,14 @@ fn is_allowed(origin: &HeaderValue, sites: &[String], origins: &[String]) -> boo
 
 fn report(which: Report) -> MethodRouter<App> {
     get(move |app: State<App>, bearer: Bearer, query: RawQuery| answer(which.clone(), app, bearer, query))
+}
+
+/// A report that the rest of the URL's path has the name of.
+fn report_of_rest(prefix: &'static str, which: fn(String) -> Report) -> MethodRouter<App> {
+    get(move |uri: Uri, app: State<App>, bearer: Bearer, query: RawQuery| {
+        let rest = uri.path().strip_prefix(prefix).unwrap_or_default().to_owned();
+        answer(which(rest), app, bearer, query)
+    })
 }
 
 async fn answer(report: Report, State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {

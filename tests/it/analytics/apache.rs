@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use bindery::analytics::Metric;
+use bindery::analytics::{Dimension, Metric, SessionPage};
 use bindery::http::analytics::Report;
 use chrono::{DateTime, NaiveDate, Utc};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -61,6 +61,15 @@ impl Request {
         let path = percent_decode_str(path).decode_utf8().map_or(path.to_owned(), |path| path.into_owned());
         let path = if path.len() > 1 { path.strip_suffix('/').unwrap_or(&path).to_owned() } else { path };
         (self.method == "GET" && was_answered && is_page).then_some(path)
+    }
+
+    /// The UTM parameters of the page's address.
+    fn utm(&self) -> [String; 5] {
+        let query = self.target.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap();
+        ["source", "medium", "campaign", "content", "term"].map(|name| {
+            let value = query.split('&').find_map(|pair| pair.strip_prefix(&format!("utm_{name}="))).unwrap_or("");
+            percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned()
+        })
     }
 
     fn referrer(&self, site: &str) -> String {
@@ -123,6 +132,15 @@ fn path_of(report: &Report) -> String {
         Report::Devices => "demographics/devices".to_owned(),
         Report::Browsers => "demographics/browsers".to_owned(),
         Report::Countries => "demographics/countries".to_owned(),
+        Report::Utm(Dimension::Source) => "utm/source".to_owned(),
+        Report::Utm(Dimension::Medium) => "utm/medium".to_owned(),
+        Report::Utm(Dimension::Campaign) => "utm/campaign".to_owned(),
+        Report::Utm(Dimension::Content) => "utm/content".to_owned(),
+        Report::Utm(_) => "utm/term".to_owned(),
+        Report::SessionPages(SessionPage::First) => "entry-pages".to_owned(),
+        Report::SessionPages(SessionPage::Last) => "exit-pages".to_owned(),
+        Report::CustomEvents => "custom-events".to_owned(),
+        Report::CustomEvent(name) => format!("custom-events/{}", utf8_percent_encode(name, NON_ALPHANUMERIC)),
         Report::Series(Metric::Visitors) => "timeseries/visitors".to_owned(),
         Report::Series(Metric::Pageviews) => "timeseries/pageviews".to_owned(),
         Report::Series(Metric::Sessions) => "timeseries/sessions".to_owned(),
@@ -138,7 +156,7 @@ fn pageviews(requests: &[Request], site: &str, agents: &HashMap<String, (String,
         let number = *numbers.entry(&request.user_agent).or_insert(next);
         let seen = Seen::new(request.at.timestamp_millis(), site, (request.address.clone(), 0), &path);
         let (device, browser, referrer) = (device.clone(), browser.clone(), request.referrer(site));
-        Some(Seen { who: (request.address.clone(), number), device, browser, referrer, ..seen })
+        Some(Seen { who: (request.address.clone(), number), device, browser, referrer, utm: request.utm(), ..seen })
     });
     views.collect()
 }
@@ -200,5 +218,5 @@ fn figures_of_a_real_log_match_the_definitions() {
 }
 
 fn has_choice(report: &Report) -> bool {
-    matches!(report, Report::Pages | Report::Referrers | Report::Series(_))
+    matches!(report, Report::Pages | Report::Referrers | Report::Utm(_) | Report::SessionPages(_) | Report::Series(_))
 }

@@ -1,7 +1,7 @@
 //! Random traffic with restarts in between: midnights, the limits of sessions, boundaries of weeks and months, empty
 //! periods.
 
-use bindery::analytics::Metric;
+use bindery::analytics::{Dimension, Metric, SessionPage};
 use bindery::http::analytics::Report;
 use chrono::NaiveDate;
 
@@ -26,6 +26,16 @@ pub(crate) fn reports() -> Vec<Report> {
         Report::Page("nothing".to_owned()),
         Report::Referrers,
         Report::ReferrersTrends,
+        Report::Utm(Dimension::Source),
+        Report::Utm(Dimension::Medium),
+        Report::Utm(Dimension::Campaign),
+        Report::Utm(Dimension::Content),
+        Report::Utm(Dimension::Term),
+        Report::SessionPages(SessionPage::First),
+        Report::SessionPages(SessionPage::Last),
+        Report::CustomEvents,
+        Report::CustomEvent("sign up/now".to_owned()),
+        Report::CustomEvent("never".to_owned()),
         Report::Devices,
         Report::Browsers,
         Report::Countries,
@@ -74,6 +84,33 @@ pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) 
     seen
 }
 
+/// Makes every sixth pageview an event.
+pub(crate) fn with_events(mut seen: Vec<Seen>, random: &mut Random) -> Vec<Seen> {
+    for event in seen.iter_mut() {
+        if random.below(6) == 0 {
+            let name = *random.pick(&["sign up/now", "download", "näme"]);
+            let values = ["", "large", "42", "true"];
+            let names = ["plan", "size"].iter().filter(|_| random.below(2) == 0).collect::<Vec<_>>();
+            let properties = names.into_iter().map(|name| (name.to_string(), random.pick(&values).to_string()));
+            event.event = Some((name.to_owned(), properties.collect()));
+        }
+    }
+    seen
+}
+
+/// A query string with UTM parameters, in which other parameters and empty values count for nothing.
+fn utm_query(random: &mut Random) -> (String, [String; 5]) {
+    let (mut query, mut utm) = ("?query=1&utm_source=".to_owned(), <[String; 5]>::default());
+    for (name, value) in ["source", "medium", "campaign", "content", "term"].iter().zip(&mut utm) {
+        if random.below(3) == 0 {
+            let (sent, counts) = *random.pick(&[("news", "news"), ("a%20b", "a b"), ("a+b", "a b"), ("%C3%BC", "ü")]);
+            query += &format!("&utm_{name}={sent}&utm_{name}=later");
+            *value = counts.to_owned();
+        }
+    }
+    (query, utm)
+}
+
 /// Submits them in order; calls `between` now and then.
 pub(crate) fn send(
     counter: &mut Counter,
@@ -84,6 +121,12 @@ pub(crate) fn send(
     for at in 0..seen.len() {
         let view = &mut seen[at];
         counter.set_clock(view.at);
+        if let Some(event) = &view.event {
+            counter.submit_event(&view.site, event, &view.who.0, view.who.1);
+            continue;
+        }
+        let (query, utm) = utm_query(random);
+        view.utm = utm;
         // How a referrer counts depends on the site.
         let (sent, counts) = random.pick(&REFERRERS);
         view.referrer =
@@ -99,7 +142,7 @@ pub(crate) fn send(
         let path = percent_encoding::utf8_percent_encode(&view.path, percent_encoding::CONTROLS).to_string();
         let path = path.replace("50%", "50%25").replace(' ', "%20");
         let slash = if random.below(3) == 0 && path != "/" { "/" } else { "" };
-        let url = format!("https://{}{path}{slash}?query=1#part", view.site);
+        let url = format!("https://{}{path}{slash}{query}#part", view.site);
         counter.submit(&url, sent, &view.who.0, view.who.1, country);
         if random.below(150) == 0 {
             between(counter, &mut seen[..=at], random);
@@ -114,7 +157,8 @@ fn figures_match_the_definitions_across_midnights_and_restarts() {
         // The weeks around the end of 2025, in which a year, months and weeks begin.
         let start = NaiveDate::from_ymd_opt(2025, 12, 20).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc();
         let start = start.timestamp_millis();
-        let mut seen = traffic(&mut random, start, 18, 700);
+        let seen = traffic(&mut random, start, 18, 700);
+        let mut seen = with_events(seen, &mut random);
         let folder = tempfile::tempdir().unwrap();
         let mut counter = Counter::open(folder.path(), start);
         send(&mut counter, &mut seen, &mut random, |counter, seen, random| {
