@@ -24,6 +24,8 @@ mod deletion;
 mod event;
 mod event_figures;
 mod figures;
+mod filter;
+mod filtered;
 mod handle;
 mod import;
 mod import_list;
@@ -48,6 +50,9 @@ mod start;
 mod state;
 mod storage_error;
 mod traffic;
+mod turns;
+mod visit_codec;
+mod visits;
 mod worker;
 
 use std::path::Path;
@@ -66,6 +71,7 @@ pub use event_figures::{
     EventCount, EventDetails, Occurrences, PageSessionCount, PageSessionCounts, PropertyCount, SessionPage,
 };
 pub use figures::{Breakdown, Comparison, Figures, Metric, PageCount, ReferrerTrend, Totals, VisitorCount};
+pub use filter::{FilterField, VisitFilter};
 pub use import::{BadLine, Import, ImportOutcome};
 pub use options::{AnalyticsOptions, Clock};
 pub use pageview::Dimension;
@@ -156,6 +162,17 @@ impl Analytics {
         let (now, worker) = (self.now(), self.worker()?);
         worker.settle()?;
         Ok(Figures::new(&worker.data, site, now))
+    }
+
+    /// The figures of the visits that all filters select, otherwise as [`Analytics::figures`]. It waits for other such
+    /// reports: one at a time reads visits.
+    ///
+    /// # Errors
+    /// Those of [`Analytics::figures`]; `OVERLOADED` if too many reports wait.
+    pub fn filtered_figures<'a>(&'a self, site: Option<&'a str>, filters: &'a [VisitFilter]) -> Result<Figures<'a>> {
+        let (now, worker) = (self.now(), self.worker()?);
+        worker.settle()?;
+        Figures::filtered(&worker.data, site, now, filters)
     }
 
     /// Reads the files of a period into memory. Call it before [`Analytics::figures`], which lets nothing be counted

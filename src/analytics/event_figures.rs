@@ -91,7 +91,10 @@ impl Figures<'_> {
         let rows: Vec<(Name, u64)> = rows.into_iter().filter(|(_, sessions)| *sessions > 0).collect();
         let total = rows.iter().map(|(_, sessions)| sessions).sum();
         let rows = self.top(rows, limit, |sessions| *sessions).into_iter();
-        Ok(PageSessionCounts { rows: rows.map(|(path, sessions)| PageSessionCount { path, sessions }).collect(), total })
+        Ok(PageSessionCounts {
+            rows: rows.map(|(path, sessions)| PageSessionCount { path, sessions }).collect(),
+            total,
+        })
     }
 
     /// The events of a period, most frequent first, equal ones by name, the first `limit`.

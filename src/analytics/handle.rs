@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::damage;
 use super::data::AnalyticsData;
+use super::day_file::DayFile;
 use super::deletion::Deletion;
 use super::event::{Hit, QueuedHit};
 use super::import_list::{self, ImportList};
@@ -112,9 +113,8 @@ impl WorkerHandle {
         self.data.preload(period);
         let counts = self.data.counts.read();
         for key in counts.day_files.in_period(period) {
-            counts
-                .day_files
-                .read(key, &self.data.names)
+            let read = counts.day_files.read(key, &self.data.names);
+            read.and_then(|_| DayFile::read_visits(&counts.day_files.path(key)))
                 .map_err(|error| damage::unreadable(key.day, &self.data.folder, &counts.day_files.path(key), &error))?;
         }
         Ok(())

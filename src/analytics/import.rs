@@ -15,7 +15,7 @@ use super::agent::Agents;
 use super::bounds::Bounds;
 use super::checked_file::sync_folder_of;
 use super::data::AnalyticsData;
-use super::day_file::DayFile;
+use super::day_file::{DayFile, FileInfo};
 use super::day_files::{DayKey, Source, remove_if_there};
 use super::event::{PageUrl, referrer_host};
 use super::handle::WorkerHandle;
@@ -26,6 +26,7 @@ use super::period::Day;
 use super::salts;
 use super::session::{Visitor, VisitorHash};
 use super::traffic::Traffic;
+use super::visit_codec;
 use crate::failure;
 use crate::model::error::Error;
 use crate::model::time::{Millis, day_number};
@@ -225,7 +226,8 @@ impl Import {
         // The files are on disk, so that the lock which counting and reports need is held for no input or output.
         let replaced = {
             let mut counts = data.counts.write();
-            keys.iter().for_each(|key| counts.day_files.insert(*key, 0));
+            let info = FileInfo { counted_through: 0, has_visits: true };
+            keys.iter().for_each(|key| counts.day_files.insert(*key, info));
             let former = former.map(|former| Source::Import(former.import));
             counts.day_files.take(|key| Some(key.source) == former)
         };
@@ -234,7 +236,7 @@ impl Import {
     }
 
     /// Adds up the pageviews by day.
-    fn count(mut self, data: &AnalyticsData) -> BTreeMap<Day, DayFile> {
+    fn count(mut self, data: &AnalyticsData) -> BTreeMap<Day, CountedDay> {
         let site = data.names.intern(&self.site);
         // A stable sort: within one second, the order of the lines decides.
         self.found.sort_by_key(|found| found.at);
@@ -256,18 +258,29 @@ impl Import {
             let visitor = Visitor { today: found.visitor, yesterday: None };
             traffic.add_view(&Pageview { at, site, visitor, path, dimensions }, |_| true);
         }
-        let days = traffic.days.into_iter();
-        days.map(|(day, open_day)| (day, DayFile { counted_through: 0, sites: open_day.into_sites() })).collect()
+        let days = traffic.days.into_iter().map(|(day, open_day)| {
+            let (sites, visits) = open_day.into_parts();
+            let visits = visit_codec::encode(&visits.sites, &data.names);
+            (day, CountedDay { file: DayFile { counted_through: 0, sites }, visits })
+        });
+        days.collect()
     }
 }
 
+/// What an import adds to a day.
+struct CountedDay {
+    file: DayFile,
+    /// Encoded.
+    visits: Vec<u8>,
+}
+
 /// Writes the files of an import and puts them in place, where they do not count before the list names the import.
-fn write_files(data: &AnalyticsData, day_files: BTreeMap<Day, DayFile>, source: Source) -> io::Result<()> {
+fn write_files(data: &AnalyticsData, day_files: BTreeMap<Day, CountedDay>, source: Source) -> io::Result<()> {
     let folder = data.days_folder();
-    for (day, file) in &day_files {
+    for (day, CountedDay { file, visits }) in &day_files {
         let key = DayKey { day: *day, source };
         failure::point("import::write")?;
-        file.write(&key.unfinished(&folder), &data.names)?;
+        file.write(&key.unfinished(&folder), &data.names, Some(visits))?;
         fs::rename(key.unfinished(&folder), key.path(&folder))?;
     }
     failure::point("import::sync")?;

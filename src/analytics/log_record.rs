@@ -10,7 +10,7 @@ use super::open_day::OpenDay;
 use super::pageview::{Activity, CustomEvent, DIMENSIONS, Pageview, Property};
 use super::period::Period;
 use super::rollup_codec::FIRST_DIMENSIONS;
-use super::session::{OpenSession, Session, Visitor};
+use super::session::{ENTRY_NAMES, OpenSession, Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
 use crate::model::time::Millis;
 
@@ -197,8 +197,7 @@ fn read_activity(
             Ok(Activity::Pageview(Pageview { at, site, visitor, path: what, dimensions }))
         }
         EVENT => {
-            let properties =
-                (0..input.count()?).map(|_| Ok(Property { name: name(input)?, value: name(input)? }));
+            let properties = (0..input.count()?).map(|_| Ok(Property { name: name(input)?, value: name(input)? }));
             let properties = properties.collect::<Result<_, Damaged>>()?;
             Ok(Activity::Event(CustomEvent { at, site, visitor, name: what, properties }))
         }
@@ -218,7 +217,10 @@ fn put_sessions(
         put_signed(out, session.began);
         put_signed(out, session.last);
         put(out, u64::from(session.is_bounce));
-        put(out, text(session.exit));
+        session.entry.iter().chain([&session.exit]).for_each(|name| put(out, text(*name)));
+        put(out, session.first_visit.map_or(0, |number| 1 + u64::from(number)));
+        put(out, session.visit.map_or(0, |visit| 1 + u64::from(visit.number)));
+        put_signed(out, session.visit.map_or(0, |visit| visit.day));
     }
 }
 
@@ -231,8 +233,19 @@ fn read_sessions(
         let (visitor, site) = (input.wide()?, name(input)?);
         let (began, last) = (input.signed()?, input.signed()?);
         let is_bounce = input.number()? == 1;
-        let exit = if format == Format::First { NONE } else { name(input)? };
-        Ok(OpenSession { visitor, session: Session { site, began, last, is_bounce, exit } })
+        let (mut entry, mut exit, mut first_visit, mut visit) = ([NONE; ENTRY_NAMES], NONE, None, None);
+        if format == Format::Second {
+            for of_entry in &mut entry {
+                *of_entry = name(input)?;
+            }
+            exit = name(input)?;
+            first_visit = input.small()?.checked_sub(1);
+            let number = input.small()?.checked_sub(1);
+            let day = input.signed()?;
+            visit = number.map(|number| VisitPlace { day, number });
+        }
+        let session = Session { site, began, last, is_bounce, exit, entry, first_visit, visit };
+        Ok(OpenSession { visitor, session })
     });
     sessions.collect()
 }

@@ -3,13 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::codec::{Damaged, Format, Input, put};
+use super::codec::{Damaged, Format, Input, put, put_signed};
 use super::names::{NONE, Name, Names};
 use super::pageview::{CustomEvent, Dimension, Pageview};
 use super::rollup::{EventKey, EventRow, Page, PageSessions, Rollup, Share, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
 use super::series::HOUR_MILLIS;
 use super::session::VisitorHash;
+use super::visit_codec;
+use super::visits::{DayVisits, Extension, VisitKey};
 use crate::model::time::{DAY_MILLIS, Millis};
 
 /// The number of a visitor within an open day.
@@ -30,6 +32,7 @@ pub(super) struct OpenDay {
     entry_indexes: HashMap<PageKey, usize>,
     exit_indexes: HashMap<PageKey, usize>,
     event_indexes: HashMap<(Name, EventKey), usize>,
+    visits: DayVisits,
 }
 
 /// A visitor, who belongs to one site.
@@ -84,9 +87,24 @@ impl OpenDay {
         &self.sites
     }
 
-    /// The rollups, without who was seen.
-    pub(super) fn into_sites(self) -> SiteRollups {
-        self.sites
+    /// The rollups and the visits, without who was seen.
+    pub(super) fn into_parts(self) -> (SiteRollups, DayVisits) {
+        (self.sites, self.visits)
+    }
+
+    /// The visits so far.
+    pub(super) fn visits(&self) -> &DayVisits {
+        &self.visits
+    }
+
+    /// The visits so far.
+    pub(super) fn visits_mut(&mut self) -> &mut DayVisits {
+        &mut self.visits
+    }
+
+    /// The number of a visitor who was seen.
+    pub(super) fn visitor(&self, hash: VisitorHash) -> Option<u32> {
+        self.visitors.get(&hash).map(|seen| seen.number)
     }
 
     /// Counts a pageview of the day.
@@ -166,6 +184,7 @@ impl OpenDay {
     /// Removes a site.
     pub(super) fn remove(&mut self, site: Name) {
         self.sites.remove(&site);
+        self.visits.remove(site);
         let mut removed = HashSet::new();
         self.visitors.retain(|_, seen| seen.site != site || !removed.insert(seen.number));
         self.page_visits.retain(|visit| !removed.contains(&visit.visitor));
@@ -180,8 +199,8 @@ impl OpenDay {
 
     /// Drops who was seen, and keeps the rollups. No pageview of the day may be added afterwards, but sessions may go on.
     pub(super) fn forget_visitors(&mut self) {
-        let (sites, exit_indexes) = (std::mem::take(&mut self.sites), std::mem::take(&mut self.exit_indexes));
-        *self = OpenDay { sites, exit_indexes, ..OpenDay::default() };
+        let OpenDay { sites, exit_indexes, visits, .. } = std::mem::take(self);
+        *self = OpenDay { sites, exit_indexes, visits, ..OpenDay::default() };
     }
 
     /// Appends the day to a record; `text` gives the number by which the record writes a name.
@@ -206,8 +225,16 @@ impl OpenDay {
         }
         put(out, self.event_visits.len() as u64);
         for EventVisit { key, visitor } in &self.event_visits {
-            let names = [key.event, key.property, key.value].map(&mut text);
-            names.iter().chain([&u64::from(*visitor)]).for_each(|number| put(out, *number));
+            let numbers = [key.event, key.property, key.value].map(&mut text);
+            numbers.iter().chain([&u64::from(*visitor)]).for_each(|number| put(out, *number));
+        }
+        let visits = visit_codec::encode(&self.visits.sites, names);
+        put(out, visits.len() as u64);
+        out.extend_from_slice(&visits);
+        put(out, self.visits.extensions.len() as u64);
+        for (key, extension) in &self.visits.extensions {
+            [text(key.site), key.number.into(), text(extension.exit)].iter().for_each(|number| put(out, *number));
+            put_signed(out, extension.gap);
         }
     }
 
@@ -236,6 +263,13 @@ impl OpenDay {
             for _ in 0..input.count()? {
                 let key = EventKey { event: name(input)?, property: name(input)?, value: name(input)? };
                 day.event_visits.insert(EventVisit { key, visitor: input.small()? });
+            }
+            let bytes = input.count()?;
+            day.visits.sites = visit_codec::decode(input.bytes(bytes)?, names)?;
+            for _ in 0..input.count()? {
+                let key = VisitKey { site: name(input)?, number: input.small()? };
+                let extension = Extension { exit: name(input)?, gap: input.signed()? };
+                day.visits.extensions.insert(key, extension);
             }
         }
         day.index_rollups();
@@ -274,12 +308,7 @@ fn see<'a>(
     })
 }
 
-fn add_sessions(
-    rows: &mut Vec<PageSessions>,
-    indexes: &mut HashMap<PageKey, usize>,
-    key: PageKey,
-    sessions: i64,
-) {
+fn add_sessions(rows: &mut Vec<PageSessions>, indexes: &mut HashMap<PageKey, usize>, key: PageKey, sessions: i64) {
     let index = *indexes.entry(key).or_insert_with(|| {
         rows.push(PageSessions { path: key.path, sessions: 0 });
         rows.len() - 1

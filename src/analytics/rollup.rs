@@ -126,12 +126,7 @@ impl Rollup {
 }
 
 /// Adds rows to those with the same key, in time that grows with their number.
-fn add_rows<T: Copy, K: Eq + Hash>(
-    rows: &mut Vec<T>,
-    others: &[T],
-    key: impl Fn(&T) -> K,
-    add: impl Fn(&mut T, &T),
-) {
+fn add_rows<T: Copy, K: Eq + Hash>(rows: &mut Vec<T>, others: &[T], key: impl Fn(&T) -> K, add: impl Fn(&mut T, &T)) {
     if others.is_empty() {
         return;
     }

@@ -4,6 +4,7 @@ mod bodies;
 mod event_body;
 mod events;
 mod figures;
+mod filters;
 mod import;
 mod params;
 mod report;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Extension, RawQuery, State};
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{MethodRouter, get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -31,12 +32,16 @@ use crate::http::route::{Route, into_router};
 use crate::model::ability::Ability;
 use crate::model::error::Error;
 use crate::model::site::site_host;
+use crate::model::time::format_date;
 
 pub use event_body::parse_event;
 pub use events::delete_figures;
 pub use import::ImportBody;
 pub use report::Report;
 
+/// Names the first days of which filters did not see every visit.
+const CUT_DAYS: HeaderName = HeaderName::from_static("bindery-incomplete-days");
+const MAX_CUT_DAYS: usize = 10;
 const PAGES: &str = "/v2/analytics/pages/";
 const CUSTOM_EVENTS: &str = "/v2/analytics/custom-events/";
 
@@ -124,7 +129,12 @@ fn report_of_rest(prefix: &'static str, which: fn(String) -> Report) -> MethodRo
 
 async fn answer(report: Report, State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {
     access.require(&[Ability::AnalyticsView])?;
-    let answering = tokio::task::spawn_blocking(move || report.answer(&app.analytics, &raw.unwrap_or_default()));
-    let body = answering.await.map_err(Error::internal)??;
-    Ok(respond::json(StatusCode::OK, body.to_string()))
+    let answering = tokio::task::spawn_blocking(move || report.answer_noting(&app.analytics, &raw.unwrap_or_default()));
+    let (body, cut_days) = answering.await.map_err(Error::internal)??;
+    let mut answer = respond::json(StatusCode::OK, body.to_string());
+    if !cut_days.is_empty() {
+        let days: Vec<String> = cut_days.into_iter().take(MAX_CUT_DAYS).map(format_date).collect();
+        answer.headers_mut().insert(CUT_DAYS, HeaderValue::from_str(&days.join(", ")).map_err(Error::internal)?);
+    }
+    Ok(answer)
 }

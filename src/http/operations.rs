@@ -236,7 +236,7 @@ static OPERATIONS: [Operation; 72] = [
     report("/v2/analytics/summary", "summary", "The main figures, with changes.")
         .answers(&[(200, Body::Json("Summary"))]),
     report("/v2/analytics/live", "live", "How many visitors are there now.")
-        .with(&["site"])
+        .with(&["site", "visits"])
         .answers(&[(200, Body::Json("Figures"))]),
     report("/v2/analytics/visitors", "visitors", "Visitors.").answers(&[(200, Body::Json("Figures"))]),
     report("/v2/analytics/visitors/trends", "visitorsTrends", "Visitors and those of the period before.")
@@ -251,7 +251,7 @@ static OPERATIONS: [Operation; 72] = [
     report("/v2/analytics/pages/", "rootPage", "The figures of the root page.")
         .answers(&[(200, Body::Json("PageFigures"))]),
     report("/v2/analytics/pages/{path}", "page", "The figures of one page; its path may have slashes.")
-        .with(&["page_path", "start", "end", "site"])
+        .with(&["page_path", "start", "end", "site", "visits"])
         .answers(&[(200, Body::Json("PageFigures"))]),
     report("/v2/analytics/referrers", "referrers", "Where visitors come from.")
         .with(LIMITED)
@@ -284,7 +284,7 @@ static OPERATIONS: [Operation; 72] = [
         .with(LIMITED)
         .answers(&[(200, Body::JsonList("CustomEvent"))]),
     report("/v2/analytics/custom-events/{event}", "customEvent", "One event, with its properties and their values.")
-        .with(&["event_name", "start", "end", "limit", "site"])
+        .with(&["event_name", "start", "end", "limit", "site", "visits"])
         .answers(&[(200, Body::Json("CustomEvent"))]),
     report("/v2/analytics/demographics/devices", "devices", "Visitors by device.")
         .answers(&[(200, Body::JsonList("Share"))]),

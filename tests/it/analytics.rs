@@ -160,7 +160,8 @@ impl Counter {
 
     pub(crate) fn submit_event(&self, site: &str, (name, properties): &SentEvent, address: &str, agent: usize) {
         let properties: Value = properties.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-        let body = json!({ "name": name, "url": format!("https://{site}/x?utm_source=ignored"), "properties": properties });
+        let body =
+            json!({ "name": name, "url": format!("https://{site}/x?utm_source=ignored"), "properties": properties });
         self.submit_body(&body, address, agent, None);
     }
 

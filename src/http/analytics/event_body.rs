@@ -54,7 +54,10 @@ pub fn parse_event(body: &[u8]) -> Result<Event> {
         report("screen_width", format!("it is {}; expected a number of pixels", shown(width)));
     }
     for key in object.keys().filter(|key| !FIELDS.contains(&key.as_str())) {
-        report(key, "it is unknown; an event has `name`, `url`, `referrer`, `screen_width` and `properties`".to_owned());
+        report(
+            key,
+            "it is unknown; an event has `name`, `url`, `referrer`, `screen_width` and `properties`".to_owned(),
+        );
     }
     match url {
         Some(url) if errors.is_empty() => Ok(Event { url, referrer, screen_width, custom }),
@@ -81,7 +84,10 @@ fn parse_custom(object: &Map<String, Value>) -> Result<Option<NamedEvent>, (&'st
         }
         _ => {
             let shown = shown(name);
-            Err(("name", format!("it is {shown}; expected `pageview`, or another name and `properties` (such as `{{}}`)")))
+            Err((
+                "name",
+                format!("it is {shown}; expected `pageview`, or another name and `properties` (such as `{{}}`)"),
+            ))
         }
     }
 }
@@ -104,7 +110,10 @@ fn parse_properties(value: &Value) -> Result<Vec<(String, String)>, String> {
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             _ => {
                 let shown = shown(Some(value));
-                return Err(format!("the value of {} is {shown}; expected a string, a number or a boolean", quote(name)));
+                return Err(format!(
+                    "the value of {} is {shown}; expected a string, a number or a boolean",
+                    quote(name)
+                ));
             }
         };
         if text.len() > MAX_VALUE_BYTES {

@@ -1,5 +1,7 @@
 //! The reports: which parameters each one takes, and what it answers with (`API.md` 4.8).
 
+use std::cell::RefCell;
+
 use serde_json::{Value, json};
 
 use super::bodies::{
@@ -7,10 +9,13 @@ use super::bodies::{
     utm_key, visitors_trends,
 };
 use super::figures::average_duration;
-use super::params;
-use crate::analytics::{Analytics, Dimension, Figures, Metric, Period, SessionPage, Totals, page_path};
+use super::{filters, params};
+use crate::analytics::{
+    Analytics, Day, Dimension, Figures, Metric, Period, SessionPage, Totals, VisitFilter, page_path,
+};
 use crate::model::error::Result;
-use crate::query::{RawParams, strict};
+use crate::query::RawParams;
+use crate::query::strict::{self, FILTERS};
 
 /// A report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,16 +48,16 @@ impl Report {
     /// The parameters that the report takes.
     fn parameters(&self) -> &'static [&'static str] {
         match self {
-            Report::Live => &["site"],
+            Report::Live => &["site", FILTERS],
             Report::Pages
             | Report::Referrers
             | Report::ReferrersTrends
             | Report::Utm(_)
             | Report::SessionPages(_)
             | Report::CustomEvents
-            | Report::CustomEvent(_) => &["start", "end", "limit", "site"],
-            Report::Series(_) => &["start", "end", "interval", "site"],
-            _ => &["start", "end", "site"],
+            | Report::CustomEvent(_) => &["start", "end", "limit", "site", FILTERS],
+            Report::Series(_) => &["start", "end", "interval", "site", FILTERS],
+            _ => &["start", "end", "site", FILTERS],
         }
     }
 
@@ -61,10 +66,26 @@ impl Report {
     /// Blocks for some milliseconds.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`; `INTERNAL` if figures of the period are damaged or the disk fails; `OVERLOADED` while the server shuts down.
+    /// `INVALID_PARAMETER`; `INVALID_FILTER`, also if a day of the period has no visits; `INTERNAL` if figures of the period are damaged or the disk fails; `OVERLOADED` while the
+    /// server shuts down, or if a report with filters takes too long.
     pub fn answer(&self, analytics: &Analytics, raw_query: &str) -> Result<Value> {
-        let request = Request { analytics, params: RawParams::parse(raw_query) };
-        strict::check(&request.params, self.parameters())?;
+        self.answer_noting(analytics, raw_query).map(|(body, _)| body)
+    }
+
+    /// The same, with the days of which filters did not see every visit.
+    ///
+    /// # Errors
+    /// Those of [`Report::answer`].
+    pub fn answer_noting(&self, analytics: &Analytics, raw_query: &str) -> Result<(Value, Vec<Day>)> {
+        let params = RawParams::parse(raw_query);
+        strict::check(&params, self.parameters())?;
+        let filters = filters::filters(&params)?;
+        let request = Request { analytics, params, filters, cut_days: RefCell::default() };
+        let body = self.body(&request)?;
+        Ok((body, request.cut_days.into_inner()))
+    }
+
+    fn body(&self, request: &Request) -> Result<Value> {
         match self {
             Report::Summary => request.compared(summary),
             Report::Live => request.live(),
@@ -92,9 +113,8 @@ impl Report {
             Report::Utm(dimension) => request.limited(|figures, period, limit| {
                 Ok(shares(&figures.breakdown(period, *dimension, limit)?, utm_key(*dimension), "visitors"))
             }),
-            Report::SessionPages(page) => request.limited(|figures, period, limit| {
-                Ok(session_pages(&figures.session_pages(period, *page, limit)?))
-            }),
+            Report::SessionPages(page) => request
+                .limited(|figures, period, limit| Ok(session_pages(&figures.session_pages(period, *page, limit)?))),
             Report::CustomEvents => request.limited(custom_events),
             Report::CustomEvent(name) => {
                 request.limited(|figures, period, limit| custom_event(figures, period, &event_name(name), limit))
@@ -108,6 +128,8 @@ impl Report {
 struct Request<'a> {
     analytics: &'a Analytics,
     params: RawParams,
+    filters: Vec<VisitFilter>,
+    cut_days: RefCell<Vec<Day>>,
 }
 
 impl Request<'_> {
@@ -122,7 +144,7 @@ impl Request<'_> {
 
     /// A report that also needs the previous period.
     fn compared(&self, body: impl FnOnce(&Figures, Period) -> Result<Value>) -> Result<Value> {
-        self.analytics.preload(self.read_period()?.previous());
+        self.preload(self.read_period()?.previous());
         self.period(body)
     }
 
@@ -151,12 +173,24 @@ impl Request<'_> {
 
     fn read_period(&self) -> Result<Period> {
         let period = params::period(&self.params, self.analytics.now())?;
-        self.analytics.preload(period);
+        self.preload(period);
         Ok(period)
+    }
+
+    fn preload(&self, period: Period) {
+        if self.filters.is_empty() {
+            self.analytics.preload(period);
+        }
     }
 
     fn figures(&self, body: impl FnOnce(&Figures) -> Result<Value>) -> Result<Value> {
         let site = params::site(&self.params)?;
-        body(&self.analytics.figures(site.as_deref())?)
+        let figures = match self.filters.is_empty() {
+            true => self.analytics.figures(site.as_deref())?,
+            false => self.analytics.filtered_figures(site.as_deref(), &self.filters)?,
+        };
+        let body = body(&figures)?;
+        *self.cut_days.borrow_mut() = figures.cut_days();
+        Ok(body)
     }
 }

@@ -36,6 +36,14 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
                 "schema": { "type": "object", "additionalProperties": { "type": "string" } },
             }),
         ),
+        (
+            "visits",
+            json!({
+                "in": "query", "name": "filter", "style": "deepObject", "explode": true,
+                "description": "`filter[field]=value` or `filter[field][operator]=value`: which visits count (API.md 4.8.12).",
+                "schema": { "type": "object", "additionalProperties": { "type": "string" } },
+            }),
+        ),
         ("search", at("query", "search", text(), "A text that one of the text fields contains.")),
         ("q", at("query", "q", text(), "Words to find, best matches first (API.md 4.6.15).")),
         ("typos", at("query", "typos", flag(), "Whether words with typos are found; the default is `true`.")),

@@ -11,8 +11,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
+use super::Random;
 use super::Seen;
-use super::naive::{Asked, assert_same, expected_body};
+use super::naive::{Asked, Filter, assert_same, expected_body};
 use super::random::reports;
 use crate::support::Server;
 
@@ -199,6 +200,7 @@ fn figures_of_a_real_log_match_the_definitions() {
     let top = get(&server, "pages?start=2015-05-01&end=2015-05-31&limit=5");
     let top = top.as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()[1..].to_owned());
     let reports: Vec<Report> = reports().into_iter().chain(top.map(Report::Page)).collect();
+    let mut random = Random(3);
     let now = Utc::now().timestamp_millis();
     for (number, (start, end)) in periods.into_iter().enumerate() {
         for (turn, site) in [None, Some(SITES[0]), Some(SITES[1])].into_iter().enumerate() {
@@ -206,7 +208,8 @@ fn figures_of_a_real_log_match_the_definitions() {
                 let turn = number + turn + 2 * more;
                 let interval = ["hour", "day", "week", "month"][turn % 4];
                 let limit = [1, 7, 10, 1_000][turn % 4];
-                let asked = Asked { site: site.map(str::to_owned), start, end, interval, limit };
+                let filters = filters(&mut random);
+                let asked = Asked { site: site.map(str::to_owned), start, end, interval, limit, filters };
                 // The second round asks only for reports that depend on the interval or the limit.
                 for report in reports.iter().filter(|report| more == 0 || has_choice(report)) {
                     let path = format!("{}?{}", path_of(report), asked.query());
@@ -215,6 +218,23 @@ fn figures_of_a_real_log_match_the_definitions() {
             }
         }
     }
+}
+
+/// No filter, or one on something that the log has.
+fn filters(random: &mut Random) -> Vec<Filter> {
+    let (field, value) = *random.pick(&[
+        ("", ""),
+        ("page", "/"),
+        ("entry_page", "/projects/xdotool"),
+        ("exit_page", "/"),
+        ("browser", "Firefox"),
+        ("device", "mobile"),
+        ("referrer", "google.com"),
+        ("utm_source", "feedburner"),
+    ]);
+    let operator = *random.pick(&["eq", "ne"]);
+    let filter = Filter { field, operator, values: vec![value.to_owned()] };
+    if field.is_empty() { Vec::new() } else { vec![filter] }
 }
 
 fn has_choice(report: &Report) -> bool {

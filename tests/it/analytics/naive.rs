@@ -1,10 +1,11 @@
 //! The reports as their definitions say, computed over a list of pageviews: slow and simple.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bindery::analytics::{Dimension, Metric, SessionPage};
 use bindery::http::analytics::Report;
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::{DAY, Seen, SentEvent};
@@ -17,6 +18,44 @@ pub(crate) struct Asked {
     pub(crate) end: NaiveDate,
     pub(crate) interval: &'static str,
     pub(crate) limit: usize,
+    pub(crate) filters: Vec<Filter>,
+}
+
+/// A filter: the field, the operator and the values.
+#[derive(Debug, Clone)]
+pub(crate) struct Filter {
+    pub(crate) field: &'static str,
+    pub(crate) operator: &'static str,
+    pub(crate) values: Vec<String>,
+}
+
+/// What a session did on one day.
+struct Visit<'a> {
+    /// The number of its session.
+    session: usize,
+    begins: bool,
+    entry: &'a Seen,
+    exit: &'a Seen,
+    views: Vec<&'a Seen>,
+    events: Vec<&'a Seen>,
+}
+
+impl Visit<'_> {
+    fn has(&self, field: &str, value: &String) -> bool {
+        let any = |of: fn(&Seen) -> &String| self.views.iter().any(|view| of(view) == value);
+        let utm = ["utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term"];
+        match field {
+            "page" => any(|view| &view.path),
+            "device" => any(|view| &view.device),
+            "browser" => any(|view| &view.browser),
+            "country" => any(|view| &view.country),
+            "entry_page" => self.entry.path == *value,
+            "exit_page" => self.exit.path == *value,
+            "referrer" => self.entry.referrer == *value,
+            "event" => self.events.iter().any(|seen| seen.event.as_ref().is_some_and(|(name, _)| name == value)),
+            field => self.entry.utm[utm.iter().position(|known| *known == field).unwrap()] == *value,
+        }
+    }
 }
 
 struct Session<'a> {
@@ -38,7 +77,11 @@ impl Session<'_> {
 impl Asked {
     pub(crate) fn query(&self) -> String {
         let site = self.site.as_ref().map_or(String::new(), |site| format!("&site={site}"));
-        format!("start={}&end={}&interval={}&limit={}{site}", self.start, self.end, self.interval, self.limit)
+        let filters = self.filters.iter().map(|Filter { field, operator, values }| {
+            format!("&filter[{field}][{operator}]={}", utf8_percent_encode(&values.join(","), NON_ALPHANUMERIC))
+        });
+        let filters: String = filters.collect();
+        format!("start={}&end={}&interval={}&limit={}{site}{filters}", self.start, self.end, self.interval, self.limit)
     }
 
     fn previous(&self) -> Asked {
@@ -52,19 +95,40 @@ impl Asked {
 
     fn views<'a>(&self, all: &'a [Seen]) -> Vec<&'a Seen> {
         let here = |seen: &&Seen| self.site.as_ref().is_none_or(|site| *site == seen.site);
+        if !self.filters.is_empty() {
+            let views = self.visits(all).into_iter().flat_map(|visit| visit.views);
+            return views.filter(here).filter(|seen| self.has(seen.at)).collect();
+        }
         let views = all.iter().filter(here).filter(|seen| self.has(seen.at) && !seen.is_gone);
         views.filter(|seen| seen.event.is_none()).collect()
     }
 
     fn events<'a>(&self, all: &'a [Seen]) -> Vec<(&'a Seen, &'a SentEvent)> {
         let here = |seen: &&Seen| self.site.as_ref().is_none_or(|site| *site == seen.site);
-        let events = all.iter().filter(here).filter(|seen| self.has(seen.at) && !seen.is_gone);
+        let seen: Vec<&Seen> = match self.filters.is_empty() {
+            true => all.iter().collect(),
+            false => self.visits(all).into_iter().flat_map(|visit| visit.events).collect(),
+        };
+        let events = seen.into_iter().filter(here).filter(|seen| self.has(seen.at) && !seen.is_gone);
         events.filter_map(|seen| Some((seen, seen.event.as_ref()?))).collect()
     }
 
     fn sessions<'a>(&self, all: &'a [Seen]) -> Vec<Session<'a>> {
         let here = |session: &Session| self.site.as_ref().is_none_or(|site| *site == session.site);
-        sessions(all).into_iter().filter(here).filter(|session| self.has(session.began())).collect()
+        let begun: BTreeSet<usize> =
+            self.visits(all).iter().filter(|visit| visit.begins).map(|visit| visit.session).collect();
+        let sessions = sessions(all).into_iter().enumerate().filter(|(number, _)| begun.contains(number));
+        sessions.map(|(_, session)| session).filter(here).filter(|session| self.has(session.began())).collect()
+    }
+
+    /// The visits that the filters select.
+    fn visits<'a>(&self, all: &'a [Seen]) -> Vec<Visit<'a>> {
+        let is_selected = |visit: &Visit| {
+            self.filters.iter().all(|Filter { field, operator, values }| {
+                values.iter().any(|value| visit.has(field, value)) != matches!(*operator, "ne" | "not_in")
+            })
+        };
+        visits(all).into_iter().filter(is_selected).collect()
     }
 }
 
@@ -116,6 +180,42 @@ fn sessions(all: &[Seen]) -> Vec<Session<'_>> {
     sessions
 }
 
+/// The visits of all sessions. An event belongs to the visit of the pageview before it, if that is of the same day and
+/// at most 30 minutes earlier.
+fn visits(all: &[Seen]) -> Vec<Visit<'_>> {
+    let mut visits: Vec<Visit> = Vec::new();
+    let mut visit_of_view: HashMap<*const Seen, usize> = HashMap::new();
+    for (number, session) in sessions(all).into_iter().enumerate() {
+        let (entry, last) = (session.views[0], *session.views.last().unwrap());
+        for view in session.views {
+            let goes_on =
+                visits.last().is_some_and(|visit| visit.session == number && date(visit.views[0].at) == date(view.at));
+            if !goes_on {
+                let begins = std::ptr::eq(view, entry);
+                visits.push(Visit { session: number, begins, entry, exit: last, views: vec![], events: vec![] });
+            }
+            let visit = visits.last_mut().unwrap();
+            visit.exit = if visit.begins { last } else { view };
+            visit.views.push(view);
+            visit_of_view.insert(view, visits.len() - 1);
+        }
+    }
+    let mut last_view: HashMap<(&String, &(String, usize)), &Seen> = HashMap::new();
+    for seen in all {
+        let key = (&seen.site, &seen.who);
+        if seen.event.is_none() {
+            last_view.insert(key, seen);
+        } else if let Some(view) = last_view.get(&key)
+            && date(view.at) == date(seen.at)
+            && seen.at - view.at <= 30 * 60 * 1000
+            && let Some(visit) = visit_of_view.get(&std::ptr::from_ref(*view))
+        {
+            visits[*visit].events.push(seen);
+        }
+    }
+    visits
+}
+
 /// The distinct visitors of each day, added up.
 fn visitors<'a>(views: impl IntoIterator<Item = &'a Seen>) -> u64 {
     let distinct: BTreeSet<_> = views.into_iter().map(|seen| (date(seen.at), &seen.site, &seen.who)).collect();
@@ -154,6 +254,15 @@ fn duration(sessions: &[Session]) -> String {
 
 fn live(asked: &Asked, all: &[Seen], now: i64) -> usize {
     let here = |session: &&Session| asked.site.as_ref().is_none_or(|site| *site == session.site);
+    if !asked.filters.is_empty() {
+        let (sessions, visits) = (sessions(all), asked.visits(all));
+        let live = |visit: &&Visit| {
+            let session = &sessions[visit.session];
+            let is_last = std::ptr::eq(*visit.views.last().unwrap(), *session.views.last().unwrap());
+            here(&session) && is_last && date(session.ended()) == date(now) && now - session.ended() <= 5 * 60 * 1000
+        };
+        return visits.iter().filter(live).count();
+    }
     let sessions = sessions(all);
     sessions.iter().filter(here).filter(|session| now - session.ended() <= 5 * 60 * 1000).count()
 }
@@ -201,9 +310,7 @@ pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i
             let of_page: Vec<&Seen> = views.into_iter().filter(|seen| seen.path == path).collect();
             json!({ "path": path, "views": of_page.len(), "visitors": visitors(of_page) })
         }
-        Report::Referrers => {
-            rows(begun(&sessions, |view| &view.referrer), ["referrer", "visitors"], asked.limit)
-        }
+        Report::Referrers => rows(begun(&sessions, |view| &view.referrer), ["referrer", "visitors"], asked.limit),
         Report::Utm(dimension) => {
             let which = *dimension as usize - Dimension::Source as usize;
             let mut counts = begun(&sessions, |view| &view.utm[which]);

@@ -5,7 +5,7 @@ use bindery::analytics::{Dimension, Metric, SessionPage};
 use bindery::http::analytics::Report;
 use chrono::NaiveDate;
 
-use super::naive::{Asked, assert_same, date, expected_body};
+use super::naive::{Asked, Filter, assert_same, date, expected_body};
 use super::{AGENTS, Counter, DAY, REFERRERS, Random, SITES, Seen};
 
 const MINUTE: i64 = 60_000;
@@ -45,14 +45,70 @@ pub(crate) fn reports() -> Vec<Report> {
     ]
 }
 
-/// Compares every report for some periods.
+/// A filter on something that [`send`] sends.
+fn filter(random: &mut Random) -> Filter {
+    let (field, values) = *random.pick(&[
+        ("page", &["/", "/about", "/blog/über uns", "/50%"][..]),
+        ("entry_page", &["/", "/about", "/z"]),
+        ("exit_page", &["/", "/about", "/z"]),
+        ("event", &["sign up/now", "download"]),
+        ("referrer", &["direct", "news.example", "a.example"]),
+        ("device", &["desktop", "mobile", "never"]),
+        ("browser", &["Chrome", "Safari"]),
+        ("country", &["DE", "FR", "unknown"]),
+        ("utm_source", &["news", "a b"]),
+        ("utm_medium", &["news", "ü"]),
+        ("utm_campaign", &["news", "a b"]),
+        ("utm_content", &["news", "later"]),
+        ("utm_term", &["news", "ü"]),
+    ]);
+    let operator = *random.pick(&["eq", "ne", "in", "not_in"]);
+    let count = if operator.ends_with("in") { 2 } else { 1 };
+    Filter { field, operator, values: (0..count).map(|_| random.pick(values).to_string()).collect() }
+}
+
+/// Filters that select every visit change no figure, but that of events outside of sessions.
+fn check_all_selected(counter: &Counter, asked: &Asked) {
+    for report in reports() {
+        if matches!(report, Report::Live | Report::CustomEvents | Report::CustomEvent(_)) {
+            continue;
+        }
+        let query = asked.query();
+        let bodies = ["", "&filter[page][ne]=/never", "&filter[event][not_in]=never,neither"].map(|filter| {
+            let mut body = counter.report(&report, &format!("{query}{filter}"));
+            body.as_object_mut().map(|body| body.remove("live_users"));
+            body
+        });
+        assert_eq!(bodies[0], bodies[1], "{report:?} {query}");
+        assert_eq!(bodies[0], bodies[2], "{report:?} {query}");
+    }
+}
+
+/// Compares every report for some periods, with and without filters.
 pub(crate) fn check(counter: &Counter, seen: &[Seen], now: i64, random: &mut Random, periods: usize) {
+    check_some(counter, seen, now, random, periods, true);
+}
+
+/// Compares every report for some periods; with filters, if no session that goes on was deleted.
+pub(crate) fn check_some(
+    counter: &Counter,
+    seen: &[Seen],
+    now: i64,
+    random: &mut Random,
+    periods: usize,
+    filtered: bool,
+) {
     for _ in 0..periods {
         let end = date(now - DAY * random.below(20) as i64);
         let start = end - chrono::TimeDelta::days(random.below(45) as i64);
         let site = random.pick(&[None, Some(SITES[0]), Some(SITES[1]), Some("never.example")]).map(str::to_owned);
         let interval = *random.pick(&["hour", "day", "week", "month"]);
-        let asked = Asked { site, start, end, interval, limit: 1 + random.below(8) as usize };
+        let limit = 1 + random.below(8) as usize;
+        let mut asked = Asked { site, start, end, interval, limit, filters: Vec::new() };
+        check_all_selected(counter, &asked);
+        if filtered && random.below(3) > 0 {
+            asked.filters = (0..=random.below(2)).map(|_| filter(random)).collect();
+        }
         for report in reports() {
             let expected = expected_body(&report, &asked, seen, now);
             let body = counter.report(&report, &asked.query());
