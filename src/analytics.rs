@@ -1,4 +1,4 @@
-//! Analytics: pageviews in, exact figures out (`API.md` 4.8). Takes and returns typed values; knows nothing of content,
+//! Analytics: pageviews and events in, exact figures out (`API.md` 4.8). Takes and returns typed values; knows nothing of content,
 //! HTTP or JSON.
 //!
 //! One thread owns what changes: it takes pageviews from a bounded queue, and counts them. Another one writes them to a log
@@ -22,7 +22,10 @@ mod day_file;
 mod day_files;
 mod deletion;
 mod event;
+mod event_figures;
 mod figures;
+mod filter;
+mod filtered;
 mod handle;
 mod import;
 mod import_list;
@@ -47,6 +50,9 @@ mod start;
 mod state;
 mod storage_error;
 mod traffic;
+mod turns;
+mod visit_codec;
+mod visits;
 mod worker;
 
 use std::path::Path;
@@ -60,8 +66,12 @@ use handle::WorkerHandle;
 pub use backup::{BackupError, restore};
 pub use check::{Checked, check};
 pub use damage::Finding;
-pub use event::{Event, Hit, PageUrl, page_path};
+pub use event::{Event, Hit, NamedEvent, PageUrl, page_path};
+pub use event_figures::{
+    EventCount, EventDetails, Occurrences, PageSessionCount, PageSessionCounts, PropertyCount, SessionPage,
+};
 pub use figures::{Breakdown, Comparison, Figures, Metric, PageCount, ReferrerTrend, Totals, VisitorCount};
+pub use filter::{FilterField, VisitFilter};
 pub use import::{BadLine, Import, ImportOutcome};
 pub use options::{AnalyticsOptions, Clock};
 pub use pageview::Dimension;
@@ -152,6 +162,17 @@ impl Analytics {
         let (now, worker) = (self.now(), self.worker()?);
         worker.settle()?;
         Ok(Figures::new(&worker.data, site, now))
+    }
+
+    /// The figures of the visits that all filters select, otherwise as [`Analytics::figures`]. It waits for other such
+    /// reports: one at a time reads visits.
+    ///
+    /// # Errors
+    /// Those of [`Analytics::figures`]; `OVERLOADED` if too many reports wait.
+    pub fn filtered_figures<'a>(&'a self, site: Option<&'a str>, filters: &'a [VisitFilter]) -> Result<Figures<'a>> {
+        let (now, worker) = (self.now(), self.worker()?);
+        worker.settle()?;
+        Figures::filtered(&worker.data, site, now, filters)
     }
 
     /// Reads the files of a period into memory. Call it before [`Analytics::figures`], which lets nothing be counted

@@ -1,21 +1,29 @@
-//! The bound on names: how many paths and referrers of one site are told apart on one day. Visitors choose both, so
-//! without a bound they would decide how much memory and disk a day takes.
+//! The bound on names: how many paths, referrers and other texts of one site are told apart on one day. Visitors choose
+//! them, so without a bound they would decide how much memory and disk a day takes.
 //!
 //! The first names of a day are counted by name, and all others together as [`OTHER`]. Only admitted names are interned,
 //! logged and counted, so what a record of the log says is what was counted, and a start counts the same.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
-use super::event::DIRECT;
-use super::names::{Name, Names};
-use super::pageview::Dimension;
+use super::event::{DIRECT, NamedEvent, Utm};
+use super::names::{NONE, Name, Names};
+use super::pageview::{Dimension, Property};
 use super::period::Day;
+use super::rollup::{EventKey, Rollup};
 use super::traffic::Traffic;
 
 /// The name of what is beyond the bounds. It is neither a path nor a host.
 pub(super) const OTHER: &str = "(other)";
 const MAX_PATHS: usize = 10_000;
 const MAX_REFERRERS: usize = 5_000;
+/// Of each UTM parameter.
+const MAX_UTM: usize = 1_000;
+const MAX_EVENTS: usize = 200;
+/// Of the properties of all events together, and of their values.
+const MAX_PROPERTIES: usize = 1_000;
+const MAX_VALUES: usize = 10_000;
 
 /// The names that one day has so far.
 #[derive(Debug, Default)]
@@ -28,6 +36,30 @@ pub(super) struct Bounds {
 struct SiteNames {
     paths: HashSet<Name>,
     referrers: HashSet<Name>,
+    utm: [HashSet<Name>; 5],
+    events: HashSet<Name>,
+    /// By event: keys without a value.
+    properties: HashSet<EventKey>,
+    values: HashSet<EventKey>,
+}
+
+impl SiteNames {
+    /// The names that a rollup counts.
+    fn of(rollup: &Rollup, other: Name) -> SiteNames {
+        let shares = |which: usize| {
+            rollup.shares[which].iter().map(|share| share.name).filter(|name| *name != other).collect::<HashSet<Name>>()
+        };
+        let keys = || rollup.events.iter().map(|row| row.key).filter(|key| key.event != other);
+        let properties = || keys().filter(|key| key.property != NONE && key.property != other);
+        SiteNames {
+            paths: rollup.pages.iter().map(|page| page.path).filter(|path| *path != other).collect(),
+            referrers: shares(Dimension::Referrer as usize),
+            utm: std::array::from_fn(|which| shares(Dimension::Source as usize + which)),
+            events: keys().map(|key| key.event).collect(),
+            properties: properties().map(|key| EventKey { value: NONE, ..key }).collect(),
+            values: properties().filter(|key| key.value != other).collect(),
+        }
+    }
 }
 
 impl Bounds {
@@ -36,10 +68,7 @@ impl Bounds {
         let mut bounds = Bounds { day, sites: HashMap::new() };
         let other = names.intern(OTHER);
         for (site, rollup) in traffic.days.get(&day).into_iter().flat_map(|open_day| open_day.sites()) {
-            let known = bounds.sites.entry(*site).or_default();
-            known.paths.extend(rollup.pages.iter().map(|page| page.path).filter(|path| *path != other));
-            let shares = &rollup.shares[Dimension::Referrer as usize];
-            known.referrers.extend(shares.iter().map(|share| share.name).filter(|name| *name != other));
+            bounds.sites.insert(*site, SiteNames::of(rollup, other));
         }
         bounds
     }
@@ -57,6 +86,41 @@ impl Bounds {
         }
     }
 
+    /// The names by which UTM parameters count on a day. Days must come in order.
+    pub(super) fn utm(&mut self, day: Day, site: Name, utm: &Utm, names: &Names) -> [Name; 5] {
+        let known = &mut self.of_site(day, site).utm;
+        std::array::from_fn(|which| match &utm[which] {
+            None => NONE,
+            Some(text) => admit(&mut known[which], MAX_UTM, text, names),
+        })
+    }
+
+    /// The names by which an event and its properties count on a day. Days must come in order. An event beyond the bound
+    /// counts without its properties.
+    pub(super) fn event(&mut self, day: Day, site: Name, event: &NamedEvent, names: &Names) -> (Name, Vec<Property>) {
+        let known = self.of_site(day, site);
+        let (name, other) = (admit(&mut known.events, MAX_EVENTS, &event.name, names), names.intern(OTHER));
+        let mut properties: Vec<Property> = Vec::new();
+        if name == other {
+            return (name, properties);
+        }
+        for (property, value) in &event.properties {
+            let key = |property| EventKey { event: name, property, value: NONE };
+            let property = admit_key(&mut known.properties, MAX_PROPERTIES, property, key, names);
+            let key = |value| EventKey { event: name, property, value };
+            let value = match property == other {
+                true => other,
+                false => admit_key(&mut known.values, MAX_VALUES, value, key, names),
+            };
+            let admitted = Property { name: property, value };
+            // Several properties beyond the bound count once.
+            if !properties.contains(&admitted) {
+                properties.push(admitted);
+            }
+        }
+        (name, properties)
+    }
+
     fn of_site(&mut self, day: Day, site: Name) -> &mut SiteNames {
         if day != self.day {
             *self = Bounds { day, sites: HashMap::new() };
@@ -66,11 +130,22 @@ impl Bounds {
 }
 
 fn admit(known: &mut HashSet<Name>, most: usize, text: &str, names: &Names) -> Name {
+    admit_key(known, most, text, |name| name, names)
+}
+
+/// The name for a text that is known under the key of its name; [`OTHER`] if no more are told apart.
+fn admit_key<K: Eq + Hash>(
+    known: &mut HashSet<K>,
+    most: usize,
+    text: &str,
+    key: impl Fn(Name) -> K,
+    names: &Names,
+) -> Name {
     match names.find(text) {
-        Some(name) if known.contains(&name) => name,
+        Some(name) if known.contains(&key(name)) => name,
         _ if known.len() < most => {
             let name = names.intern(text);
-            known.insert(name);
+            known.insert(key(name));
             name
         }
         _ => names.intern(OTHER),

@@ -68,7 +68,7 @@ fn look(folder: &Path, checked: &mut Checked) -> io::Result<()> {
     for key in keys {
         let path = key.path(&days);
         has_imports |= key.source != Source::Events;
-        match DayFile::read(&path, &names) {
+        match DayFile::read_all(&path, &names) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => find(&path, "it is missing"),
             Err(error) if is_damage(&error) => find(&path, "it is damaged"),
             file => last_counted = last_counted.max(file?.counted_through),

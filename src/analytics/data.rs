@@ -16,6 +16,7 @@ use super::options::Clock;
 use super::period::Period;
 use super::state::State;
 use super::traffic::Traffic;
+use super::turns::Turns;
 use crate::model::time::Millis;
 
 /// The folder of the day files, within that of the analytics.
@@ -33,6 +34,7 @@ pub(super) struct AnalyticsData {
     pub(super) state: Mutex<State>,
     /// Held while the state is written.
     pub(super) state_file: Mutex<()>,
+    pub(super) filter_turns: Turns,
     /// How many pageviews were dropped since the start.
     pub(super) dropped: AtomicU64,
     /// Holds the lock on the folder.

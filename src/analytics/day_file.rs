@@ -3,25 +3,37 @@
 //!
 //! ```text
 //! header   magic (7)  format, a digit (1)  number of the last log record that it counts (8)
-//!          length of the content, unpacked (8)  CRC32 of the header so far and of the content (4)
-//! content  zstd: sites, each with its hours, totals, pages by path and shares by name
+//!          length of the figures, unpacked (8)  CRC32 of all but itself (4)
+//! table    length of the figures, packed (8)  length of the visits, packed (8)
+//!          length of the visits, unpacked; 0 without any (8)  CRC32 of the visits (4)
+//! figures  zstd: sites, each with its hours, totals, pages by path, shares by name, sessions by page, and events
+//! visits   zstd: sites, each with its visits (`visit_codec`)
 //! ```
 //!
-//! Later formats keep magic and checksum where they are, so that a later format is told from damage.
+//! Reports without filters read no visits: the CRC32 of the file follows from that of the visits and of all before them.
+//! The first format has no table and no visits. Later formats keep magic and
+//! checksum where they are, so that a later format is told from damage.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 
+use crc32fast::Hasher;
+
 use super::checked_file::{damaged, of_later_version};
-use super::codec::{Damaged, Input};
+use super::codec::{Damaged, Format, Input};
 use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
+use super::visit_codec;
 
 const MAGIC: &[u8; 7] = b"bndrytr";
-const FORMAT: u8 = b'1';
+const FORMAT: u8 = b'2';
+const FIRST_FORMAT: u8 = b'1';
 const HEADER_BYTES: usize = 28;
+/// The bytes of the header that its CRC32 covers.
+const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 4;
+const TABLE_BYTES: usize = 28;
 const ZSTD_LEVEL: i32 = 6;
 /// More than any day's figures take. A greater length in a header is damage.
 const MAX_BYTES: u64 = 4 << 30;
@@ -34,15 +46,37 @@ pub(super) struct DayFile {
     pub(super) sites: SiteRollups,
 }
 
+/// What a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileInfo {
+    /// [`DayFile::counted_through`].
+    pub(super) counted_through: u64,
+    /// Whether filters can select visits. Earlier versions wrote none.
+    pub(super) has_visits: bool,
+}
+
 struct Header {
+    format: Format,
     counted_through: u64,
     content_bytes: u64,
+}
+
+struct Table {
+    figures_bytes: u64,
+    packed_visits_bytes: u64,
+    visits_bytes: u64,
+    visits_crc: u32,
 }
 
 impl DayFile {
     /// Roughly how many rows it holds in memory.
     pub(super) fn rows(&self) -> usize {
-        let rows = |rollup: &Rollup| 40 + rollup.pages.len() + rollup.shares.iter().map(Vec::len).sum::<usize>();
+        let rows = |rollup: &Rollup| {
+            let shares: usize = rollup.shares.iter().map(Vec::len).sum();
+            let ends = rollup.entries.len() + rollup.exits.len();
+            // A row of events is as long as two of the others.
+            40 + rollup.pages.len() + shares + ends + 2 * rollup.events.len()
+        };
         self.sites.values().map(rows).sum()
     }
 
@@ -51,66 +85,167 @@ impl DayFile {
         self.sites.values().map(Rollup::pageviews).sum()
     }
 
-    /// Writes and syncs the file. Syncing the folder is up to the caller.
-    pub(super) fn write(&self, path: &Path, names: &Names) -> io::Result<()> {
-        let content = encode_sites(&self.sites, names);
-        let packed = zstd::bulk::compress(&content, ZSTD_LEVEL)?;
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + packed.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.push(FORMAT);
-        bytes.extend_from_slice(&self.counted_through.to_le_bytes());
-        bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&checksum(&bytes, &packed).to_le_bytes());
-        bytes.extend_from_slice(&packed);
+    /// Writes and syncs the file, with the encoded visits if there are any. Syncing the folder is up to the caller.
+    pub(super) fn write(&self, path: &Path, names: &Names, visits: Option<&[u8]>) -> io::Result<()> {
+        let figures = encode_sites(&self.sites, names);
+        let packed = zstd::bulk::compress(&figures, ZSTD_LEVEL)?;
+        let visits = visits.unwrap_or_default();
+        let packed_visits = if visits.is_empty() { Vec::new() } else { zstd::bulk::compress(visits, ZSTD_LEVEL)? };
+        let mut header = MAGIC.to_vec();
+        header.push(FORMAT);
+        header.extend_from_slice(&self.counted_through.to_le_bytes());
+        header.extend_from_slice(&(figures.len() as u64).to_le_bytes());
+        let mut table = (packed.len() as u64).to_le_bytes().to_vec();
+        table.extend_from_slice(&(packed_visits.len() as u64).to_le_bytes());
+        table.extend_from_slice(&(visits.len() as u64).to_le_bytes());
+        table.extend_from_slice(&checksum(&[&packed_visits]).to_le_bytes());
+        let crc = checksum(&[&header, &table, &packed, &packed_visits]);
         let mut file = File::create(path)?;
-        file.write_all(&bytes)?;
+        for part in [&header, &crc.to_le_bytes()[..], &table, &packed, &packed_visits] {
+            file.write_all(part)?;
+        }
         file.sync_all()
     }
 
-    /// Reads and checks a whole file.
+    /// Reads and checks the figures.
     pub(super) fn read(path: &Path, names: &Names) -> io::Result<DayFile> {
-        let bytes = fs::read(path)?;
-        refuse_later_format(path, &bytes)?;
-        let bad = || at_path(path, Damaged);
-        let (header, packed) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(bad)?;
-        let (checked, crc) = header.split_at(HEADER_BYTES - 4);
-        let Header { counted_through, content_bytes } = read_header(header).map_err(|error| at_path(path, error))?;
-        if crc != checksum(checked, packed).to_le_bytes() || content_bytes > MAX_BYTES {
-            return Err(bad());
-        }
-        let content = zstd::bulk::decompress(packed, content_bytes as usize).map_err(|_| bad())?;
-        let sites = decode_sites(&content, names).map_err(|error| at_path(path, error))?;
+        let mut reading = Reading::open(path)?;
+        let Header { format, counted_through, content_bytes } = reading.header;
+        let packed = reading.figures()?;
+        let content = unpack(path, &packed, content_bytes)?;
+        let sites = decode_sites(&content, format, names).map_err(|error| at_path(path, error))?;
         Ok(DayFile { counted_through, sites })
     }
 
-    /// Reads [`DayFile::counted_through`] from a file's header.
-    pub(super) fn read_counted_through(path: &Path) -> io::Result<u64> {
-        let mut header = [0; HEADER_BYTES];
-        let read = File::open(path)?.read_exact(&mut header);
-        if header.get(MAGIC.len()).is_some_and(|format| *format > FORMAT) {
-            refuse_later_format(path, &fs::read(path)?)?;
+    /// Reads and checks the encoded visits; `None` if there are none. Also returns [`DayFile::counted_through`].
+    pub(super) fn read_visits(path: &Path) -> io::Result<(u64, Option<Vec<u8>>)> {
+        let mut reading = Reading::open(path)?;
+        let counted_through = reading.header.counted_through;
+        reading.figures()?;
+        let visits = reading.visits()?.map(|(packed, bytes)| unpack(path, &packed, bytes)).transpose()?;
+        Ok((counted_through, visits))
+    }
+
+    /// Reads and checks the figures, and checks the visits, too.
+    pub(super) fn read_all(path: &Path, names: &Names) -> io::Result<DayFile> {
+        let file = DayFile::read(path, names)?;
+        if let (_, Some(visits)) = DayFile::read_visits(path)? {
+            visit_codec::decode(&visits, names).map_err(|error| at_path(path, error))?;
         }
-        let header = read.map_err(|_| Damaged).and_then(|()| read_header(&header));
-        header.map(|header| header.counted_through).map_err(|error| at_path(path, error))
+        Ok(file)
+    }
+
+    /// Reads what a file has from its header, which is not checked.
+    pub(super) fn read_info(path: &Path) -> io::Result<FileInfo> {
+        let reading = Reading::open(path)?;
+        let has_visits = reading.table.as_ref().is_some_and(|table| table.visits_bytes > 0);
+        Ok(FileInfo { counted_through: reading.header.counted_through, has_visits })
     }
 }
 
-fn read_header(header: &[u8; HEADER_BYTES]) -> Result<Header, Damaged> {
+/// A file that is read from its beginning.
+struct Reading<'a> {
+    path: &'a Path,
+    file: File,
+    checked_header: Vec<u8>,
+    crc: u32,
+    header: Header,
+    table: Option<Table>,
+}
+
+impl<'a> Reading<'a> {
+    fn open(path: &'a Path) -> io::Result<Reading<'a>> {
+        let (mut file, mut header) = (File::open(path)?, [0; HEADER_BYTES]);
+        let bad = |_| at_path(path, Damaged);
+        let read = file.read_exact(&mut header);
+        if header.starts_with(MAGIC) && header[MAGIC.len()] > FORMAT {
+            refuse_later_format(path, &fs::read(path)?)?;
+        }
+        read.map_err(bad)?;
+        let (mut checked_header, crc) = (header[..CHECKED_HEADER_BYTES].to_vec(), &header[CHECKED_HEADER_BYTES..]);
+        let crc = u32::from_le_bytes(crc.try_into().unwrap_or_default());
+        let header = read_header(&checked_header).map_err(|error| at_path(path, error))?;
+        let mut table = None;
+        if header.format == Format::Second {
+            let mut bytes = [0; TABLE_BYTES];
+            file.read_exact(&mut bytes).map_err(bad)?;
+            table = Some(read_table(&bytes).map_err(|error| at_path(path, error))?);
+            checked_header.extend_from_slice(&bytes);
+        }
+        Ok(Reading { path, file, checked_header, crc, header, table })
+    }
+
+    /// The figures, packed: what the file has next.
+    fn figures(&mut self) -> io::Result<Vec<u8>> {
+        let packed = self.take(self.table.as_ref().map_or(u64::MAX, |table| table.figures_bytes))?;
+        let mut hasher = hasher(&[&self.checked_header, &packed]);
+        let mut bytes = (self.checked_header.len() + 4 + packed.len()) as u64;
+        if let Some(table) = &self.table {
+            hasher.combine(&Hasher::new_with_initial_len(table.visits_crc, table.packed_visits_bytes));
+            bytes = bytes.saturating_add(table.packed_visits_bytes);
+        }
+        match hasher.finalize() == self.crc && self.file.metadata()?.len() == bytes {
+            true => Ok(packed),
+            false => Err(at_path(self.path, Damaged)),
+        }
+    }
+
+    /// The visits, packed, and their length unpacked: what the file has behind the figures.
+    fn visits(&mut self) -> io::Result<Option<(Vec<u8>, u64)>> {
+        let Some(Table { visits_bytes: bytes @ 1.., visits_crc: expected, .. }) = self.table else { return Ok(None) };
+        let packed = self.take(u64::MAX)?;
+        match checksum(&[&packed]) == expected {
+            true => Ok(Some((packed, bytes))),
+            false => Err(at_path(self.path, Damaged)),
+        }
+    }
+
+    /// Reads up to this many bytes. Reserves no memory for them: the length is not verified yet.
+    fn take(&mut self, bytes: u64) -> io::Result<Vec<u8>> {
+        let mut taken = Vec::new();
+        (&mut self.file).take(bytes).read_to_end(&mut taken)?;
+        Ok(taken)
+    }
+}
+
+fn unpack(path: &Path, packed: &[u8], bytes: u64) -> io::Result<Vec<u8>> {
+    let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes as u64 <= MAX_BYTES);
+    let bytes = bytes.ok_or_else(|| at_path(path, Damaged))?;
+    zstd::bulk::decompress(packed, bytes).map_err(|_| at_path(path, Damaged))
+}
+
+fn read_header(header: &[u8]) -> Result<Header, Damaged> {
     let mut input = Input(header);
-    if input.bytes(MAGIC.len())? != MAGIC || input.bytes(1)? != [FORMAT] {
+    if input.bytes(MAGIC.len())? != MAGIC {
         return Err(Damaged);
     }
-    let mut number = || input.bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
-    Ok(Header { counted_through: number()?, content_bytes: number()? })
+    let format = match input.bytes(1)? {
+        [FORMAT] => Format::Second,
+        [FIRST_FORMAT] => Format::First,
+        _ => return Err(Damaged),
+    };
+    Ok(Header { format, counted_through: wide(&mut input)?, content_bytes: wide(&mut input)? })
+}
+
+fn read_table(table: &[u8; TABLE_BYTES]) -> Result<Table, Damaged> {
+    let mut input = Input(table);
+    let (figures_bytes, packed_visits_bytes) = (wide(&mut input)?, wide(&mut input)?);
+    let visits_bytes = wide(&mut input)?;
+    let visits_crc = u32::from_le_bytes(input.bytes(4)?.try_into().unwrap_or_default());
+    Ok(Table { figures_bytes, packed_visits_bytes, visits_bytes, visits_crc })
+}
+
+fn wide(input: &mut Input) -> Result<u64, Damaged> {
+    input.bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
 }
 
 /// Fails for an intact file of a later format.
 fn refuse_later_format(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let Some((header, packed)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Ok(()) };
-    let (checked, crc) = header.split_at(HEADER_BYTES - 4);
+    let (checked, crc) = header.split_at(CHECKED_HEADER_BYTES);
     let format = header[MAGIC.len()];
     let is_later = header.starts_with(MAGIC) && format > FORMAT && format.is_ascii_digit();
-    match is_later && crc == checksum(checked, packed).to_le_bytes() {
+    match is_later && crc == checksum(&[checked, packed]).to_le_bytes() {
         true => Err(of_later_version(path, u32::from(format - b'0'))),
         false => Ok(()),
     }
@@ -120,9 +255,12 @@ fn at_path(path: &Path, error: Damaged) -> io::Error {
     damaged(path, &error.to_string())
 }
 
-fn checksum(header: &[u8], packed: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(header);
-    hasher.update(packed);
-    hasher.finalize()
+fn checksum(parts: &[&[u8]]) -> u32 {
+    hasher(parts).finalize()
+}
+
+fn hasher(parts: &[&[u8]]) -> Hasher {
+    let mut hasher = Hasher::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::checked_file::{damaged, is_damage};
 use super::damage::Finding;
-use super::day_file::DayFile;
+use super::day_file::{DayFile, FileInfo};
 use super::names::Names;
 use super::period::{Day, Period};
 use crate::model::time::{format_date, parse_date};
@@ -19,7 +19,7 @@ use crate::model::time::{format_date, parse_date};
 /// How many rows are kept in memory: some 200 MB.
 const CACHED_ROWS: usize = 16 << 20;
 /// What a damaged file counts through: everything, so that nothing is counted in its place.
-const UNREADABLE: u64 = u64::MAX;
+const UNREADABLE: FileInfo = FileInfo { counted_through: u64::MAX, has_visits: true };
 
 /// Where the pageviews of a day file came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,8 +74,7 @@ impl DayKey {
 /// All day files. A writer needs `&mut`, so nobody reads meanwhile.
 pub(super) struct DayFiles {
     folder: PathBuf,
-    /// The number of the last log record that each file counts.
-    counted_through: BTreeMap<DayKey, u64>,
+    files: BTreeMap<DayKey, FileInfo>,
     /// Whether it is not known which imports count.
     lacks_imports: bool,
     cache: Mutex<Cache>,
@@ -100,7 +99,7 @@ impl DayFiles {
     ) -> io::Result<(DayFiles, Vec<Finding>)> {
         fs::create_dir_all(folder)?;
         let analytics = folder.parent().unwrap_or(folder);
-        let (mut counted_through, mut findings) = (BTreeMap::new(), Vec::new());
+        let (mut found, mut findings) = (BTreeMap::new(), Vec::new());
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             match path.file_name().and_then(|name| DayKey::parse(name.to_str()?)) {
@@ -110,29 +109,29 @@ impl DayFiles {
                     fs::remove_file(&path)?;
                 }
                 Some(key) => {
-                    let number = match DayFile::read_counted_through(&path) {
+                    let info = match DayFile::read_info(&path) {
                         Err(error) if is_damage(&error) => {
                             findings.push(Finding::of(analytics, &path, "its header is damaged".to_owned()));
                             UNREADABLE
                         }
-                        number => number?,
+                        info => info?,
                     };
-                    counted_through.insert(key, number);
+                    found.insert(key, info);
                 }
                 None => fs::remove_file(&path)?,
             }
         }
         for key in expected {
-            if let Entry::Vacant(missing) = counted_through.entry(key) {
+            if let Entry::Vacant(missing) = found.entry(key) {
                 findings.push(Finding::of(analytics, &key.path(folder), "it is missing".to_owned()));
                 missing.insert(UNREADABLE);
             }
         }
-        while let Some(key) = greatest_number(&counted_through) {
+        while let Some(key) = greatest_number(&found) {
             match DayFile::read(&key.path(folder), &Names::default()) {
                 Err(error) if is_damage(&error) => {
                     findings.push(Finding::of(analytics, &key.path(folder), "it is damaged".to_owned()));
-                    counted_through.insert(key, UNREADABLE);
+                    found.insert(key, UNREADABLE);
                 }
                 file => {
                     file?;
@@ -142,29 +141,50 @@ impl DayFiles {
         }
         let folder = folder.to_owned();
         let lacks_imports = imports.is_none();
-        Ok((DayFiles { folder, counted_through, lacks_imports, cache: Mutex::default() }, findings))
+        Ok((DayFiles { folder, files: found, lacks_imports, cache: Mutex::default() }, findings))
     }
 
     /// The number of the last log record whose pageviews the day's file of events counts; 0 without a file.
     pub(super) fn counted_through(&self, day: Day) -> u64 {
-        self.counted_through.get(&DayKey::events(day)).copied().unwrap_or(0)
+        self.files.get(&DayKey::events(day)).map_or(0, |info| info.counted_through)
     }
 
     /// The files of a period, in order.
     pub(super) fn in_period(&self, period: Period) -> Vec<DayKey> {
         let first = DayKey::events(period.start());
         let last = DayKey { day: period.end(), source: Source::Import(u64::MAX) };
-        self.counted_through.range(first..=last).map(|(key, _)| *key).collect()
+        self.files.range(first..=last).map(|(key, _)| *key).collect()
     }
 
     /// The files of a source, in order.
     pub(super) fn of_source(&self, source: Source) -> Vec<DayKey> {
-        self.counted_through.keys().copied().filter(|key| key.source == source).collect()
+        self.files.keys().copied().filter(|key| key.source == source).collect()
     }
 
     /// The greatest number of a record that a file of events counts.
     pub(super) fn last_counted(&self) -> u64 {
-        self.counted_through.values().copied().filter(|number| *number != UNREADABLE).max().unwrap_or(0)
+        self.files.values().filter(|info| **info != UNREADABLE).map(|info| info.counted_through).max().unwrap_or(0)
+    }
+
+    /// What a file has, if there is such a file.
+    pub(super) fn info(&self, key: DayKey) -> Option<FileInfo> {
+        self.files.get(&key).copied()
+    }
+
+    /// The last day with a file that has no visits.
+    pub(super) fn last_without_visits(&self) -> Option<Day> {
+        self.files.iter().filter(|(_, info)| !info.has_visits).map(|(key, _)| key.day).max()
+    }
+
+    /// Fails if it is not known whether a file counts.
+    pub(super) fn refuse_uncertain(&self, key: DayKey) -> io::Result<()> {
+        match self.lacks_imports && key.source != Source::Events {
+            true => {
+                let what = "it is not known whether it counts, because imports.json is damaged";
+                Err(damaged(&self.path(key), what))
+            }
+            false => Ok(()),
+        }
     }
 
     /// The days with a file of events.
@@ -179,9 +199,7 @@ impl DayFiles {
 
     /// Reads a file, or returns it from the cache.
     pub(super) fn read(&self, key: DayKey, names: &Names) -> io::Result<Arc<DayFile>> {
-        if self.lacks_imports && key.source != Source::Events {
-            return Err(damaged(&self.path(key), "it is not known whether it counts, because imports.json is damaged"));
-        }
+        self.refuse_uncertain(key)?;
         if let Some(file) = self.cache.lock().files.get(&key) {
             return Ok(Arc::clone(file));
         }
@@ -213,15 +231,15 @@ impl DayFiles {
     }
 
     /// Renames the unfinished file over the current one. [`DayFiles::sync`] makes that durable.
-    pub(super) fn replace(&mut self, key: DayKey, counted_through: u64) -> io::Result<()> {
+    pub(super) fn replace(&mut self, key: DayKey, info: FileInfo) -> io::Result<()> {
         fs::rename(key.unfinished(&self.folder), self.path(key))?;
-        self.insert(key, counted_through);
+        self.insert(key, info);
         Ok(())
     }
 
     /// Takes in a file that is in place already.
-    pub(super) fn insert(&mut self, key: DayKey, counted_through: u64) {
-        self.counted_through.insert(key, counted_through);
+    pub(super) fn insert(&mut self, key: DayKey, info: FileInfo) {
+        self.files.insert(key, info);
         self.forget(key);
     }
 
@@ -232,9 +250,9 @@ impl DayFiles {
 
     /// Takes out the files that `which` selects, and returns where they are, so that they can be removed.
     pub(super) fn take(&mut self, which: impl Fn(DayKey) -> bool) -> Vec<PathBuf> {
-        let taken: Vec<DayKey> = self.counted_through.keys().copied().filter(|key| which(*key)).collect();
+        let taken: Vec<DayKey> = self.files.keys().copied().filter(|key| which(*key)).collect();
         for key in &taken {
-            self.counted_through.remove(key);
+            self.files.remove(key);
             self.forget(*key);
         }
         taken.into_iter().map(|key| self.path(key)).collect()
@@ -263,7 +281,7 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// The file with the greatest number. The log is expected to reach that number, so it must be known to be right.
-fn greatest_number(counted_through: &BTreeMap<DayKey, u64>) -> Option<DayKey> {
-    let readable = counted_through.iter().filter(|(_, number)| **number != UNREADABLE && **number > 0);
-    readable.max_by_key(|(_, number)| **number).map(|(key, _)| *key)
+fn greatest_number(files: &BTreeMap<DayKey, FileInfo>) -> Option<DayKey> {
+    let readable = files.iter().filter(|(_, info)| **info != UNREADABLE && info.counted_through > 0);
+    readable.max_by_key(|(_, info)| info.counted_through).map(|(key, _)| *key)
 }

@@ -9,10 +9,12 @@ use std::io;
 use std::path::Path;
 
 use super::checked_file::is_damage;
+use super::day_file::{DayFile, FileInfo};
 use super::day_files::{DayFiles, DayKey, Source};
 use super::import_list::ImportList;
 use super::names::{Name, Names};
 use super::period::{Day, Period};
+use super::visit_codec;
 use crate::failure;
 
 /// What is deleted.
@@ -34,7 +36,7 @@ pub(super) struct PreparedDeletion {
 
 struct RewrittenDay {
     day: Day,
-    counted_through: u64,
+    info: FileInfo,
 }
 
 impl Deletion {
@@ -60,20 +62,25 @@ impl Deletion {
                 Source::Events if day_files.counted_through(day) > number => continue,
                 _ => {}
             }
-            let file = match day_files.read(key, names) {
+            let path = day_files.path(key);
+            let read = day_files.read(key, names).and_then(|file| Ok((file, DayFile::read_visits(&path)?.1)));
+            let (file, visits) = match read {
                 Err(error) if is_damage(&error) => {
                     tracing::warn!(%error, "nothing can be deleted from a damaged file");
                     continue;
                 }
-                file => file?,
+                read => read?,
             };
             let Some(rollup) = file.sites.get(&self.site) else { continue };
             prepared.pageviews += rollup.pageviews();
             if source == Source::Events {
                 let mut rest = (*file).clone();
                 rest.sites.remove(&self.site);
-                rest.write(&day_files.path(key).with_extension("unfinished"), names)?;
-                prepared.rewritten.push(RewrittenDay { day, counted_through: file.counted_through });
+                let visits = visits.map(|visits| visit_codec::without_site(&visits, &names.text(self.site)));
+                let visits = visits.transpose().map_err(io::Error::other)?;
+                rest.write(&path.with_extension("unfinished"), names, visits.as_deref())?;
+                let info = FileInfo { counted_through: file.counted_through, has_visits: visits.is_some() };
+                prepared.rewritten.push(RewrittenDay { day, info });
             } else {
                 prepared.removed_imports.insert(key);
             }
@@ -85,8 +92,8 @@ impl Deletion {
 impl PreparedDeletion {
     /// Puts the rewritten files in use and removes those of imports. On return both are on disk.
     pub(super) fn finish(self, day_files: &mut DayFiles, names: &Names, folder: &Path) -> io::Result<()> {
-        for RewrittenDay { day, counted_through } in self.rewritten {
-            day_files.replace(DayKey::events(day), counted_through)?;
+        for RewrittenDay { day, info } in self.rewritten {
+            day_files.replace(DayKey::events(day), info)?;
             failure::point("deletion::replace")?;
         }
         if !self.removed_imports.is_empty() {

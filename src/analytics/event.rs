@@ -1,4 +1,4 @@
-//! Events as they arrive: a pageview, the request that brought it, and what of an address is counted. Knows nothing of
+//! Events as they arrive: a pageview or an event with a name of its own, the request that brought it, and what of an address is counted. Knows nothing of
 //! JSON or headers.
 
 use std::net::IpAddr;
@@ -10,16 +10,24 @@ use url::Url;
 const MAX_NAME_BYTES: usize = 512;
 /// The most bytes of a user agent that are looked at.
 const MAX_AGENT_BYTES: usize = 1_024;
+/// The most bytes of a UTM parameter that are kept.
+const MAX_UTM_BYTES: usize = 128;
 /// The longest header that may name a country.
 const MAX_COUNTRY_BYTES: usize = 16;
 /// The referrer of a session without one.
 pub(super) const DIRECT: &str = "direct";
 
+/// The parameters of a page's address that say where a visitor comes from, in the order of their dimensions.
+const UTM: [&str; 5] = ["utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term"];
+
+/// The UTM parameters of an address.
+pub(super) type Utm = [Option<String>; 5];
+
 /// The absolute URL of a page: `http` or `https`, with a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageUrl(Url);
 
-/// A pageview as a page sends it.
+/// An event as a page sends it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The page.
@@ -28,6 +36,17 @@ pub struct Event {
     pub referrer: Option<String>,
     /// The width of the screen in pixels.
     pub screen_width: Option<u64>,
+    /// What it is if it is not a pageview.
+    pub custom: Option<NamedEvent>,
+}
+
+/// The name of an event that is not a pageview, and its properties. Who makes one bounds both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedEvent {
+    /// The name.
+    pub name: String,
+    /// The names and values of the properties; no name twice.
+    pub properties: Vec<(String, String)>,
 }
 
 /// An event and the request that brought it. It is never written to disk or to the server's log.
@@ -42,24 +61,34 @@ pub struct Hit {
     pub country: Option<String>,
 }
 
-/// A hit while it waits to be counted: only what is counted, so that its size has a bound (3 KiB).
+/// A hit while it waits to be counted: only what is counted, so that its size has a bound (4 KiB).
 pub(super) struct QueuedHit {
     pub(super) site: String,
-    pub(super) path: String,
-    pub(super) referrer: String,
-    pub(super) device_by_width: Option<&'static str>,
+    pub(super) what: Queued,
     pub(super) address: IpAddr,
     pub(super) user_agent: String,
     pub(super) country: Option<String>,
+}
+
+/// What a waiting hit counts as.
+pub(super) enum Queued {
+    Pageview { path: String, referrer: String, device_by_width: Option<&'static str>, utm: Utm },
+    Event(NamedEvent),
 }
 
 impl From<Hit> for QueuedHit {
     fn from(Hit { event, address, user_agent, country }: Hit) -> QueuedHit {
         QueuedHit {
             site: cut(event.url.host().to_owned(), MAX_NAME_BYTES),
-            path: event.url.page_path(),
-            referrer: event.referrer_host(),
-            device_by_width: event.device_by_width(),
+            what: match event.custom {
+                Some(custom) => Queued::Event(custom),
+                None => Queued::Pageview {
+                    path: event.url.page_path(),
+                    referrer: event.referrer_host(),
+                    device_by_width: event.device_by_width(),
+                    utm: event.url.utm(),
+                },
+            },
             address,
             user_agent: cut(user_agent, MAX_AGENT_BYTES),
             country: country.filter(|country| country.len() <= MAX_COUNTRY_BYTES),
@@ -82,6 +111,21 @@ impl PageUrl {
     /// The page's path.
     pub(super) fn page_path(&self) -> String {
         page_path(self.0.path())
+    }
+
+    /// The UTM parameters that have a value. Of a repeated one, the first value counts.
+    pub(super) fn utm(&self) -> Utm {
+        let mut utm = Utm::default();
+        for (name, value) in self.0.query_pairs() {
+            let value = value.trim();
+            if let Some(place) = UTM.iter().position(|known| *known == name)
+                && utm[place].is_none()
+                && !value.is_empty()
+            {
+                utm[place] = Some(cut(value.to_owned(), MAX_UTM_BYTES));
+            }
+        }
+        utm
     }
 }
 

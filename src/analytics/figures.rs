@@ -1,14 +1,16 @@
 //! The figures that reports show, added up from day files and open days (`API.md` 4.8). Knows nothing of query strings
 //! or JSON, and leaves percentages and rounding to its callers.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLockReadGuard;
 
 use super::damage;
 use super::data::{AnalyticsData, Counts};
+use super::filter::VisitFilter;
+use super::filtered::Filtered;
 use super::names::{Name, Names};
 use super::pageview::Dimension;
 use super::period::{Day, Period};
@@ -106,13 +108,22 @@ impl Metric {
     }
 }
 
-/// The figures of one site or of all sites at one moment. Nothing is counted while this exists, so keep it briefly.
+/// Where figures come from.
+enum Counted<'a> {
+    /// Rollups, at one moment.
+    Rollups(RwLockReadGuard<'a, Counts>),
+    /// The visits that filters select.
+    Visits(RefCell<Filtered<'a>>),
+}
+
+/// The figures of one site or of all sites at one moment. Without filters, nothing is counted while this exists, so keep
+/// it briefly.
 ///
 /// Every method that reads a period fails with `INTERNAL` if figures of one of its days are lost or cannot be read.
 pub struct Figures<'a> {
-    counts: RwLockReadGuard<'a, Counts>,
+    counted: Counted<'a>,
     incomplete: BTreeMap<Day, String>,
-    folder: &'a Path,
+    data: &'a AnalyticsData,
     names: &'a Names,
     site: Option<&'a str>,
     now: Millis,
@@ -121,16 +132,46 @@ pub struct Figures<'a> {
 impl<'a> Figures<'a> {
     /// The figures of a site, or of all sites without one, at the time `now`.
     pub(super) fn new(data: &'a AnalyticsData, site: Option<&'a str>, now: Millis) -> Figures<'a> {
+        Figures::of(data, site, now, Counted::Rollups(data.counts.read()))
+    }
+
+    /// The figures of the visits that all filters select. Waits until it is the turn of this report.
+    ///
+    /// Errors: `OVERLOADED` if too many reports wait.
+    pub(super) fn filtered(
+        data: &'a AnalyticsData,
+        site: Option<&'a str>,
+        now: Millis,
+        filters: &'a [VisitFilter],
+    ) -> Result<Figures<'a>> {
+        let filtered = Filtered::new(filters, data.filter_turns.take()?);
+        Ok(Figures::of(data, site, now, Counted::Visits(RefCell::new(filtered))))
+    }
+
+    fn of(data: &'a AnalyticsData, site: Option<&'a str>, now: Millis, counted: Counted<'a>) -> Figures<'a> {
         let incomplete = data.state.lock().incomplete.clone();
-        Figures { counts: data.counts.read(), incomplete, folder: &data.folder, names: &data.names, site, now }
+        Figures { counted, incomplete, data, names: &data.names, site, now }
+    }
+
+    /// The days of the periods so far of which some visits were left out, because there were too many for filters.
+    pub fn cut_days(&self) -> Vec<Day> {
+        match &self.counted {
+            Counted::Rollups(_) => Vec::new(),
+            Counted::Visits(filtered) => filtered.borrow().cut_days.iter().copied().collect(),
+        }
     }
 
     /// The sessions with a pageview in the last five minutes.
     pub fn live_users(&self) -> u64 {
-        let sessions = &self.counts.traffic.sessions;
-        match self.site {
-            None => sessions.live(None, self.now),
-            Some(site) => self.names.find(site).map_or(0, |site| sessions.live(Some(site), self.now)),
+        let site = self.site.map(|site| self.names.find(site));
+        match &self.counted {
+            // A site that nothing is counted of.
+            _ if site == Some(None) => 0,
+            Counted::Rollups(counts) => counts.traffic.sessions.live(site.flatten(), self.now).count() as u64,
+            Counted::Visits(filtered) => {
+                let counts = self.data.counts.read();
+                filtered.borrow().live_users(&counts.traffic, self.names, site.flatten(), self.now)
+            }
         }
     }
 
@@ -239,6 +280,16 @@ impl<'a> Figures<'a> {
         Ok(points)
     }
 
+    /// The number of a text, if anything is counted under it.
+    pub(super) fn name(&self, text: &str) -> Option<Name> {
+        self.names.find(text)
+    }
+
+    /// The text of a number.
+    pub(super) fn text(&self, name: Name) -> Arc<str> {
+        self.names.text(name)
+    }
+
     fn visitors_by(&self, period: Period, dimension: Dimension) -> Result<HashMap<Name, u64>> {
         let mut counts: HashMap<Name, u64> = HashMap::new();
         self.each_rollup(period, |_, rollup| {
@@ -250,7 +301,16 @@ impl<'a> Figures<'a> {
     }
 
     /// Calls `visit` with every rollup of the sites in the period: those of day files, then those of open days.
-    fn each_rollup(&self, period: Period, mut visit: impl FnMut(Day, &Rollup)) -> Result<()> {
+    pub(super) fn each_rollup(&self, period: Period, mut visit: impl FnMut(Day, &Rollup)) -> Result<()> {
+        if let Some((day, what)) = self.incomplete.range(period.start()..=period.end()).next() {
+            return Err(damage::incomplete(*day, what));
+        }
+        let Counts { traffic, day_files, .. } = match &self.counted {
+            Counted::Rollups(counts) => &**counts,
+            Counted::Visits(filtered) => {
+                return filtered.borrow_mut().each_rollup(self.data, self.site, period, visit);
+            }
+        };
         let mut visit_sites = |day: Day, sites: &SiteRollups| match self.site {
             None => sites.values().for_each(|rollup| visit(day, rollup)),
             // Looked up each time, since reading a day file may intern the name.
@@ -259,13 +319,9 @@ impl<'a> Figures<'a> {
                 rollup.into_iter().for_each(|rollup| visit(day, rollup));
             }
         };
-        if let Some((day, what)) = self.incomplete.range(period.start()..=period.end()).next() {
-            return Err(damage::incomplete(*day, what));
-        }
-        let Counts { traffic, day_files, .. } = &*self.counts;
         for key in day_files.in_period(period) {
             let file = day_files.read(key, self.names);
-            let unreadable = |error| damage::unreadable(key.day, self.folder, &day_files.path(key), &error);
+            let unreadable = |error| damage::unreadable(key.day, &self.data.folder, &day_files.path(key), &error);
             visit_sites(key.day, &file.map_err(unreadable)?.sites);
         }
         for (day, open_day) in traffic.days.range(period.start()..=period.end()) {
@@ -275,7 +331,12 @@ impl<'a> Figures<'a> {
     }
 
     /// The rows with the greatest `rank`, greatest first, equal ones by name.
-    fn top<T>(&self, mut rows: Vec<(Name, T)>, limit: usize, rank: impl Fn(&T) -> u64) -> Vec<(Arc<str>, T)> {
+    pub(super) fn top<T>(
+        &self,
+        mut rows: Vec<(Name, T)>,
+        limit: usize,
+        rank: impl Fn(&T) -> u64,
+    ) -> Vec<(Arc<str>, T)> {
         if limit == 0 {
             return Vec::new();
         }

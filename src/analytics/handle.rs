@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::damage;
 use super::data::AnalyticsData;
+use super::day_file::DayFile;
 use super::deletion::Deletion;
 use super::event::{Hit, QueuedHit};
 use super::import_list::{self, ImportList};
@@ -21,7 +22,7 @@ use super::period::Period;
 use super::worker::{Job, Worker};
 use crate::model::error::{Code, Error, Result};
 
-/// How many pageviews may be queued; further ones are dropped. A hit is 3 KiB at most, so all of them 48 MiB.
+/// How many pageviews may be queued; further ones are dropped. A hit is 4 KiB at most, so all of them 64 MiB.
 const QUEUE_LENGTH: usize = 16_384;
 /// How long a report waits at most for the pageviews before it to be counted.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -112,9 +113,8 @@ impl WorkerHandle {
         self.data.preload(period);
         let counts = self.data.counts.read();
         for key in counts.day_files.in_period(period) {
-            counts
-                .day_files
-                .read(key, &self.data.names)
+            let read = counts.day_files.read(key, &self.data.names);
+            read.and_then(|_| DayFile::read_visits(&counts.day_files.path(key)))
                 .map_err(|error| damage::unreadable(key.day, &self.data.folder, &counts.day_files.path(key), &error))?;
         }
         Ok(())

@@ -15,17 +15,18 @@ use super::agent::Agents;
 use super::bounds::Bounds;
 use super::checked_file::sync_folder_of;
 use super::data::AnalyticsData;
-use super::day_file::DayFile;
+use super::day_file::{DayFile, FileInfo};
 use super::day_files::{DayKey, Source, remove_if_there};
 use super::event::{PageUrl, referrer_host};
 use super::handle::WorkerHandle;
 use super::import_list::{self, HEAD_BYTES, ImportList, ImportedFile};
-use super::names::{Name, Names};
-use super::pageview::{DIMENSIONS, Dimension, Pageview};
+use super::names::{NONE, Name, Names};
+use super::pageview::Pageview;
 use super::period::Day;
 use super::salts;
 use super::session::{Visitor, VisitorHash};
 use super::traffic::Traffic;
+use super::visit_codec;
 use crate::failure;
 use crate::model::error::Error;
 use crate::model::time::{Millis, day_number};
@@ -86,7 +87,11 @@ struct FoundPageview {
     at: Millis,
     visitor: VisitorHash,
     path: Name,
-    dimensions: [Name; DIMENSIONS],
+    referrer: Name,
+    device: Name,
+    browser: Name,
+    country: Name,
+    utm: [Name; 5],
 }
 
 impl Import {
@@ -162,7 +167,7 @@ impl Import {
     }
 
     fn read_request(&mut self, request: &LoggedRequest) {
-        let Some(path) = request.page_target().and_then(|target| self.page_path(target)) else {
+        let Some(page) = request.page_target().and_then(|target| self.page(target)) else {
             self.outcome.others += 1;
             return;
         };
@@ -172,19 +177,22 @@ impl Import {
         };
         let country = self.worker.data.countries.find(request.address.parse::<IpAddr>().ok(), None);
         let referrer = referrer_host(&request.referrer, &self.site);
-        let dimensions = [referrer.as_str(), agent.device, agent.browser, &country].map(|text| self.names.intern(text));
         self.found.push(FoundPageview {
             at: request.at,
             visitor: salts::hash(&self.key, request.address, &request.user_agent, &self.site),
-            path: self.names.intern(&path),
-            dimensions,
+            path: self.names.intern(&page.page_path()),
+            referrer: self.names.intern(&referrer),
+            device: self.names.intern(agent.device),
+            browser: self.names.intern(agent.browser),
+            country: self.names.intern(&country),
+            utm: page.utm().map(|text| text.map_or(NONE, |text| self.names.intern(&text))),
         });
     }
 
-    /// The page's path for a request target, which is a path or a URL.
-    fn page_path(&self, target: &str) -> Option<String> {
+    /// The page of a request target, which is a path or a URL.
+    fn page(&self, target: &str) -> Option<PageUrl> {
         let url = if target.starts_with('/') { format!("http://{}{target}", self.site) } else { target.to_owned() };
-        PageUrl::parse(&url).map(|url| url.page_path())
+        PageUrl::parse(&url)
     }
 
     /// Writes the day files and puts them in use, if the file is new or has grown.
@@ -218,7 +226,8 @@ impl Import {
         // The files are on disk, so that the lock which counting and reports need is held for no input or output.
         let replaced = {
             let mut counts = data.counts.write();
-            keys.iter().for_each(|key| counts.day_files.insert(*key, 0));
+            let info = FileInfo { counted_through: 0, has_visits: true };
+            keys.iter().for_each(|key| counts.day_files.insert(*key, info));
             let former = former.map(|former| Source::Import(former.import));
             counts.day_files.take(|key| Some(key.source) == former)
         };
@@ -227,40 +236,51 @@ impl Import {
     }
 
     /// Adds up the pageviews by day.
-    fn count(mut self, data: &AnalyticsData) -> BTreeMap<Day, DayFile> {
+    fn count(mut self, data: &AnalyticsData) -> BTreeMap<Day, CountedDay> {
         let site = data.names.intern(&self.site);
         // A stable sort: within one second, the order of the lines decides.
         self.found.sort_by_key(|found| found.at);
         let (mut traffic, mut bounds) = (Traffic::default(), Bounds::default());
         let mut today = Day::MIN;
-        for FoundPageview { at, visitor, path, mut dimensions } in self.found {
+        for found in self.found {
+            let (at, text) = (found.at, |name: Name| self.names.text(name));
             if day_number(at) > today {
                 traffic.forget_visitors(at);
                 today = day_number(at);
             }
-            let path = bounds.path(today, site, &self.names.text(path), &data.names);
-            let referrer = self.names.text(dimensions[Dimension::Referrer as usize]);
-            for (dimension, name) in dimensions.iter_mut().enumerate() {
-                *name = match dimension == Dimension::Referrer as usize {
-                    true => bounds.referrer(today, site, &referrer, &data.names),
-                    false => data.names.intern(&self.names.text(*name)),
-                };
-            }
-            let visitor = Visitor { today: visitor, yesterday: None };
-            traffic.add(&Pageview { at, site, visitor, path, dimensions }, |_| true);
+            let path = bounds.path(today, site, &text(found.path), &data.names);
+            let referrer = bounds.referrer(today, site, &text(found.referrer), &data.names);
+            let utm = found.utm.map(|name| (name != NONE).then(|| text(name).to_string()));
+            let [source, medium, campaign, content, term] = bounds.utm(today, site, &utm, &data.names);
+            let [device, browser, country] =
+                [found.device, found.browser, found.country].map(|name| data.names.intern(&text(name)));
+            let dimensions = [referrer, device, browser, country, source, medium, campaign, content, term];
+            let visitor = Visitor { today: found.visitor, yesterday: None };
+            traffic.add_view(&Pageview { at, site, visitor, path, dimensions }, |_| true);
         }
-        let days = traffic.days.into_iter();
-        days.map(|(day, open_day)| (day, DayFile { counted_through: 0, sites: open_day.into_sites() })).collect()
+        let days = traffic.days.into_iter().map(|(day, open_day)| {
+            let (sites, visits) = open_day.into_parts();
+            let visits = visit_codec::encode(&visits.sites, &data.names);
+            (day, CountedDay { file: DayFile { counted_through: 0, sites }, visits })
+        });
+        days.collect()
     }
 }
 
+/// What an import adds to a day.
+struct CountedDay {
+    file: DayFile,
+    /// Encoded.
+    visits: Vec<u8>,
+}
+
 /// Writes the files of an import and puts them in place, where they do not count before the list names the import.
-fn write_files(data: &AnalyticsData, day_files: BTreeMap<Day, DayFile>, source: Source) -> io::Result<()> {
+fn write_files(data: &AnalyticsData, day_files: BTreeMap<Day, CountedDay>, source: Source) -> io::Result<()> {
     let folder = data.days_folder();
-    for (day, file) in &day_files {
+    for (day, CountedDay { file, visits }) in &day_files {
         let key = DayKey { day: *day, source };
         failure::point("import::write")?;
-        file.write(&key.unfinished(&folder), &data.names)?;
+        file.write(&key.unfinished(&folder), &data.names, Some(visits))?;
         fs::rename(key.unfinished(&folder), key.path(&folder))?;
     }
     failure::point("import::sync")?;

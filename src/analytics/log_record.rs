@@ -1,27 +1,35 @@
-//! The records of the analytics log: pageviews in the order of arrival, at each midnight the sessions that cross it,
+//! The records of the analytics log: pageviews and events in the order of arrival, at each midnight the sessions that cross it,
 //! and for a deletion all that is left. No record holds an address or a user agent.
 
 use std::collections::HashMap;
 
-use super::codec::{Damaged, Input, put, put_signed, put_text};
+use super::codec::{Damaged, Format, Input, put, put_signed, put_text};
 use super::deletion::Deletion;
-use super::names::{Name, Names};
+use super::names::{NONE, Name, Names};
 use super::open_day::OpenDay;
-use super::pageview::Pageview;
+use super::pageview::{Activity, CustomEvent, DIMENSIONS, Pageview, Property};
 use super::period::Period;
-use super::session::{OpenSession, Session, Visitor};
+use super::rollup_codec::FIRST_DIMENSIONS;
+use super::session::{ENTRY_NAMES, OpenSession, Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
 use crate::model::time::Millis;
 
-const PAGEVIEWS: u8 = 1;
-const MIDNIGHT: u8 = 2;
-const DELETION: u8 = 3;
+/// What earlier versions wrote, which had pageviews only.
+const FIRST_PAGEVIEWS: u8 = 1;
+const FIRST_MIDNIGHT: u8 = 2;
+const FIRST_DELETION: u8 = 3;
+const ACTIVITIES: u8 = 4;
+const MIDNIGHT: u8 = 5;
+const DELETION: u8 = 6;
+
+const PAGEVIEW: u8 = 0;
+const EVENT: u8 = 1;
 
 /// A record of the log.
 #[derive(Debug, PartialEq)]
 pub(super) enum LogRecord {
-    /// Pageviews, in order.
-    Pageviews(Vec<Pageview>),
+    /// Pageviews and events, in order.
+    Activities(Vec<Activity>),
     /// A day began. These sessions are open, and no others.
     Midnight { at: Millis, sessions: Vec<OpenSession> },
     /// Figures were deleted. `traffic` is what is left of everything that earlier records hold and no day file does.
@@ -36,8 +44,12 @@ struct Texts {
 }
 
 impl Texts {
-    fn index(&mut self, name: Name, names: &Names) -> u64 {
-        let next = self.indexes.len() as u64;
+    /// The number by which the record refers to a name; 0 for [`NONE`].
+    fn number(&mut self, name: Name, names: &Names) -> u64 {
+        if name == NONE {
+            return 0;
+        }
+        let next = 1 + self.indexes.len() as u64;
         *self.indexes.entry(name).or_insert_with(|| {
             put_text(&mut self.out, &names.text(name));
             next
@@ -54,24 +66,47 @@ impl Texts {
     }
 }
 
-/// Encodes [`LogRecord::Pageviews`].
-pub(super) fn encode_pageviews(views: &[Pageview], names: &Names) -> Vec<u8> {
+/// Encodes [`LogRecord::Activities`].
+pub(super) fn encode_activities(activities: &[Activity], names: &Names) -> Vec<u8> {
     let (mut texts, mut content) = (Texts::default(), Vec::new());
-    put(&mut content, views.len() as u64);
+    put(&mut content, activities.len() as u64);
     let mut last = 0;
-    for view in views {
-        put_signed(&mut content, view.at - last);
-        last = view.at;
-        content.extend_from_slice(&view.visitor.today.to_le_bytes());
-        put(&mut content, u64::from(view.visitor.yesterday.is_some()));
-        if let Some(yesterday) = view.visitor.yesterday {
-            content.extend_from_slice(&yesterday.to_le_bytes());
-        }
-        for name in [view.site, view.path].iter().chain(&view.dimensions) {
-            put(&mut content, texts.index(*name, names));
+    for activity in activities {
+        put_signed(&mut content, activity.at() - last);
+        last = activity.at();
+        let mut put_names = |content: &mut Vec<u8>, of: &[Name]| {
+            of.iter().for_each(|name| put(content, texts.number(*name, names)));
+        };
+        match activity {
+            Activity::Pageview(view) => {
+                content.push(PAGEVIEW);
+                put_visitor(&mut content, view.visitor);
+                put_names(&mut content, &[view.site, view.path]);
+                put_names(&mut content, &view.dimensions);
+            }
+            Activity::Event(event) => {
+                content.push(EVENT);
+                put_visitor(&mut content, event.visitor);
+                put_names(&mut content, &[event.site, event.name]);
+                put(&mut content, event.properties.len() as u64);
+                event.properties.iter().for_each(|property| put_names(&mut content, &[property.name, property.value]));
+            }
         }
     }
-    texts.record(PAGEVIEWS, &content)
+    texts.record(ACTIVITIES, &content)
+}
+
+fn put_visitor(out: &mut Vec<u8>, visitor: Visitor) {
+    out.extend_from_slice(&visitor.today.to_le_bytes());
+    put(out, u64::from(visitor.yesterday.is_some()));
+    if let Some(yesterday) = visitor.yesterday {
+        out.extend_from_slice(&yesterday.to_le_bytes());
+    }
+}
+
+fn read_visitor(input: &mut Input) -> Result<Visitor, Damaged> {
+    let today = input.wide()?;
+    Ok(Visitor { today, yesterday: if input.number()? == 1 { Some(input.wide()?) } else { None } })
 }
 
 /// Encodes [`LogRecord::Midnight`].
@@ -82,7 +117,7 @@ pub(super) fn encode_midnight(
 ) -> Vec<u8> {
     let (mut texts, mut content) = (Texts::default(), Vec::new());
     put_signed(&mut content, at);
-    put_sessions(&mut content, sessions, |name| texts.index(name, names));
+    put_sessions(&mut content, sessions, |name| texts.number(name, names));
     texts.record(MIDNIGHT, &content)
 }
 
@@ -90,15 +125,15 @@ pub(super) fn encode_midnight(
 pub(super) fn encode_deletion(at: Millis, traffic: &Traffic, deletion: &Deletion, names: &Names) -> Vec<u8> {
     let (mut texts, mut content) = (Texts::default(), Vec::new());
     put_signed(&mut content, at);
-    put(&mut content, texts.index(deletion.site, names));
+    put(&mut content, texts.number(deletion.site, names));
     put_signed(&mut content, deletion.period.start());
     put_signed(&mut content, deletion.period.end());
     put(&mut content, deletion.imports_below);
-    put_sessions(&mut content, traffic.sessions.iter(), |name| texts.index(name, names));
+    put_sessions(&mut content, traffic.sessions.iter(), |name| texts.number(name, names));
     put(&mut content, traffic.days.len() as u64);
     for (number, day) in &traffic.days {
         put_signed(&mut content, *number);
-        day.encode(&mut content, names, |name| texts.index(name, names));
+        day.encode(&mut content, names, |name| texts.number(name, names));
     }
     texts.record(DELETION, &content)
 }
@@ -109,32 +144,62 @@ pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, Damaged>
     let kind = input.bytes(1)?[0];
     let texts: Vec<Name> =
         (0..input.count()?).map(|_| Ok(names.intern(input.text()?))).collect::<Result<_, Damaged>>()?;
-    let name = |input: &mut Input| texts.get(input.number()? as usize).copied().ok_or(Damaged);
+    let format = if kind <= FIRST_DELETION { Format::First } else { Format::Second };
+    let name = |input: &mut Input| match (format, input.number()? as usize) {
+        (Format::First, index) => texts.get(index).copied().ok_or(Damaged),
+        (Format::Second, 0) => Ok(NONE),
+        (Format::Second, number) => texts.get(number - 1).copied().ok_or(Damaged),
+    };
     match kind {
-        PAGEVIEWS => {
+        FIRST_PAGEVIEWS | ACTIVITIES => {
             let mut at = 0;
-            let views = (0..input.count()?).map(|_| {
+            let activities = (0..input.count()?).map(|_| {
                 at += input.signed()?;
-                let today = input.wide()?;
-                let yesterday = if input.number()? == 1 { Some(input.wide()?) } else { None };
-                let (site, path) = (name(&mut input)?, name(&mut input)?);
-                let dimensions = [name(&mut input)?, name(&mut input)?, name(&mut input)?, name(&mut input)?];
-                Ok(Pageview { at, site, visitor: Visitor { today, yesterday }, path, dimensions })
+                read_activity(&mut input, at, format, name)
             });
-            Ok(LogRecord::Pageviews(views.collect::<Result<_, Damaged>>()?))
+            Ok(LogRecord::Activities(activities.collect::<Result<_, Damaged>>()?))
         }
-        MIDNIGHT => Ok(LogRecord::Midnight { at: input.signed()?, sessions: read_sessions(&mut input, name)? }),
-        DELETION => {
+        FIRST_MIDNIGHT | MIDNIGHT => {
+            Ok(LogRecord::Midnight { at: input.signed()?, sessions: read_sessions(&mut input, format, name)? })
+        }
+        FIRST_DELETION | DELETION => {
             let (at, site) = (input.signed()?, name(&mut input)?);
             let period = Period::new(input.signed()?, input.signed()?).ok_or(Damaged)?;
             let deletion = Deletion { site, period, imports_below: input.number()? };
             let mut traffic = Traffic::default();
-            traffic.sessions.replace(read_sessions(&mut input, name)?);
+            traffic.sessions.replace(read_sessions(&mut input, format, name)?);
             for _ in 0..input.count()? {
                 let day = input.signed()?;
-                traffic.days.insert(day, OpenDay::decode(&mut input, names, name)?);
+                traffic.days.insert(day, OpenDay::decode(&mut input, format, names, name)?);
             }
             Ok(LogRecord::Deletion { at, traffic, deletion })
+        }
+        _ => Err(Damaged),
+    }
+}
+
+fn read_activity(
+    input: &mut Input,
+    at: Millis,
+    format: Format,
+    name: impl Fn(&mut Input) -> Result<Name, Damaged>,
+) -> Result<Activity, Damaged> {
+    let kind = if format == Format::First { PAGEVIEW } else { input.bytes(1)?[0] };
+    let visitor = read_visitor(input)?;
+    let (site, what) = (name(input)?, name(input)?);
+    match kind {
+        PAGEVIEW => {
+            let mut dimensions = [NONE; DIMENSIONS];
+            let known = if format == Format::First { FIRST_DIMENSIONS } else { DIMENSIONS };
+            for dimension in &mut dimensions[..known] {
+                *dimension = name(input)?;
+            }
+            Ok(Activity::Pageview(Pageview { at, site, visitor, path: what, dimensions }))
+        }
+        EVENT => {
+            let properties = (0..input.count()?).map(|_| Ok(Property { name: name(input)?, value: name(input)? }));
+            let properties = properties.collect::<Result<_, Damaged>>()?;
+            Ok(Activity::Event(CustomEvent { at, site, visitor, name: what, properties }))
         }
         _ => Err(Damaged),
     }
@@ -152,17 +217,35 @@ fn put_sessions(
         put_signed(out, session.began);
         put_signed(out, session.last);
         put(out, u64::from(session.is_bounce));
+        session.entry.iter().chain([&session.exit]).for_each(|name| put(out, text(*name)));
+        put(out, session.first_visit.map_or(0, |number| 1 + u64::from(number)));
+        put(out, session.visit.map_or(0, |visit| 1 + u64::from(visit.number)));
+        put_signed(out, session.visit.map_or(0, |visit| visit.day));
     }
 }
 
 fn read_sessions(
     input: &mut Input,
+    format: Format,
     name: impl Fn(&mut Input) -> Result<Name, Damaged>,
 ) -> Result<Vec<OpenSession>, Damaged> {
     let sessions = (0..input.count()?).map(|_| {
         let (visitor, site) = (input.wide()?, name(input)?);
         let (began, last) = (input.signed()?, input.signed()?);
-        Ok(OpenSession { visitor, session: Session { site, began, last, is_bounce: input.number()? == 1 } })
+        let is_bounce = input.number()? == 1;
+        let (mut entry, mut exit, mut first_visit, mut visit) = ([NONE; ENTRY_NAMES], NONE, None, None);
+        if format == Format::Second {
+            for of_entry in &mut entry {
+                *of_entry = name(input)?;
+            }
+            exit = name(input)?;
+            first_visit = input.small()?.checked_sub(1);
+            let number = input.small()?.checked_sub(1);
+            let day = input.signed()?;
+            visit = number.map(|number| VisitPlace { day, number });
+        }
+        let session = Session { site, began, last, is_bounce, exit, entry, first_visit, visit };
+        Ok(OpenSession { visitor, session })
     });
     sessions.collect()
 }

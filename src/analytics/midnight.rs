@@ -4,16 +4,20 @@
 //! earlier records. Each day file names that record as the last one it counts, so a crash in between counts nothing
 //! twice. At last the earlier records are removed, so no pageview of a day that is over is kept.
 
+use std::collections::BTreeMap;
 use std::io;
 
-use super::checked_file::is_damage;
+use super::checked_file::{damaged, is_damage};
 use super::data::{AnalyticsData, Counts};
-use super::day_file::DayFile;
-use super::day_files::DayKey;
+use super::day_file::{DayFile, FileInfo};
+use super::day_files::{DayFiles, DayKey};
 use super::log_record;
 use super::log_writer::LogWriter;
+use super::names::{Name, Names};
 use super::period::Day;
 use super::storage_error::StorageError;
+use super::visit_codec;
+use super::visits::SiteVisits;
 use crate::failure;
 use crate::model::time::{DAY_MILLIS, Millis};
 
@@ -36,8 +40,9 @@ pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: M
     {
         let mut counts = data.counts.write();
         for day in days {
-            if day.is_written {
-                counts.day_files.replace(DayKey::events(day.day), number)?;
+            if let Some(has_visits) = day.written {
+                let info = FileInfo { counted_through: number, has_visits };
+                counts.day_files.replace(DayKey::events(day.day), info)?;
             }
             counts.traffic.days.remove(&day.day);
             failure::point("midnight::replace")?;
@@ -57,7 +62,8 @@ pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: M
 /// A day that is over.
 struct FinishedDay {
     day: Day,
-    is_written: bool,
+    /// Whether its file has visits; `None` if none was written.
+    written: Option<bool>,
 }
 
 /// Writes the files of the days before `today` as unfinished files, and returns which days these are. What is added to
@@ -68,23 +74,38 @@ fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<
     let mut days = Vec::new();
     for (day, open_day) in traffic.days.range(..today) {
         let key = DayKey::events(*day);
-        let mut file = match day_files.counted_through(*day) {
-            0 => DayFile::default(),
-            _ => match day_files.read(key, &data.names) {
+        let (mut file, visits) = match day_files.counted_through(*day) {
+            0 => (DayFile::default(), Some(BTreeMap::new())),
+            _ => match read_whole(day_files, key, &data.names) {
                 Err(error) if is_damage(&error) => {
                     tracing::warn!(%error, "nothing can be added to a day whose file is damaged");
-                    days.push(FinishedDay { day: *day, is_written: false });
+                    days.push(FinishedDay { day: *day, written: None });
                     continue;
                 }
-                file => DayFile::clone(&*file?),
+                whole => whole?,
             },
         };
         file.counted_through = number;
         for (site, rollup) in open_day.sites() {
             file.sites.entry(*site).or_default().add(rollup);
         }
-        file.write(&key.unfinished(&folder), &data.names)?;
-        days.push(FinishedDay { day: *day, is_written: true });
+        // A file without visits stays without them: those of only a part of the day would be wrong.
+        let visits = visits.map(|mut visits| {
+            open_day.visits().add_to(&mut visits);
+            visit_codec::encode(&visits, &data.names)
+        });
+        file.write(&key.unfinished(&folder), &data.names, visits.as_deref())?;
+        days.push(FinishedDay { day: *day, written: Some(visits.is_some()) });
     }
     Ok(days)
+}
+
+type Visits = BTreeMap<Name, SiteVisits>;
+
+/// The figures and the visits of a file.
+fn read_whole(day_files: &DayFiles, key: DayKey, names: &Names) -> io::Result<(DayFile, Option<Visits>)> {
+    let file = DayFile::clone(&*day_files.read(key, names)?);
+    let (path, (_, visits)) = (day_files.path(key), DayFile::read_visits(&day_files.path(key))?);
+    let visits = visits.map(|visits| visit_codec::decode(&visits, names));
+    Ok((file, visits.transpose().map_err(|error| damaged(&path, &error.to_string()))?))
 }

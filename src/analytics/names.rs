@@ -9,6 +9,9 @@ use parking_lot::RwLock;
 /// The number of an interned text. It is valid in this process only.
 pub(super) type Name = u32;
 
+/// In place of a name where there is none, such as of a campaign that a page's address does not have. It has no text.
+pub(super) const NONE: Name = Name::MAX;
+
 /// Every name seen since the start. Names are never removed, and their numbers are never reused.
 #[derive(Debug, Default)]
 pub(super) struct Names {

@@ -3,13 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::codec::{Damaged, Input, put};
-use super::names::{Name, Names};
-use super::pageview::{Dimension, Pageview};
-use super::rollup::{Page, Rollup, Share, SiteRollups};
+use super::codec::{Damaged, Format, Input, put, put_signed};
+use super::names::{NONE, Name, Names};
+use super::pageview::{CustomEvent, Dimension, Pageview};
+use super::rollup::{EventKey, EventRow, Page, PageSessions, Rollup, Share, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
 use super::series::HOUR_MILLIS;
 use super::session::VisitorHash;
+use super::visit_codec;
+use super::visits::{DayVisits, Extension, VisitKey};
 use crate::model::time::{DAY_MILLIS, Millis};
 
 /// The number of a visitor within an open day.
@@ -24,8 +26,13 @@ pub(super) struct OpenDay {
     last_visitor: VisitorNumber,
     page_visits: HashSet<PageVisit>,
     share_visits: HashSet<ShareVisit>,
+    event_visits: HashSet<EventVisit>,
     page_indexes: HashMap<PageKey, usize>,
     share_indexes: HashMap<ShareKey, usize>,
+    entry_indexes: HashMap<PageKey, usize>,
+    exit_indexes: HashMap<PageKey, usize>,
+    event_indexes: HashMap<(Name, EventKey), usize>,
+    visits: DayVisits,
 }
 
 /// A visitor, who belongs to one site.
@@ -33,7 +40,7 @@ pub(super) struct OpenDay {
 struct SeenVisitor {
     site: Name,
     number: VisitorNumber,
-    /// One bit for each hour in which the visitor was seen.
+    /// One bit for each hour in which the visitor viewed a page. None is set for one who only sent events.
     hours: u32,
 }
 
@@ -49,6 +56,13 @@ struct PageVisit {
 struct ShareVisit {
     dimension: u8,
     name: Name,
+    visitor: VisitorNumber,
+}
+
+/// A visitor sent an event, or one with this value of a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct EventVisit {
+    key: EventKey,
     visitor: VisitorNumber,
 }
 
@@ -73,22 +87,33 @@ impl OpenDay {
         &self.sites
     }
 
-    /// The rollups, without who was seen.
-    pub(super) fn into_sites(self) -> SiteRollups {
-        self.sites
+    /// The rollups and the visits, without who was seen.
+    pub(super) fn into_parts(self) -> (SiteRollups, DayVisits) {
+        (self.sites, self.visits)
+    }
+
+    /// The visits so far.
+    pub(super) fn visits(&self) -> &DayVisits {
+        &self.visits
+    }
+
+    /// The visits so far.
+    pub(super) fn visits_mut(&mut self) -> &mut DayVisits {
+        &mut self.visits
+    }
+
+    /// The number of a visitor who was seen.
+    pub(super) fn visitor(&self, hash: VisitorHash) -> Option<u32> {
+        self.visitors.get(&hash).map(|seen| seen.number)
     }
 
     /// Counts a pageview of the day.
     pub(super) fn add(&mut self, view: &Pageview, begins_session: bool) {
         let hour = usize::try_from(view.at.rem_euclid(DAY_MILLIS) / HOUR_MILLIS).unwrap_or_default();
-        let rollup = self.sites.entry(view.site).or_default();
-        let seen = self.visitors.entry(view.visitor.today).or_insert_with(|| {
-            rollup.visitors += 1;
-            self.last_visitor =
-                self.last_visitor.checked_add(1).expect("memory runs out before 2^32 visitors are counted");
-            SeenVisitor { site: view.site, number: self.last_visitor, hours: 0 }
-        });
+        let seen = see(&mut self.visitors, &mut self.last_visitor, view.visitor.today, view.site);
         let visitor = seen.number;
+        let rollup = self.sites.entry(view.site).or_default();
+        rollup.visitors += u64::from(seen.hours == 0);
         let figures = &mut rollup.hours[hour];
         figures.pageviews += 1;
         figures.visitors += u64::from(seen.hours & (1 << hour) == 0);
@@ -106,10 +131,14 @@ impl OpenDay {
         if begins_session {
             figures.sessions += 1;
             rollup.bounces += 1;
+            add_sessions(&mut rollup.entries, &mut self.entry_indexes, key, 1);
+            add_sessions(&mut rollup.exits, &mut self.exit_indexes, key, 1);
         }
-        // A referrer counts only for the session that it began.
-        let first = if begins_session { Dimension::Referrer } else { Dimension::Device };
-        for (dimension, name) in view.dimensions.into_iter().enumerate().skip(first as usize) {
+        for (which, name) in Dimension::ALL.into_iter().zip(view.dimensions) {
+            if name == NONE || which.is_of_session() && !begins_session {
+                continue;
+            }
+            let dimension = which as usize;
             if self.share_visits.insert(ShareVisit { dimension: dimension as u8, name, visitor }) {
                 let key = ShareKey { site: view.site, dimension, name };
                 let index = *self.share_indexes.entry(key).or_insert_with(|| {
@@ -121,27 +150,57 @@ impl OpenDay {
         }
     }
 
-    /// Notes that a session that began on this day went on for `gap`.
-    pub(super) fn lengthen_session(&mut self, site: Name, gap: Millis, was_bounce: bool) {
+    /// Counts an event of the day.
+    pub(super) fn add_event(&mut self, event: &CustomEvent) {
+        let visitor = see(&mut self.visitors, &mut self.last_visitor, event.visitor.today, event.site).number;
+        let rollup = self.sites.entry(event.site).or_default();
+        let values = event.properties.iter().map(|property| EventKey {
+            event: event.name,
+            property: property.name,
+            value: property.value,
+        });
+        for key in std::iter::once(EventKey::of(event.name)).chain(values) {
+            let index = *self.event_indexes.entry((event.site, key)).or_insert_with(|| {
+                rollup.events.push(EventRow { key, count: 0, visitors: 0 });
+                rollup.events.len() - 1
+            });
+            let row = &mut rollup.events[index];
+            row.count += 1;
+            row.visitors += u64::from(self.event_visits.insert(EventVisit { key, visitor }));
+        }
+    }
+
+    /// Notes that a session that began on this day went on for `gap`, from the page `left` to the page `path`.
+    pub(super) fn lengthen_session(&mut self, site: Name, gap: Millis, was_bounce: bool, left: Name, path: Name) {
         let rollup = self.sites.entry(site).or_default();
         rollup.duration += gap;
         rollup.bounces -= i64::from(was_bounce);
+        if left != NONE && left != path {
+            add_sessions(&mut rollup.exits, &mut self.exit_indexes, PageKey { site, path: left }, -1);
+            add_sessions(&mut rollup.exits, &mut self.exit_indexes, PageKey { site, path }, 1);
+        }
     }
 
     /// Removes a site.
     pub(super) fn remove(&mut self, site: Name) {
         self.sites.remove(&site);
+        self.visits.remove(site);
         let mut removed = HashSet::new();
         self.visitors.retain(|_, seen| seen.site != site || !removed.insert(seen.number));
         self.page_visits.retain(|visit| !removed.contains(&visit.visitor));
         self.share_visits.retain(|visit| !removed.contains(&visit.visitor));
-        self.page_indexes.retain(|key, _| key.site != site);
+        self.event_visits.retain(|visit| !removed.contains(&visit.visitor));
+        for indexes in [&mut self.page_indexes, &mut self.entry_indexes, &mut self.exit_indexes] {
+            indexes.retain(|key, _| key.site != site);
+        }
+        self.event_indexes.retain(|(of_site, _), _| *of_site != site);
         self.share_indexes.retain(|key, _| key.site != site);
     }
 
-    /// Drops who was seen, and keeps the rollups. No pageview of the day may be added afterwards.
+    /// Drops who was seen, and keeps the rollups. No pageview of the day may be added afterwards, but sessions may go on.
     pub(super) fn forget_visitors(&mut self) {
-        *self = OpenDay { sites: std::mem::take(&mut self.sites), ..OpenDay::default() };
+        let OpenDay { sites, exit_indexes, visits, .. } = std::mem::take(self);
+        *self = OpenDay { sites, exit_indexes, visits, ..OpenDay::default() };
     }
 
     /// Appends the day to a record; `text` gives the number by which the record writes a name.
@@ -164,16 +223,30 @@ impl OpenDay {
             let numbers = [u64::from(visit.dimension), text(visit.name), visit.visitor.into()];
             numbers.iter().for_each(|number| put(out, *number));
         }
+        put(out, self.event_visits.len() as u64);
+        for EventVisit { key, visitor } in &self.event_visits {
+            let numbers = [key.event, key.property, key.value].map(&mut text);
+            numbers.iter().chain([&u64::from(*visitor)]).for_each(|number| put(out, *number));
+        }
+        let visits = visit_codec::encode(&self.visits.sites, names);
+        put(out, visits.len() as u64);
+        out.extend_from_slice(&visits);
+        put(out, self.visits.extensions.len() as u64);
+        for (key, extension) in &self.visits.extensions {
+            [text(key.site), key.number.into(), text(extension.exit)].iter().for_each(|number| put(out, *number));
+            put_signed(out, extension.gap);
+        }
     }
 
     /// Reads what [`OpenDay::encode`] appended; `name` reads a name.
     pub(super) fn decode(
         input: &mut Input,
+        format: Format,
         names: &Names,
         name: impl Fn(&mut Input) -> Result<Name, Damaged>,
     ) -> Result<OpenDay, Damaged> {
         let bytes = input.count()?;
-        let sites = decode_sites(input.bytes(bytes)?, names)?;
+        let sites = decode_sites(input.bytes(bytes)?, format, names)?;
         let mut day = OpenDay { sites, last_visitor: input.small()?, ..OpenDay::default() };
         for _ in 0..input.count()? {
             let (visitor, site) = (input.wide()?, name(input)?);
@@ -186,19 +259,59 @@ impl OpenDay {
             let dimension = input.bytes(1)?[0];
             day.share_visits.insert(ShareVisit { dimension, name: name(input)?, visitor: input.small()? });
         }
+        if format == Format::Second {
+            for _ in 0..input.count()? {
+                let key = EventKey { event: name(input)?, property: name(input)?, value: name(input)? };
+                day.event_visits.insert(EventVisit { key, visitor: input.small()? });
+            }
+            let bytes = input.count()?;
+            day.visits.sites = visit_codec::decode(input.bytes(bytes)?, names)?;
+            for _ in 0..input.count()? {
+                let key = VisitKey { site: name(input)?, number: input.small()? };
+                let extension = Extension { exit: name(input)?, gap: input.signed()? };
+                day.visits.extensions.insert(key, extension);
+            }
+        }
         day.index_rollups();
         Ok(day)
     }
 
     fn index_rollups(&mut self) {
-        for (site, Rollup { pages, shares, .. }) in &self.sites {
+        for (site, Rollup { pages, shares, entries, exits, events, .. }) in &self.sites {
             let site = *site;
             let keys = pages.iter().map(|page| PageKey { site, path: page.path });
             self.page_indexes.extend(keys.zip(0..));
+            let keys = |rows: &[PageSessions]| -> Vec<PageKey> {
+                rows.iter().map(|row| PageKey { site, path: row.path }).collect()
+            };
+            self.entry_indexes.extend(keys(entries).into_iter().zip(0..));
+            self.exit_indexes.extend(keys(exits).into_iter().zip(0..));
+            self.event_indexes.extend(events.iter().map(|row| (site, row.key)).zip(0..));
             for (dimension, shares) in shares.iter().enumerate() {
                 let keys = shares.iter().map(|share| ShareKey { site, dimension, name: share.name });
                 self.share_indexes.extend(keys.zip(0..));
             }
         }
     }
+}
+
+/// The visitor under a hash. A new one gets the next number.
+fn see<'a>(
+    visitors: &'a mut HashMap<VisitorHash, SeenVisitor>,
+    last: &mut VisitorNumber,
+    hash: VisitorHash,
+    site: Name,
+) -> &'a mut SeenVisitor {
+    visitors.entry(hash).or_insert_with(|| {
+        *last = last.checked_add(1).expect("memory runs out before 2^32 visitors are counted");
+        SeenVisitor { site, number: *last, hours: 0 }
+    })
+}
+
+fn add_sessions(rows: &mut Vec<PageSessions>, indexes: &mut HashMap<PageKey, usize>, key: PageKey, sessions: i64) {
+    let index = *indexes.entry(key).or_insert_with(|| {
+        rows.push(PageSessions { path: key.path, sessions: 0 });
+        rows.len() - 1
+    });
+    rows[index].sessions += sessions;
 }

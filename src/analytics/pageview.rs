@@ -1,4 +1,4 @@
-//! A pageview as it is counted: without an address or a user agent, with its texts interned.
+//! Pageviews and events as they are counted: without an address or a user agent, with their texts interned.
 
 use super::names::Name;
 use super::session::Visitor;
@@ -15,10 +15,40 @@ pub enum Dimension {
     Browser,
     /// The ISO code of the country.
     Country,
+    /// `utm_source` of the address that the session began at.
+    Source,
+    /// `utm_medium` of it.
+    Medium,
+    /// `utm_campaign` of it.
+    Campaign,
+    /// `utm_content` of it.
+    Content,
+    /// `utm_term` of it.
+    Term,
+}
+
+impl Dimension {
+    /// All of them, by their numbers.
+    pub(super) const ALL: [Dimension; DIMENSIONS] = [
+        Dimension::Referrer,
+        Dimension::Device,
+        Dimension::Browser,
+        Dimension::Country,
+        Dimension::Source,
+        Dimension::Medium,
+        Dimension::Campaign,
+        Dimension::Content,
+        Dimension::Term,
+    ];
+
+    /// Whether the first pageview of a session decides it. The others count for every pageview.
+    pub(super) fn is_of_session(self) -> bool {
+        !matches!(self, Dimension::Device | Dimension::Browser | Dimension::Country)
+    }
 }
 
 /// How many dimensions there are.
-pub(super) const DIMENSIONS: usize = 4;
+pub(super) const DIMENSIONS: usize = 9;
 
 /// A pageview to be counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,6 +57,39 @@ pub(super) struct Pageview {
     pub(super) site: Name,
     pub(super) visitor: Visitor,
     pub(super) path: Name,
-    /// By [`Dimension`].
+    /// By [`Dimension`]; [`super::names::NONE`] for what the page's address does not have.
     pub(super) dimensions: [Name; DIMENSIONS],
+}
+
+/// An event with a name of its own, to be counted.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CustomEvent {
+    pub(super) at: Millis,
+    pub(super) site: Name,
+    pub(super) visitor: Visitor,
+    pub(super) name: Name,
+    pub(super) properties: Vec<Property>,
+}
+
+/// A property of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Property {
+    pub(super) name: Name,
+    pub(super) value: Name,
+}
+
+/// What a visitor did.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Activity {
+    Pageview(Pageview),
+    Event(CustomEvent),
+}
+
+impl Activity {
+    pub(super) fn at(&self) -> Millis {
+        match self {
+            Activity::Pageview(view) => view.at,
+            Activity::Event(event) => event.at,
+        }
+    }
 }

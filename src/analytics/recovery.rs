@@ -11,6 +11,7 @@ use super::codec::Damaged;
 use super::damage::Finding;
 use super::log_record::{self, LogRecord};
 use super::names::Names;
+use super::pageview::Activity;
 use super::period::Day;
 use super::session::SESSION_GAP;
 use super::state::State;
@@ -122,7 +123,7 @@ fn put_in_use(replacement: &Path, current: &Path) -> io::Result<()> {
 }
 
 fn write_replacement(current: &Path, path: &Path, look: &LogLook, through: u64) -> Result<(), StorageError> {
-    let filler = log_record::encode_pageviews(&[], &Names::default());
+    let filler = log_record::encode_activities(&[], &Names::default());
     let mut log = Log::open(path, options(0))?;
     let first = look.first.unwrap_or(through + 1);
     // A stand-in before the first record says that the beginning was lost, not only now.
@@ -162,8 +163,8 @@ impl Reading {
             return;
         };
         let (first_at, last_at, may_begin) = match &record {
-            LogRecord::Pageviews(views) => {
-                (views.first().map(|view| view.at), views.last().map(|view| view.at), views.is_empty() || number == 1)
+            LogRecord::Activities(all) => {
+                (all.first().map(Activity::at), all.last().map(Activity::at), all.is_empty() || number == 1)
             }
             LogRecord::Midnight { at, .. } | LogRecord::Deletion { at, .. } => (Some(*at), Some(*at), true),
         };

@@ -96,7 +96,7 @@ impl Repair<'_> {
     fn damaged_files(&self, days: &Path) -> io::Result<BTreeSet<DayKey>> {
         let (mut broken, names) = (BTreeSet::new(), Names::default());
         for key in files(days)? {
-            match DayFile::read(&key.path(days), &names) {
+            match DayFile::read_all(&key.path(days), &names) {
                 Err(error) if is_damage(&error) => drop(broken.insert(key)),
                 file => drop(file?),
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::data::Counts;
 use super::log_record::{self, LogRecord};
 use super::names::Names;
+use super::pageview::Activity;
 use super::storage_error::StorageError;
 use crate::log::Log;
 
@@ -17,11 +18,11 @@ pub(super) fn replay(log: &mut Log, counts: &mut Counts, names: &Names, folder: 
         let Counts { traffic, day_files, last } = &mut *counts;
         let is_open = |day| number > day_files.counted_through(day);
         match log_record::decode(&payload, names)? {
-            LogRecord::Pageviews(views) => {
-                pageviews += views.len() as u64;
-                for view in views {
-                    traffic.add(&view, is_open);
-                    *last = view.at;
+            LogRecord::Activities(activities) => {
+                for activity in activities {
+                    pageviews += u64::from(matches!(activity, Activity::Pageview(_)));
+                    traffic.add(&activity, is_open);
+                    *last = activity.at();
                 }
             }
             LogRecord::Midnight { at, sessions } => {

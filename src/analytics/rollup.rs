@@ -3,8 +3,9 @@
 //! A rollup is exact because visitors of several days add up, so distinct visitors need to be known only within a day.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
-use super::names::Name;
+use super::names::{NONE, Name};
 use super::pageview::DIMENSIONS;
 use crate::model::time::Millis;
 
@@ -31,7 +32,37 @@ pub(super) struct Share {
     pub(super) visitors: u32,
 }
 
-/// The figures of one site on one day. Bounces and duration may be negative in what is added to an earlier day.
+/// The sessions that began or ended at a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PageSessions {
+    pub(super) path: Name,
+    pub(super) sessions: i64,
+}
+
+/// An event, or one value of one of its properties: both are [`NONE`] for the event itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct EventKey {
+    pub(super) event: Name,
+    pub(super) property: Name,
+    pub(super) value: Name,
+}
+
+impl EventKey {
+    /// The event itself.
+    pub(super) fn of(event: Name) -> EventKey {
+        EventKey { event, property: NONE, value: NONE }
+    }
+}
+
+/// How often an event came, and from how many visitors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventRow {
+    pub(super) key: EventKey,
+    pub(super) count: u64,
+    pub(super) visitors: u64,
+}
+
+/// The figures of one site on one day. Bounces, duration and exits may be negative in what is added to an earlier day.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rollup {
     pub(super) hours: [Hour; 24],
@@ -41,6 +72,11 @@ pub(super) struct Rollup {
     pub(super) pages: Vec<Page>,
     /// By [`super::pageview::Dimension`].
     pub(super) shares: [Vec<Share>; DIMENSIONS],
+    /// The sessions by their first page.
+    pub(super) entries: Vec<PageSessions>,
+    /// The sessions by their last page.
+    pub(super) exits: Vec<PageSessions>,
+    pub(super) events: Vec<EventRow>,
 }
 
 /// The rollups of one day by site.
@@ -65,28 +101,41 @@ impl Rollup {
         self.visitors += other.visitors;
         self.bounces += other.bounces;
         self.duration += other.duration;
-        let mut indexes: HashMap<Name, usize> =
-            self.pages.iter().enumerate().map(|(index, page)| (page.path, index)).collect();
-        for more in &other.pages {
-            let index = *indexes.entry(more.path).or_insert(self.pages.len());
-            match self.pages.get_mut(index) {
-                Some(page) => {
-                    page.views += more.views;
-                    page.visitors += more.visitors;
-                }
-                None => self.pages.push(*more),
-            }
-        }
+        let page = |page: &Page| page.path;
+        add_rows(&mut self.pages, &other.pages, page, |page, more| {
+            page.views += more.views;
+            page.visitors += more.visitors;
+        });
         for (shares, others) in self.shares.iter_mut().zip(&other.shares) {
-            let mut indexes: HashMap<Name, usize> =
-                shares.iter().enumerate().map(|(index, share)| (share.name, index)).collect();
-            for more in others {
-                let index = *indexes.entry(more.name).or_insert(shares.len());
-                match shares.get_mut(index) {
-                    Some(share) => share.visitors += more.visitors,
-                    None => shares.push(*more),
-                }
-            }
+            add_rows(shares, others, |share| share.name, |share, more| share.visitors += more.visitors);
+        }
+        for (rows, others) in [(&mut self.entries, &other.entries), (&mut self.exits, &other.exits)] {
+            add_rows(rows, others, |row| row.path, |row, more| row.sessions += more.sessions);
+            rows.retain(|row| row.sessions != 0);
+        }
+        add_rows(
+            &mut self.events,
+            &other.events,
+            |row| row.key,
+            |row, more| {
+                row.count += more.count;
+                row.visitors += more.visitors;
+            },
+        );
+    }
+}
+
+/// Adds rows to those with the same key, in time that grows with their number.
+fn add_rows<T: Copy, K: Eq + Hash>(rows: &mut Vec<T>, others: &[T], key: impl Fn(&T) -> K, add: impl Fn(&mut T, &T)) {
+    if others.is_empty() {
+        return;
+    }
+    let mut indexes: HashMap<K, usize> = rows.iter().map(&key).zip(0..).collect();
+    for more in others {
+        let index = *indexes.entry(key(more)).or_insert(rows.len());
+        match rows.get_mut(index) {
+            Some(row) => add(row, more),
+            None => rows.push(*more),
         }
     }
 }

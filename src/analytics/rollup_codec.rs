@@ -1,8 +1,12 @@
 //! The bytes of a day's rollups by site, as day files and log records hold them.
 
-use super::codec::{Damaged, Input, put, put_signed, put_text};
-use super::names::Names;
-use super::rollup::{Hour, Page, Rollup, Share, SiteRollups};
+use super::codec::{Damaged, Format, Input, put, put_signed, put_text};
+use super::names::{NONE, Name, Names};
+use super::pageview::DIMENSIONS;
+use super::rollup::{EventKey, EventRow, Hour, Page, PageSessions, Rollup, Share, SiteRollups};
+
+/// How many dimensions the first format has.
+pub(super) const FIRST_DIMENSIONS: usize = 4;
 
 /// Encodes rollups.
 pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
@@ -30,12 +34,27 @@ pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
                 put(&mut out, share.visitors.into());
             }
         }
+        for rows in [&rollup.entries, &rollup.exits] {
+            put(&mut out, rows.len() as u64);
+            for row in rows {
+                put_text(&mut out, &names.text(row.path));
+                put_signed(&mut out, row.sessions);
+            }
+        }
+        put(&mut out, rollup.events.len() as u64);
+        for EventRow { key, count, visitors } in &rollup.events {
+            for name in [key.event, key.property, key.value] {
+                put_text(&mut out, &if name == NONE { "".into() } else { names.text(name) });
+            }
+            put(&mut out, *count);
+            put(&mut out, *visitors);
+        }
     }
     out
 }
 
 /// Decodes rollups and interns their names.
-pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups, Damaged> {
+pub(super) fn decode_sites(content: &[u8], format: Format, names: &Names) -> Result<SiteRollups, Damaged> {
     let mut input = Input(content);
     let mut sites = SiteRollups::new();
     for _ in 0..input.count()? {
@@ -56,12 +75,32 @@ pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups,
         for page in &mut rollup.pages {
             page.visitors = input.small()?;
         }
-        for shares in &mut rollup.shares {
+        let dimensions = if format == Format::First { FIRST_DIMENSIONS } else { DIMENSIONS };
+        for shares in rollup.shares.iter_mut().take(dimensions) {
             for _ in 0..input.count()? {
                 shares.push(Share { name: names.intern(input.text()?), visitors: input.small()? });
+            }
+        }
+        if format == Format::Second {
+            for rows in [&mut rollup.entries, &mut rollup.exits] {
+                for _ in 0..input.count()? {
+                    rows.push(PageSessions { path: names.intern(input.text()?), sessions: input.signed()? });
+                }
+            }
+            for _ in 0..input.count()? {
+                let key = read_key(&mut input, names)?;
+                rollup.events.push(EventRow { key, count: input.number()?, visitors: input.number()? });
             }
         }
         sites.insert(site, rollup);
     }
     Ok(sites)
+}
+
+/// A key without a property is that of the event itself: no property has an empty name.
+fn read_key(input: &mut Input, names: &Names) -> Result<EventKey, Damaged> {
+    let event = names.intern(input.text()?);
+    let (property, value) = (input.text()?, input.text()?);
+    let name = |text: &str| -> Name { if property.is_empty() { NONE } else { names.intern(text) } };
+    Ok(EventKey { event, property: name(property), value: name(value) })
 }

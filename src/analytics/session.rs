@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::names::Name;
+use super::names::{NONE, Name};
+use super::period::{Day, Period};
 use crate::model::time::Millis;
 
 /// The longest time between two pageviews of one session.
@@ -22,6 +23,15 @@ pub(super) struct Visitor {
     pub(super) yesterday: Option<VisitorHash>,
 }
 
+/// How many names [`Entry`] has.
+pub(super) const ENTRY_NAMES: usize = 7;
+
+/// How a session began: the first page, and the dimensions that the first pageview decides, in their order.
+pub(super) type Entry = [Name; ENTRY_NAMES];
+
+/// The number of a visit (what a session did on one day) within its site and day.
+pub(super) type VisitNumber = u32;
+
 /// A session that another pageview may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Session {
@@ -30,6 +40,20 @@ pub(super) struct Session {
     pub(super) last: Millis,
     /// Whether it has only one pageview so far.
     pub(super) is_bounce: bool,
+    /// The page of its last pageview; [`NONE`] if an earlier version of the server noted the session.
+    pub(super) exit: Name,
+    /// How it began; [`NONE`] likewise.
+    pub(super) entry: Entry,
+    /// Its visit on the day on which it began, and the one on the day of its last pageview, unless there were too many.
+    pub(super) first_visit: Option<VisitNumber>,
+    pub(super) visit: Option<VisitPlace>,
+}
+
+/// Where a visit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct VisitPlace {
+    pub(super) day: Day,
+    pub(super) number: VisitNumber,
 }
 
 /// An open session and its visitor.
@@ -44,8 +68,8 @@ pub(super) struct OpenSession {
 pub(super) enum SessionStep {
     /// It began one.
     Began,
-    /// It made the session that began at `began` longer by `gap`.
-    Continued { began: Millis, gap: Millis, was_bounce: bool },
+    /// It made the session that began at `began` longer by `gap`. The last page so far was `left`.
+    Continued { began: Millis, gap: Millis, was_bounce: bool, left: Name },
 }
 
 /// The open sessions by visitor.
@@ -55,28 +79,49 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Notes a pageview. Pageviews must come in the order of their times.
-    pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis) -> SessionStep {
+    /// Notes a pageview. Pageviews must come in the order of their times. `entry` is how a session begins with it; its
+    /// first name is that of the page.
+    pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis, entry: Entry) -> SessionStep {
+        let path = entry[0];
         let goes_on = |session: &Session| at - session.last <= SESSION_GAP;
         let today = self.open.get(&visitor.today).copied().filter(goes_on);
         let open =
             today.or_else(|| visitor.yesterday.and_then(|yesterday| self.open.remove(&yesterday)).filter(goes_on));
         let (session, step) = match open {
-            None => (Session { site, began: at, last: at, is_bounce: true }, SessionStep::Began),
+            None => {
+                let (first_visit, visit) = (None, None);
+                let session =
+                    Session { site, began: at, last: at, is_bounce: true, exit: path, entry, first_visit, visit };
+                (session, SessionStep::Began)
+            }
             Some(session) => {
                 let (began, gap, was_bounce) = (session.began, at - session.last, session.is_bounce);
-                let session = Session { last: at, is_bounce: false, ..session };
-                (session, SessionStep::Continued { began, gap, was_bounce })
+                let left = session.exit;
+                let exit = if left == NONE { NONE } else { path };
+                let session = Session { last: at, is_bounce: false, exit, ..session };
+                (session, SessionStep::Continued { began, gap, was_bounce, left })
             }
         };
         self.open.insert(visitor.today, session);
         step
     }
 
-    /// How many sessions had a pageview in the last five minutes: of one site, or of all without one.
-    pub(super) fn live(&self, site: Option<Name>, now: Millis) -> u64 {
-        let of_site = self.open.values().filter(|session| site.is_none_or(|site| site == session.site));
-        of_site.filter(|session| now - session.last <= LIVE_TIME).count() as u64
+    /// The session of a visitor, if it is still open at a time of the same day as its last pageview.
+    pub(super) fn at(&mut self, visitor: VisitorHash, at: Millis) -> Option<&mut Session> {
+        self.open.get_mut(&visitor).filter(|session| at - session.last <= SESSION_GAP)
+    }
+
+    /// The sessions with a pageview in the last five minutes: of one site, or of all without one.
+    pub(super) fn live(&self, site: Option<Name>, now: Millis) -> impl Iterator<Item = &Session> {
+        let of_site = self.open.values().filter(move |session| site.is_none_or(|site| site == session.site));
+        of_site.filter(move |session| now - session.last <= LIVE_TIME)
+    }
+
+    /// Forgets which visits sessions of a site have on the days of a period, whose visits are removed.
+    pub(super) fn forget_visits(&mut self, site: Name, period: Period) {
+        for session in self.open.values_mut().filter(|session| session.site == site) {
+            session.visit = session.visit.filter(|visit| !period.contains(visit.day));
+        }
     }
 
     /// Drops the sessions that no pageview can continue any more.

@@ -24,6 +24,7 @@ use super::salts::{self, Salts};
 use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
 use super::traffic::Traffic;
+use super::turns::Turns;
 use super::worker::Worker;
 use crate::log::{Log, LogError, lock_folder};
 use crate::model::time::{Millis, day_number, format_date};
@@ -86,6 +87,7 @@ pub(super) fn open(options: &AnalyticsOptions) -> Result<WorkerHandle, OpenError
         import_lock: Mutex::new(()),
         state: Mutex::new(found.state),
         state_file: Mutex::new(()),
+        filter_turns: Turns::default(),
         dropped: AtomicU64::new(0),
         _lock: lock,
     });

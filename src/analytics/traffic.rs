@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use super::names::Name;
 use super::open_day::OpenDay;
-use super::pageview::Pageview;
+use super::pageview::{Activity, CustomEvent, Dimension, Pageview};
 use super::period::{Day, Period};
 use super::rollup::Rollup;
-use super::session::{SessionStep, Sessions};
-use crate::model::time::{Millis, day_number};
+use super::series::HOUR_MILLIS;
+use super::session::{SessionStep, Sessions, VisitPlace};
+use super::visits::{Step, Visit, VisitKey, entry_of};
+use crate::model::time::{DAY_MILLIS, Millis, day_number};
 
 /// The open days and sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,18 +20,68 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
+    /// Counts a pageview or an event, as [`Traffic::add_view`] and [`Traffic::add_event`] do.
+    pub(super) fn add(&mut self, activity: &Activity, is_open: impl Fn(Day) -> bool) {
+        match activity {
+            Activity::Pageview(view) => self.add_view(view, is_open),
+            Activity::Event(event) => self.add_event(event, is_open),
+        }
+    }
+
     /// Counts a pageview. Pageviews must come in the order of their times. Skips what the pageview does to a day that
     /// is not open according to `is_open`, because a file counts that already.
-    pub(super) fn add(&mut self, view: &Pageview, is_open: impl Fn(Day) -> bool) {
-        let step = self.sessions.track(view.site, view.visitor, view.at);
+    pub(super) fn add_view(&mut self, view: &Pageview, is_open: impl Fn(Day) -> bool) {
+        let step = self.sessions.track(view.site, view.visitor, view.at, entry_of(view));
         let day = day_number(view.at);
         if is_open(day) {
             self.days.entry(day).or_default().add(view, step == SessionStep::Began);
         }
-        if let SessionStep::Continued { began, gap, was_bounce } = step
+        if let SessionStep::Continued { began, gap, was_bounce, left } = step
             && is_open(day_number(began))
         {
-            self.days.entry(day_number(began)).or_default().lengthen_session(view.site, gap, was_bounce);
+            let day = self.days.entry(day_number(began)).or_default();
+            day.lengthen_session(view.site, gap, was_bounce, left, view.path);
+            let first = self.sessions.at(view.visitor.today, view.at).and_then(|session| session.first_visit);
+            if let Some(number) = first {
+                day.visits_mut().lengthen(VisitKey { site: view.site, number }, gap, view.path);
+            }
+        }
+        if is_open(day) {
+            self.add_to_visit(view, step == SessionStep::Began);
+        }
+    }
+
+    /// Adds a pageview to the visit of its session and day, or begins one.
+    fn add_to_visit(&mut self, view: &Pageview, begins: bool) {
+        let (day, open_day) = (day_number(view.at), self.days.entry(day_number(view.at)).or_default());
+        let Some(session) = self.sessions.at(view.visitor.today, view.at) else { return };
+        let hour = view.at.rem_euclid(DAY_MILLIS) / HOUR_MILLIS;
+        let client = [Dimension::Device, Dimension::Browser, Dimension::Country].map(|of| view.dimensions[of as usize]);
+        let step = Step::View { hour: hour as u8, path: view.path, client };
+        if let Some(visit) = session.visit.filter(|visit| visit.day == day) {
+            return open_day.visits_mut().add_step(view.site, visit.number, step);
+        }
+        let Some(visitor) = open_day.visitor(view.visitor.today) else { return };
+        let (entry, exit, steps) = (session.entry, view.path, vec![step]);
+        let visit = Visit { visitor, begins, is_bounce: begins, duration: 0, entry, exit, steps };
+        let number = open_day.visits_mut().begin(view.site, visit);
+        session.visit = number.map(|number| VisitPlace { day, number });
+        if begins {
+            session.first_visit = number;
+        }
+    }
+
+    /// Counts an event. It neither begins nor lengthens a session, and belongs to the visit that is open.
+    fn add_event(&mut self, event: &CustomEvent, is_open: impl Fn(Day) -> bool) {
+        let day = day_number(event.at);
+        if is_open(day) {
+            let open_day = self.days.entry(day).or_default();
+            open_day.add_event(event);
+            let session = self.sessions.at(event.visitor.today, event.at);
+            if let Some(visit) = session.and_then(|session| session.visit).filter(|visit| visit.day == day) {
+                let step = Step::Event { name: event.name, properties: event.properties.clone().into() };
+                open_day.visits_mut().add_step(event.site, visit.number, step);
+            }
         }
     }
 
@@ -37,6 +89,7 @@ impl Traffic {
     /// visitor begins a new session. What an earlier session did on these days stays with the day that it began on.
     pub(super) fn remove(&mut self, site: Name, period: Period) {
         self.sessions.remove(|session| session.site == site && period.contains(day_number(session.began)));
+        self.sessions.forget_visits(site, period);
         for (_, day) in self.days.range_mut(period.start()..=period.end()) {
             day.remove(site);
         }

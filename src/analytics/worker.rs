@@ -14,13 +14,13 @@ use super::bounds::Bounds;
 use super::data::AnalyticsData;
 use super::day_files::remove_if_there;
 use super::deletion::Deletion;
-use super::event::QueuedHit;
+use super::event::{Queued, QueuedHit};
 use super::links::{self, Through};
 use super::log_record;
 use super::log_writer::LogWriter;
 use super::midnight;
 use super::options::AnalyticsOptions;
-use super::pageview::Pageview;
+use super::pageview::{Activity, CustomEvent, Pageview};
 use super::period::Day;
 use super::salts::Salts;
 use super::storage_error::StorageError;
@@ -117,7 +117,7 @@ impl Worker {
             match job {
                 Job::Count { at, hit } => {
                     let at = self.advance(at, &mut views);
-                    views.extend(self.pageview(at, &hit));
+                    views.extend(self.activity(at, &hit));
                 }
                 Job::Settle(reply) => waiting.push(reply),
                 Job::Link { folder, reply } => {
@@ -157,7 +157,7 @@ impl Worker {
 
     /// Advances to a time and returns it, or the last time if that is later. Counts `views`, the pageviews so far,
     /// before a new day begins.
-    fn advance(&mut self, at: Millis, views: &mut Vec<Pageview>) -> Millis {
+    fn advance(&mut self, at: Millis, views: &mut Vec<Activity>) -> Millis {
         let at = at.max(self.last);
         self.last = at;
         self.advance_salts(at);
@@ -184,33 +184,42 @@ impl Worker {
         }
     }
 
-    /// The pageview to count, or `None` for a site that is not counted, a robot, or a day without a salt.
-    fn pageview(&mut self, at: Millis, hit: &QueuedHit) -> Option<Pageview> {
+    /// What to count, or `None` for a site that is not counted, a robot, or a day without a salt.
+    fn activity(&mut self, at: Millis, hit: &QueuedHit) -> Option<Activity> {
         let names = &self.data.names;
         let site = hit.site.as_str();
         if !self.sites.contains(site) {
             return None;
         }
         let agent = self.agents.read(&hit.user_agent)?;
+        let visitor = self.salts.visitor(at, &hit.address.to_string(), &hit.user_agent, site)?;
+        let (day, site) = (day_number(at), names.intern(site));
+        let (path, referrer, device_by_width, utm) = match &hit.what {
+            Queued::Event(event) => {
+                let (name, properties) = self.bounds.event(day, site, event, names);
+                return Some(Activity::Event(CustomEvent { at, site, visitor, name, properties }));
+            }
+            Queued::Pageview { path, referrer, device_by_width, utm } => (path, referrer, device_by_width, utm),
+        };
         let device = match agent.device {
-            "unknown" => hit.device_by_width.unwrap_or("unknown"),
+            "unknown" => device_by_width.unwrap_or("unknown"),
             device => device,
         };
-        let visitor = self.salts.visitor(at, &hit.address.to_string(), &hit.user_agent, site)?;
         let country = self.data.countries.find(Some(hit.address), hit.country.as_deref());
-        let (day, site) = (day_number(at), names.intern(site));
-        let path = self.bounds.path(day, site, &hit.path, names);
-        let referrer = self.bounds.referrer(day, site, &hit.referrer, names);
-        let dimensions = [referrer, names.intern(device), names.intern(agent.browser), names.intern(&country)];
-        Some(Pageview { at, site, visitor, path, dimensions })
+        let path = self.bounds.path(day, site, path, names);
+        let referrer = self.bounds.referrer(day, site, referrer, names);
+        let [source, medium, campaign, content, term] = self.bounds.utm(day, site, utm, names);
+        let (device, browser, country) = (names.intern(device), names.intern(agent.browser), names.intern(&country));
+        let dimensions = [referrer, device, browser, country, source, medium, campaign, content, term];
+        Some(Activity::Pageview(Pageview { at, site, visitor, path, dimensions }))
     }
 
     /// Logs and counts pageviews. Those that cannot be logged are dropped.
-    fn count(&mut self, views: &mut Vec<Pageview>) {
+    fn count(&mut self, views: &mut Vec<Activity>) {
         if views.is_empty() {
             return;
         }
-        if !self.log.append(log_record::encode_pageviews(views, &self.data.names)) {
+        if !self.log.append(log_record::encode_activities(views, &self.data.names)) {
             self.data.dropped.fetch_add(views.len() as u64, Ordering::Relaxed);
             views.clear();
             return;
@@ -218,7 +227,7 @@ impl Worker {
         let mut counts = self.data.counts.write();
         for view in views.drain(..) {
             counts.traffic.add(&view, |_| true);
-            counts.last = view.at;
+            counts.last = view.at();
         }
     }
 

@@ -1,8 +1,10 @@
 //! Analytics over HTTP (`API.md` 4.8): the routes of reports, events, imports and the script.
 
+mod bodies;
 mod event_body;
 mod events;
 mod figures;
+mod filters;
 mod import;
 mod params;
 mod report;
@@ -13,12 +15,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Extension, RawQuery, State};
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{MethodRouter, get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::analytics::Metric;
+use crate::analytics::{Dimension, Metric, SessionPage};
 use crate::config::{Config, Rate};
 use crate::http::app::App;
 use crate::http::error::Answer;
@@ -30,22 +32,22 @@ use crate::http::route::{Route, into_router};
 use crate::model::ability::Ability;
 use crate::model::error::Error;
 use crate::model::site::site_host;
+use crate::model::time::format_date;
 
 pub use event_body::parse_event;
 pub use events::delete_figures;
 pub use import::ImportBody;
 pub use report::Report;
 
+/// Names the first days of which filters did not see every visit.
+const CUT_DAYS: HeaderName = HeaderName::from_static("bindery-incomplete-days");
+const MAX_CUT_DAYS: usize = 10;
 const PAGES: &str = "/v2/analytics/pages/";
+const CUSTOM_EVENTS: &str = "/v2/analytics/custom-events/";
 
 /// The routes for readers and administrators.
 pub(super) fn reports() -> Vec<Route> {
-    let page = || {
-        get(|uri: Uri, app: State<App>, bearer: Bearer, query: RawQuery| {
-            let path = uri.path().strip_prefix(PAGES).unwrap_or_default().to_owned();
-            answer(Report::Page(path), app, bearer, query)
-        })
-    };
+    let page = || report_of_rest(PAGES, Report::Page);
     let routes = [
         ("summary", Report::Summary),
         ("live", Report::Live),
@@ -57,6 +59,14 @@ pub(super) fn reports() -> Vec<Route> {
         ("pages", Report::Pages),
         ("referrers", Report::Referrers),
         ("referrers/trends", Report::ReferrersTrends),
+        ("entry-pages", Report::SessionPages(SessionPage::First)),
+        ("exit-pages", Report::SessionPages(SessionPage::Last)),
+        ("utm/source", Report::Utm(Dimension::Source)),
+        ("utm/medium", Report::Utm(Dimension::Medium)),
+        ("utm/campaign", Report::Utm(Dimension::Campaign)),
+        ("utm/content", Report::Utm(Dimension::Content)),
+        ("utm/term", Report::Utm(Dimension::Term)),
+        ("custom-events", Report::CustomEvents),
         ("demographics/devices", Report::Devices),
         ("demographics/browsers", Report::Browsers),
         ("demographics/countries", Report::Countries),
@@ -69,6 +79,7 @@ pub(super) fn reports() -> Vec<Route> {
         Route::new("/v2/analytics/import", post(import::import)),
         Route::new(PAGES, page()),
         Route::new(format!("{PAGES}{{*path}}"), page()),
+        Route::new(format!("{CUSTOM_EVENTS}{{*event}}"), report_of_rest(CUSTOM_EVENTS, Report::CustomEvent)),
     ];
     reports.chain(others).collect()
 }
@@ -108,9 +119,22 @@ fn report(which: Report) -> MethodRouter<App> {
     get(move |app: State<App>, bearer: Bearer, query: RawQuery| answer(which.clone(), app, bearer, query))
 }
 
+/// A report that the rest of the URL's path has the name of.
+fn report_of_rest(prefix: &'static str, which: fn(String) -> Report) -> MethodRouter<App> {
+    get(move |uri: Uri, app: State<App>, bearer: Bearer, query: RawQuery| {
+        let rest = uri.path().strip_prefix(prefix).unwrap_or_default().to_owned();
+        answer(which(rest), app, bearer, query)
+    })
+}
+
 async fn answer(report: Report, State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {
     access.require(&[Ability::AnalyticsView])?;
-    let answering = tokio::task::spawn_blocking(move || report.answer(&app.analytics, &raw.unwrap_or_default()));
-    let body = answering.await.map_err(Error::internal)??;
-    Ok(respond::json(StatusCode::OK, body.to_string()))
+    let answering = tokio::task::spawn_blocking(move || report.answer_noting(&app.analytics, &raw.unwrap_or_default()));
+    let (body, cut_days) = answering.await.map_err(Error::internal)??;
+    let mut answer = respond::json(StatusCode::OK, body.to_string());
+    if !cut_days.is_empty() {
+        let days: Vec<String> = cut_days.into_iter().take(MAX_CUT_DAYS).map(format_date).collect();
+        answer.headers_mut().insert(CUT_DAYS, HeaderValue::from_str(&days.join(", ")).map_err(Error::internal)?);
+    }
+    Ok(answer)
 }

@@ -59,9 +59,9 @@ pub(super) const NEIGHBORS: &[&str] = &[
     "fallback",
     "fallback_mode",
 ];
-pub(super) const PERIOD: &[&str] = &["start", "end", "site"];
-pub(super) const LIMITED: &[&str] = &["start", "end", "limit", "site"];
-pub(super) const SERIES: &[&str] = &["start", "end", "interval", "site"];
+pub(super) const PERIOD: &[&str] = &["start", "end", "site", "visits"];
+pub(super) const LIMITED: &[&str] = &["start", "end", "limit", "site", "visits"];
+pub(super) const SERIES: &[&str] = &["start", "end", "interval", "site", "visits"];
 
 /// One method of one route.
 pub(super) struct Operation {

@@ -22,7 +22,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 63] = [
+static OPERATIONS: [Operation; 72] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -236,7 +236,7 @@ static OPERATIONS: [Operation; 63] = [
     report("/v2/analytics/summary", "summary", "The main figures, with changes.")
         .answers(&[(200, Body::Json("Summary"))]),
     report("/v2/analytics/live", "live", "How many visitors are there now.")
-        .with(&["site"])
+        .with(&["site", "visits"])
         .answers(&[(200, Body::Json("Figures"))]),
     report("/v2/analytics/visitors", "visitors", "Visitors.").answers(&[(200, Body::Json("Figures"))]),
     report("/v2/analytics/visitors/trends", "visitorsTrends", "Visitors and those of the period before.")
@@ -251,7 +251,7 @@ static OPERATIONS: [Operation; 63] = [
     report("/v2/analytics/pages/", "rootPage", "The figures of the root page.")
         .answers(&[(200, Body::Json("PageFigures"))]),
     report("/v2/analytics/pages/{path}", "page", "The figures of one page; its path may have slashes.")
-        .with(&["page_path", "start", "end", "site"])
+        .with(&["page_path", "start", "end", "site", "visits"])
         .answers(&[(200, Body::Json("PageFigures"))]),
     report("/v2/analytics/referrers", "referrers", "Where visitors come from.")
         .with(LIMITED)
@@ -259,6 +259,33 @@ static OPERATIONS: [Operation; 63] = [
     report("/v2/analytics/referrers/trends", "referrersTrends", "The same, and the period before.")
         .with(LIMITED)
         .answers(&[(200, Body::JsonList("Trend"))]),
+    report("/v2/analytics/entry-pages", "entryPages", "The pages at which sessions began.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("SessionPage"))]),
+    report("/v2/analytics/exit-pages", "exitPages", "The pages at which sessions ended.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("SessionPage"))]),
+    report("/v2/analytics/utm/source", "utmSource", "Visitors by `utm_source`.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("UtmFigures"))]),
+    report("/v2/analytics/utm/medium", "utmMedium", "Visitors by `utm_medium`.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("UtmFigures"))]),
+    report("/v2/analytics/utm/campaign", "utmCampaign", "Visitors by `utm_campaign`.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("UtmFigures"))]),
+    report("/v2/analytics/utm/content", "utmContent", "Visitors by `utm_content`.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("UtmFigures"))]),
+    report("/v2/analytics/utm/term", "utmTerm", "Visitors by `utm_term`.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("UtmFigures"))]),
+    report("/v2/analytics/custom-events", "customEvents", "Events with names of their own.")
+        .with(LIMITED)
+        .answers(&[(200, Body::JsonList("CustomEvent"))]),
+    report("/v2/analytics/custom-events/{event}", "customEvent", "One event, with its properties and their values.")
+        .with(&["event_name", "start", "end", "limit", "site", "visits"])
+        .answers(&[(200, Body::Json("CustomEvent"))]),
     report("/v2/analytics/demographics/devices", "devices", "Visitors by device.")
         .answers(&[(200, Body::JsonList("Share"))]),
     report("/v2/analytics/demographics/browsers", "browsers", "Visitors by browser.")
@@ -285,7 +312,7 @@ static OPERATIONS: [Operation; 63] = [
     .with(&["host"])
     .takes(Request::Text("text/plain"))
     .answers(&[(200, Body::Json("LogImport"))]),
-    operation("post", "/v2/analytics/events", "Analytics", "sendEvent", "Count a pageview.", "")
+    operation("post", "/v2/analytics/events", "Analytics", "sendEvent", "Count a pageview or an event.", "")
         .takes(Request::Event)
         .answers(&[(202, Body::None)]),
     operation(
@@ -350,8 +377,8 @@ pub(super) fn route_of(path: &str) -> Option<&'static str> {
         let mut segments = path.split('/');
         for expected in route.split('/') {
             match (expected, segments.next()) {
-                // The path of a page may have more segments.
-                ("{path}", Some(_)) => return true,
+                // The path of a page, or the name of an event, may have more segments.
+                ("{path}" | "{event}", Some(_)) => return true,
                 (_, None) => return false,
                 (expected, Some(segment)) if expected != segment && !expected.starts_with('{') => return false,
                 _ => {}

@@ -76,7 +76,7 @@ impl RawParams {
     ///
     /// # Errors
     /// `INVALID_FILTER` if a value is not valid UTF-8.
-    pub(super) fn filters(&self) -> Result<Vec<(&str, &str)>, Error> {
+    pub fn filters(&self) -> Result<Vec<(&str, &str)>, Error> {
         let named = self.pairs.iter().filter(|pair| pair.name == "filter" || pair.name.starts_with("filter["));
         named.map(|pair| Ok((pair.name.as_str(), pair.value(Code::InvalidFilter)?))).collect()
     }

@@ -7,7 +7,7 @@ use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
 /// The name under which endpoints list all parameters `filter[…]`.
-pub(super) const FILTERS: &str = "filter[…]";
+pub const FILTERS: &str = "filter[…]";
 
 /// The name under which endpoints list all parameters `fields[…]`, which follow `expand`.
 pub(super) const FIELDS_OF: &str = "fields[…]";

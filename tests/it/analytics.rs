@@ -63,7 +63,10 @@ pub(crate) const REFERRERS: [(&str, &str); 7] = [
     ("http://News.Example:8080", "news.example"),
 ];
 
-/// A pageview for the naive reports.
+/// The name of an event and its properties.
+pub(crate) type SentEvent = (String, Vec<(String, String)>);
+
+/// A pageview or an event for the naive reports.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) at: i64,
@@ -75,6 +78,10 @@ pub(crate) struct Seen {
     pub(crate) country: String,
     pub(crate) device: String,
     pub(crate) browser: String,
+    /// The UTM parameters of the page's address; empty without one.
+    pub(crate) utm: [String; 5],
+    /// The event, if it is not a pageview.
+    pub(crate) event: Option<SentEvent>,
     /// Whether the pageview was deleted.
     pub(crate) is_gone: bool,
     /// Whether its session was deleted, along with the day that the session began on.
@@ -94,6 +101,8 @@ impl Seen {
             country: "unknown".to_owned(),
             device: device.to_owned(),
             browser: browser.to_owned(),
+            utm: Default::default(),
+            event: None,
             is_gone: false,
             is_of_gone_session: false,
         }
@@ -146,6 +155,17 @@ impl Counter {
 
     pub(crate) fn submit(&self, url: &str, referrer: &str, address: &str, agent: usize, country: Option<&str>) {
         let body = json!({ "name": "pageview", "url": url, "referrer": referrer });
+        self.submit_body(&body, address, agent, country);
+    }
+
+    pub(crate) fn submit_event(&self, site: &str, (name, properties): &SentEvent, address: &str, agent: usize) {
+        let properties: Value = properties.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let body =
+            json!({ "name": name, "url": format!("https://{site}/x?utm_source=ignored"), "properties": properties });
+        self.submit_body(&body, address, agent, None);
+    }
+
+    pub(crate) fn submit_body(&self, body: &Value, address: &str, agent: usize, country: Option<&str>) {
         let hit = Hit {
             event: parse_event(body.to_string().as_bytes()).unwrap(),
             address: address.parse::<Ipv4Addr>().map(IpAddr::V4).unwrap(),

@@ -28,6 +28,10 @@ fn a_strict_read_has_no_parameter_that_its_endpoint_does_not_know() {
         "timeseries/visitors",
         "timeseries/pageviews",
         "timeseries/sessions",
+        "entry-pages",
+        "utm/source",
+        "custom-events",
+        "custom-events/a/b",
         "script.js",
     ];
     let mut paths: Vec<String> = reports.iter().map(|report| format!("/v2/analytics/{report}")).collect();

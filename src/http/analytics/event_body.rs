@@ -1,13 +1,21 @@
-//! The body of an event: `{"name": "pageview", "url", "referrer", "screen_width"}` (`API.md` 4.8.1).
+//! The body of an event: `{"name": "pageview", "url", "referrer", "screen_width"}`, or one with a name of its own and
+//! `properties` (`API.md` 4.8.1, 4.8.10).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::analytics::{Event, PageUrl};
+use crate::analytics::{Event, NamedEvent, PageUrl};
 use crate::model::error::{Code, Error, FieldErrors, Result};
 use crate::model::json;
 use crate::model::sent::quote;
 
-const FIELDS: [&str; 4] = ["name", "url", "referrer", "screen_width"];
+const FIELDS: [&str; 5] = ["name", "url", "referrer", "screen_width", "properties"];
+/// The most bytes of the name of an event or of a property.
+const MAX_NAME_BYTES: usize = 64;
+const MAX_PROPERTIES: usize = 10;
+/// The most bytes of a value.
+const MAX_VALUE_BYTES: usize = 512;
+/// The most bytes of all properties of an event together, so that an event that waits to be counted is small.
+const MAX_PROPERTIES_BYTES: usize = 2_048;
 
 /// Reads the body of an event.
 ///
@@ -20,9 +28,13 @@ pub fn parse_event(body: &[u8]) -> Result<Event> {
     };
     let mut errors = FieldErrors::new();
     let mut report = |field: &str, message: String| errors.push((field.to_owned(), vec![message]));
-    if object.get("name").and_then(Value::as_str) != Some("pageview") {
-        report("name", format!("it is {}; expected `pageview`", shown(object.get("name"))));
-    }
+    let custom = match parse_custom(&object) {
+        Ok(custom) => custom,
+        Err((field, message)) => {
+            report(field, message);
+            None
+        }
+    };
     let url = object.get("url").and_then(Value::as_str).and_then(PageUrl::parse);
     if url.is_none() {
         let shown = shown(object.get("url"));
@@ -42,11 +54,78 @@ pub fn parse_event(body: &[u8]) -> Result<Event> {
         report("screen_width", format!("it is {}; expected a number of pixels", shown(width)));
     }
     for key in object.keys().filter(|key| !FIELDS.contains(&key.as_str())) {
-        report(key, "it is unknown; an event has `name`, `url`, `referrer` and `screen_width`".to_owned());
+        report(
+            key,
+            "it is unknown; an event has `name`, `url`, `referrer`, `screen_width` and `properties`".to_owned(),
+        );
     }
     match url {
-        Some(url) if errors.is_empty() => Ok(Event { url, referrer, screen_width }),
+        Some(url) if errors.is_empty() => Ok(Event { url, referrer, screen_width, custom }),
         _ => Err(Error::validation(errors)),
+    }
+}
+
+/// What is sent if it is not a pageview; else the field that is wrong, and why. Only an event with `properties` may have a
+/// name of its own, so that a misspelled `pageview` is noticed.
+fn parse_custom(object: &Map<String, Value>) -> Result<Option<NamedEvent>, (&'static str, String)> {
+    let name = object.get("name");
+    match (name.and_then(Value::as_str), object.get("properties").filter(|properties| !properties.is_null())) {
+        (Some("pageview"), None) => Ok(None),
+        (Some("pageview"), Some(_)) => {
+            Err(("properties", "a pageview has none; send an event with another name".to_owned()))
+        }
+        (Some(text), Some(properties)) => {
+            if text.is_empty() || text.len() > MAX_NAME_BYTES || text.chars().any(char::is_control) {
+                let problem = format!("it is {}; expected 1 to {MAX_NAME_BYTES} bytes", quote(text));
+                return Err(("name", format!("{problem} without control characters")));
+            }
+            let properties = parse_properties(properties).map_err(|message| ("properties", message))?;
+            Ok(Some(NamedEvent { name: text.to_owned(), properties }))
+        }
+        _ => {
+            let shown = shown(name);
+            Err((
+                "name",
+                format!("it is {shown}; expected `pageview`, or another name and `properties` (such as `{{}}`)"),
+            ))
+        }
+    }
+}
+
+fn parse_properties(value: &Value) -> Result<Vec<(String, String)>, String> {
+    let Value::Object(object) = value else {
+        return Err(format!("it is {}; expected an object such as `{{\"plan\": \"large\"}}`", shown(Some(value))));
+    };
+    if object.len() > MAX_PROPERTIES {
+        return Err(format!("it has {} properties; an event has at most {MAX_PROPERTIES}", object.len()));
+    }
+    let mut properties = Vec::new();
+    for (name, value) in object {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
+            let problem = format!("a property is named {}; expected 1 to {MAX_NAME_BYTES} bytes", quote(name));
+            return Err(format!("{problem} without control characters"));
+        }
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            _ => {
+                let shown = shown(Some(value));
+                return Err(format!(
+                    "the value of {} is {shown}; expected a string, a number or a boolean",
+                    quote(name)
+                ));
+            }
+        };
+        if text.len() > MAX_VALUE_BYTES {
+            let (name, bytes) = (quote(name), text.len());
+            return Err(format!("the value of {name} has {bytes} bytes; a value has at most {MAX_VALUE_BYTES}"));
+        }
+        properties.push((name.clone(), text));
+    }
+    let bytes: usize = properties.iter().map(|(name, value)| name.len() + value.len()).sum();
+    match bytes <= MAX_PROPERTIES_BYTES {
+        true => Ok(properties),
+        false => Err(format!("names and values have {bytes} bytes; together they have at most {MAX_PROPERTIES_BYTES}")),
     }
 }
 

@@ -1,16 +1,21 @@
-//! The reports: which parameters each one takes, and the JSON body that it answers with (`API.md` 4.8).
+//! The reports: which parameters each one takes, and what it answers with (`API.md` 4.8).
+
+use std::cell::RefCell;
 
 use serde_json::{Value, json};
 
-use super::figures::{average_duration, change, percentage, trend};
-use super::params;
+use super::bodies::{
+    custom_event, custom_events, event_name, page, referrer_trend, series_point, session_pages, shares, summary,
+    utm_key, visitors_trends,
+};
+use super::figures::average_duration;
+use super::{filters, params};
 use crate::analytics::{
-    Analytics, Breakdown, Comparison, Dimension, Figures, Interval, Metric, PageCount, Period, ReferrerTrend,
-    SeriesPoint, Totals, page_path,
+    Analytics, Day, Dimension, Figures, Metric, Period, SessionPage, Totals, VisitFilter, page_path,
 };
 use crate::model::error::Result;
-use crate::model::time::format_millis;
-use crate::query::{RawParams, strict};
+use crate::query::RawParams;
+use crate::query::strict::{self, FILTERS};
 
 /// A report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +36,11 @@ pub enum Report {
     Devices,
     Browsers,
     Countries,
+    Utm(Dimension),
+    SessionPages(SessionPage),
+    CustomEvents,
+    /// One event: the rest of the URL's path, still encoded.
+    CustomEvent(String),
     Series(Metric),
 }
 
@@ -38,10 +48,16 @@ impl Report {
     /// The parameters that the report takes.
     fn parameters(&self) -> &'static [&'static str] {
         match self {
-            Report::Live => &["site"],
-            Report::Pages | Report::Referrers | Report::ReferrersTrends => &["start", "end", "limit", "site"],
-            Report::Series(_) => &["start", "end", "interval", "site"],
-            _ => &["start", "end", "site"],
+            Report::Live => &["site", FILTERS],
+            Report::Pages
+            | Report::Referrers
+            | Report::ReferrersTrends
+            | Report::Utm(_)
+            | Report::SessionPages(_)
+            | Report::CustomEvents
+            | Report::CustomEvent(_) => &["start", "end", "limit", "site", FILTERS],
+            Report::Series(_) => &["start", "end", "interval", "site", FILTERS],
+            _ => &["start", "end", "site", FILTERS],
         }
     }
 
@@ -50,10 +66,26 @@ impl Report {
     /// Blocks for some milliseconds.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`; `INTERNAL` if figures of the period are damaged or the disk fails; `OVERLOADED` while the server shuts down.
+    /// `INVALID_PARAMETER`; `INVALID_FILTER`, also if a day of the period has no visits; `INTERNAL` if figures of the period are damaged or the disk fails; `OVERLOADED` while the
+    /// server shuts down, or if a report with filters takes too long.
     pub fn answer(&self, analytics: &Analytics, raw_query: &str) -> Result<Value> {
-        let request = Request { analytics, params: RawParams::parse(raw_query) };
-        strict::check(&request.params, self.parameters())?;
+        self.answer_noting(analytics, raw_query).map(|(body, _)| body)
+    }
+
+    /// The same, with the days of which filters did not see every visit.
+    ///
+    /// # Errors
+    /// Those of [`Report::answer`].
+    pub fn answer_noting(&self, analytics: &Analytics, raw_query: &str) -> Result<(Value, Vec<Day>)> {
+        let params = RawParams::parse(raw_query);
+        strict::check(&params, self.parameters())?;
+        let filters = filters::filters(&params)?;
+        let request = Request { analytics, params, filters, cut_days: RefCell::default() };
+        let body = self.body(&request)?;
+        Ok((body, request.cut_days.into_inner()))
+    }
+
+    fn body(&self, request: &Request) -> Result<Value> {
         match self {
             Report::Summary => request.compared(summary),
             Report::Live => request.live(),
@@ -78,6 +110,15 @@ impl Report {
             Report::Devices => request.demographics(Dimension::Device, "device"),
             Report::Browsers => request.demographics(Dimension::Browser, "browser"),
             Report::Countries => request.demographics(Dimension::Country, "country"),
+            Report::Utm(dimension) => request.limited(|figures, period, limit| {
+                Ok(shares(&figures.breakdown(period, *dimension, limit)?, utm_key(*dimension), "visitors"))
+            }),
+            Report::SessionPages(page) => request
+                .limited(|figures, period, limit| Ok(session_pages(&figures.session_pages(period, *page, limit)?))),
+            Report::CustomEvents => request.limited(custom_events),
+            Report::CustomEvent(name) => {
+                request.limited(|figures, period, limit| custom_event(figures, period, &event_name(name), limit))
+            }
             Report::Series(metric) => request.series(*metric),
         }
     }
@@ -87,6 +128,8 @@ impl Report {
 struct Request<'a> {
     analytics: &'a Analytics,
     params: RawParams,
+    filters: Vec<VisitFilter>,
+    cut_days: RefCell<Vec<Day>>,
 }
 
 impl Request<'_> {
@@ -101,7 +144,7 @@ impl Request<'_> {
 
     /// A report that also needs the previous period.
     fn compared(&self, body: impl FnOnce(&Figures, Period) -> Result<Value>) -> Result<Value> {
-        self.analytics.preload(self.read_period()?.previous());
+        self.preload(self.read_period()?.previous());
         self.period(body)
     }
 
@@ -130,80 +173,24 @@ impl Request<'_> {
 
     fn read_period(&self) -> Result<Period> {
         let period = params::period(&self.params, self.analytics.now())?;
-        self.analytics.preload(period);
+        self.preload(period);
         Ok(period)
+    }
+
+    fn preload(&self, period: Period) {
+        if self.filters.is_empty() {
+            self.analytics.preload(period);
+        }
     }
 
     fn figures(&self, body: impl FnOnce(&Figures) -> Result<Value>) -> Result<Value> {
         let site = params::site(&self.params)?;
-        body(&self.analytics.figures(site.as_deref())?)
+        let figures = match self.filters.is_empty() {
+            true => self.analytics.figures(site.as_deref())?,
+            false => self.analytics.filtered_figures(site.as_deref(), &self.filters)?,
+        };
+        let body = body(&figures)?;
+        *self.cut_days.borrow_mut() = figures.cut_days();
+        Ok(body)
     }
-}
-
-fn summary(figures: &Figures, period: Period) -> Result<Value> {
-    let (current, previous) = (figures.totals(period)?, figures.totals(period.previous())?);
-    let change_of = |figure: fn(&Totals) -> u64| change(compare(&current, &previous, figure));
-    Ok(json!({
-        "period": {
-            "start": format_millis(period.first_millisecond()),
-            "end": format_millis(period.last_millisecond()),
-        },
-        "live_users": figures.live_users(),
-        "visitors": current.visitors,
-        "sessions": current.sessions,
-        "pageviews": current.pageviews,
-        "average_session_duration": average_duration(&current),
-        "bounce_rate": percentage(current.bounces, current.sessions),
-        "visitors_change": change_of(|totals| totals.visitors),
-        "sessions_change": change_of(|totals| totals.sessions),
-        "pageviews_change": change_of(|totals| totals.pageviews),
-    }))
-}
-
-fn visitors_trends(figures: &Figures, period: Period) -> Result<Value> {
-    let (current, previous) = (figures.totals(period)?, figures.totals(period.previous())?);
-    let visitors = compare(&current, &previous, |totals| totals.visitors);
-    Ok(json!({
-        "current": visitors.current,
-        "previous": visitors.previous,
-        "change": change(visitors),
-        "trend": trend(visitors),
-    }))
-}
-
-fn compare(current: &Totals, previous: &Totals, figure: fn(&Totals) -> u64) -> Comparison {
-    Comparison { current: figure(current), previous: figure(previous) }
-}
-
-fn page(page: &PageCount) -> Value {
-    json!({ "path": &*page.path, "views": page.views, "visitors": page.visitors })
-}
-
-/// The rows of a breakdown; `name_key` and `count_key` are the keys of the value and of its visitors.
-fn shares(breakdown: &Breakdown, name_key: &str, count_key: &str) -> Value {
-    let rows = breakdown.rows.iter().map(|row| {
-        let percentage = percentage(row.visitors, breakdown.total);
-        json!({ name_key: &*row.name, count_key: row.visitors, "percentage": percentage })
-    });
-    rows.collect()
-}
-
-fn referrer_trend(ReferrerTrend { referrer, visitors }: &ReferrerTrend) -> Value {
-    json!({
-        "referrer": &**referrer,
-        "current": visitors.current,
-        "previous": visitors.previous,
-        "change": change(*visitors),
-        "trend": trend(*visitors),
-    })
-}
-
-fn series_point(point: &SeriesPoint, interval: Interval) -> Value {
-    let instant = format_millis(point.start);
-    let date = match interval {
-        Interval::Hour => format!("{}:00", &instant[.."YYYY-MM-DDTHH".len()]),
-        Interval::Day | Interval::Week => instant[.."YYYY-MM-DD".len()].to_owned(),
-        Interval::Month => instant[.."YYYY-MM".len()].to_owned(),
-    };
-    json!({ "date": date, "value": point.value })
 }

@@ -26,12 +26,21 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("member", at("query", "member", text(), "The id of the member; without it the member who is signed in.")),
         ("invitation", at("header", "X-Invitation", text(), "The secret that the link of the invitation ends with.")),
         ("page_path", at("path", "path", text(), "The path of the page, without its first slash.")),
+        ("event_name", at("path", "event", text(), "The name of the event.")),
         ("file_path", at("path", "path", text(), "The path of a file or a screen, without its first slash.")),
         (
             "filter",
             json!({
                 "in": "query", "name": "filter", "style": "deepObject", "explode": true,
                 "description": "`filter[field]=value` or `filter[field][operator]=value`; all must match (API.md 4.6).",
+                "schema": { "type": "object", "additionalProperties": { "type": "string" } },
+            }),
+        ),
+        (
+            "visits",
+            json!({
+                "in": "query", "name": "filter", "style": "deepObject", "explode": true,
+                "description": "`filter[field]=value` or `filter[field][operator]=value`: which visits count (API.md 4.8.12).",
                 "schema": { "type": "object", "additionalProperties": { "type": "string" } },
             }),
         ),

@@ -294,9 +294,23 @@ fn analytics() -> Schemas {
         ("first_bad", list_of(json!({}))),
     ]);
     let event = also(
-        object([("name", json!({ "const": "pageview" })), ("url", text())]),
-        [("referrer", maybe("string")), ("screen_width", json!({ "type": ["number", "null"] }))],
+        object([("name", json!({ "type": "string", "minLength": 1, "maxLength": 64 })), ("url", text())]),
+        [
+            ("referrer", maybe("string")),
+            ("screen_width", json!({ "type": ["number", "null"] })),
+            (
+                "properties",
+                json!({
+                    "type": ["object", "null"], "maxProperties": 10,
+                    "additionalProperties": { "type": ["string", "number", "boolean"], "maxLength": 512 },
+                    "description": "Only of an event that is not a `pageview`, and needed there.",
+                }),
+            ),
+        ],
     );
+    let value = object([("value", text()), ("count", count()), ("visitors", count()), ("percentage", number())]);
+    let property = object([("name", text()), ("count", count()), ("values", list_of(value))]);
+    let custom_event = [("name", text()), ("count", count()), ("visitors", count()), ("conversion_rate", number())];
     vec![
         ("Figures", json!({ "type": "object", "additionalProperties": count() })),
         ("Duration", object([("average_session_duration", text())])),
@@ -304,6 +318,15 @@ fn analytics() -> Schemas {
         ("Trend", trend),
         ("PageFigures", object([("path", text()), ("views", count()), ("visitors", count())])),
         ("ReferrerFigures", object([("referrer", text()), ("visitors", count()), ("percentage", number())])),
+        (
+            "UtmFigures",
+            also(
+                object([("visitors", count()), ("percentage", number())]),
+                ["source", "medium", "campaign", "content", "term"].map(|key| (key, text())),
+            ),
+        ),
+        ("SessionPage", object([("path", text()), ("sessions", count()), ("percentage", number())])),
+        ("CustomEvent", also(object(custom_event), [("properties", list_of(property))])),
         ("Share", share),
         ("Point", object([("date", text()), ("value", count())])),
         ("LogImport", log_import),

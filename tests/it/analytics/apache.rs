@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use bindery::analytics::Metric;
+use bindery::analytics::{Dimension, Metric, SessionPage};
 use bindery::http::analytics::Report;
 use chrono::{DateTime, NaiveDate, Utc};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
+use super::Random;
 use super::Seen;
-use super::naive::{Asked, assert_same, expected_body};
+use super::naive::{Asked, Filter, assert_same, expected_body};
 use super::random::reports;
 use crate::support::Server;
 
@@ -61,6 +62,15 @@ impl Request {
         let path = percent_decode_str(path).decode_utf8().map_or(path.to_owned(), |path| path.into_owned());
         let path = if path.len() > 1 { path.strip_suffix('/').unwrap_or(&path).to_owned() } else { path };
         (self.method == "GET" && was_answered && is_page).then_some(path)
+    }
+
+    /// The UTM parameters of the page's address.
+    fn utm(&self) -> [String; 5] {
+        let query = self.target.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap();
+        ["source", "medium", "campaign", "content", "term"].map(|name| {
+            let value = query.split('&').find_map(|pair| pair.strip_prefix(&format!("utm_{name}="))).unwrap_or("");
+            percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned()
+        })
     }
 
     fn referrer(&self, site: &str) -> String {
@@ -123,6 +133,15 @@ fn path_of(report: &Report) -> String {
         Report::Devices => "demographics/devices".to_owned(),
         Report::Browsers => "demographics/browsers".to_owned(),
         Report::Countries => "demographics/countries".to_owned(),
+        Report::Utm(Dimension::Source) => "utm/source".to_owned(),
+        Report::Utm(Dimension::Medium) => "utm/medium".to_owned(),
+        Report::Utm(Dimension::Campaign) => "utm/campaign".to_owned(),
+        Report::Utm(Dimension::Content) => "utm/content".to_owned(),
+        Report::Utm(_) => "utm/term".to_owned(),
+        Report::SessionPages(SessionPage::First) => "entry-pages".to_owned(),
+        Report::SessionPages(SessionPage::Last) => "exit-pages".to_owned(),
+        Report::CustomEvents => "custom-events".to_owned(),
+        Report::CustomEvent(name) => format!("custom-events/{}", utf8_percent_encode(name, NON_ALPHANUMERIC)),
         Report::Series(Metric::Visitors) => "timeseries/visitors".to_owned(),
         Report::Series(Metric::Pageviews) => "timeseries/pageviews".to_owned(),
         Report::Series(Metric::Sessions) => "timeseries/sessions".to_owned(),
@@ -138,7 +157,7 @@ fn pageviews(requests: &[Request], site: &str, agents: &HashMap<String, (String,
         let number = *numbers.entry(&request.user_agent).or_insert(next);
         let seen = Seen::new(request.at.timestamp_millis(), site, (request.address.clone(), 0), &path);
         let (device, browser, referrer) = (device.clone(), browser.clone(), request.referrer(site));
-        Some(Seen { who: (request.address.clone(), number), device, browser, referrer, ..seen })
+        Some(Seen { who: (request.address.clone(), number), device, browser, referrer, utm: request.utm(), ..seen })
     });
     views.collect()
 }
@@ -181,6 +200,7 @@ fn figures_of_a_real_log_match_the_definitions() {
     let top = get(&server, "pages?start=2015-05-01&end=2015-05-31&limit=5");
     let top = top.as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()[1..].to_owned());
     let reports: Vec<Report> = reports().into_iter().chain(top.map(Report::Page)).collect();
+    let mut random = Random(3);
     let now = Utc::now().timestamp_millis();
     for (number, (start, end)) in periods.into_iter().enumerate() {
         for (turn, site) in [None, Some(SITES[0]), Some(SITES[1])].into_iter().enumerate() {
@@ -188,7 +208,8 @@ fn figures_of_a_real_log_match_the_definitions() {
                 let turn = number + turn + 2 * more;
                 let interval = ["hour", "day", "week", "month"][turn % 4];
                 let limit = [1, 7, 10, 1_000][turn % 4];
-                let asked = Asked { site: site.map(str::to_owned), start, end, interval, limit };
+                let filters = filters(&mut random);
+                let asked = Asked { site: site.map(str::to_owned), start, end, interval, limit, filters };
                 // The second round asks only for reports that depend on the interval or the limit.
                 for report in reports.iter().filter(|report| more == 0 || has_choice(report)) {
                     let path = format!("{}?{}", path_of(report), asked.query());
@@ -199,6 +220,23 @@ fn figures_of_a_real_log_match_the_definitions() {
     }
 }
 
+/// No filter, or one on something that the log has.
+fn filters(random: &mut Random) -> Vec<Filter> {
+    let (field, value) = *random.pick(&[
+        ("", ""),
+        ("page", "/"),
+        ("entry_page", "/projects/xdotool"),
+        ("exit_page", "/"),
+        ("browser", "Firefox"),
+        ("device", "mobile"),
+        ("referrer", "google.com"),
+        ("utm_source", "feedburner"),
+    ]);
+    let operator = *random.pick(&["eq", "ne"]);
+    let filter = Filter { field, operator, values: vec![value.to_owned()] };
+    if field.is_empty() { Vec::new() } else { vec![filter] }
+}
+
 fn has_choice(report: &Report) -> bool {
-    matches!(report, Report::Pages | Report::Referrers | Report::Series(_))
+    matches!(report, Report::Pages | Report::Referrers | Report::Utm(_) | Report::SessionPages(_) | Report::Series(_))
 }

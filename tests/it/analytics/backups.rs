@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{AGENTS, SITES};
 use crate::support::{ADMIN, Server, binary};
 
-const LINE: &str = "192.0.2.1 - - [02/Oct/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 1 \"https://x.example/\" \"Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0\"\n";
+const LINE: &str = "192.0.2.1 - - [02/Oct/2024:10:00:00 +0000] \"GET /a?utm_source=news HTTP/1.1\" 200 1 \"https://x.example/\" \"Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0\"\n";
 const OLD: &str = "start=2024-10-01&end=2024-10-03";
 
 fn run(arguments: &[&str]) -> Output {
@@ -36,8 +36,20 @@ fn pageviews(server: &Server) -> u64 {
 }
 
 fn old_reports(server: &Server) -> Vec<Value> {
-    let reports = ["summary", "pages", "referrers", "timeseries/visitors", "demographics/browsers"];
-    reports.map(|report| server.get(&format!("/v2/analytics/{report}?{OLD}")).expect(200).json()).into()
+    let reports = [
+        "summary",
+        "pages",
+        "referrers",
+        "timeseries/visitors",
+        "demographics/browsers",
+        "entry-pages",
+        "exit-pages",
+        "utm/source",
+        "custom-events",
+    ];
+    let filters = ["", "&filter[utm_source]=news", "&filter[page]=/a", "&filter[browser][ne]=Firefox"];
+    let paths = reports.iter().flat_map(|report| filters.map(|filter| format!("/v2/analytics/{report}?{OLD}{filter}")));
+    paths.map(|path| server.get(&path).expect(200).json()).collect()
 }
 
 fn text(path: &Path) -> &str {
@@ -57,6 +69,11 @@ fn a_backup_under_traffic_restores_to_the_figures_of_one_moment() {
     for number in 0..30 {
         send(&server, &format!("{number}"));
     }
+    let event = json!({ "name": "Signup", "url": format!("https://{}/", SITES[0]), "properties": { "plan": "large" } });
+    let headers = [("content-type", "text/plain"), ("user-agent", AGENTS[0].0)];
+    server.as_token("").raw("POST", "/v2/analytics/events", &headers, event.to_string().as_bytes()).expect(202);
+    let signups = server.get("/v2/analytics/custom-events/Signup").expect(200).json();
+    assert_eq!(signups["properties"][0]["values"][0]["value"], "large");
     let (before, old, stop) = (pageviews(&server), old_reports(&server), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -77,6 +94,9 @@ fn a_backup_under_traffic_restores_to_the_figures_of_one_moment() {
     succeed(&["verify", "--data", text(&restored)]);
     let mut server = Server::start_in(&restored, &[&sites]);
     assert_eq!(old_reports(&server), old);
+    assert_eq!(server.get("/v2/analytics/custom-events/Signup").json(), signups);
+    let filtered = server.get("/v2/analytics/custom-events/Signup?filter[page]=/0").json();
+    assert_eq!(filtered["count"], 1, "visits are in the backup");
     let kept = pageviews(&server);
     assert!((before..=after).contains(&kept), "{before} <= {kept} <= {after}");
     let pages = server.get("/v2/analytics/pages?limit=1000").expect(200).json();
@@ -114,4 +134,38 @@ fn a_backup_under_traffic_restores_to_the_figures_of_one_moment() {
         assert!(!run(&["restore", text(&damaged), "--data", text(&folder)]).status.success(), "a flip at byte {at}");
         assert!(!folder.join("analytics").exists() && !folder.join("base").exists(), "a flip at byte {at}");
     }
+}
+
+/// A backup that the first version wrote: an import of two days, and two pageviews in the log.
+#[test]
+fn figures_of_an_earlier_version_are_kept_and_only_cannot_be_filtered() {
+    let temp = tempfile::tempdir().unwrap();
+    let data = temp.path().join("data");
+    succeed(&["restore", "tests/data/analytics-format-1.backup", "--data", text(&data)]);
+    succeed(&["verify", "--data", text(&data)]);
+    let server = Server::start_in(&data, &["--analytics-sites=a.example"]);
+    let get = |path: &str| server.get(&format!("/v2/analytics/{path}"));
+    let imported = "start=2024-11-20&end=2024-11-21";
+    assert_eq!(get(&format!("pageviews?{imported}")).json()["pageviews"], 3);
+    assert_eq!(get(&format!("referrers?{imported}")).json()[1]["referrer"], "links.example.net");
+    for path in ["utm/source", "entry-pages", "exit-pages", "custom-events"] {
+        assert_eq!(get(&format!("{path}?{imported}")).expect(200).json(), json!([]), "{path}");
+    }
+    let refused = get(&format!("pageviews?{imported}&filter[page]=/glue")).expect(422);
+    assert_eq!(refused.code(), "INVALID_FILTER");
+    for day in ["2024-11-20", "2024-11-22"] {
+        assert!(refused.message().contains(day), "{}", refused.message());
+    }
+    // What was only in the log has visits.
+    let logged = "start=2026-11-22&end=2026-11-22";
+    assert_eq!(get(&format!("pageviews?{logged}")).json()["pageviews"], 2);
+    assert_eq!(get(&format!("pageviews?{logged}&filter[page]=/2&filter[entry_page]=/1")).json()["pageviews"], 2);
+    assert_eq!(
+        get(&format!("exit-pages?{logged}")).json(),
+        json!([{ "path": "/2", "sessions": 1, "percentage": 100 }])
+    );
+    // A deletion rewrites files of events only; the days of the import go.
+    let deleted = server.send("DELETE", "/v2/analytics/events?site=a.example&end=2024-11-20", None).expect(200);
+    assert_eq!(deleted.json()["deleted"], 2);
+    assert_eq!(get(&format!("pageviews?{imported}")).json()["pageviews"], 1);
 }

@@ -32,6 +32,7 @@ const back = () => new Promise(done => { addEventListener("popstate", () => done
 addEventListener("load", async () => {
   if (location.pathname === "/start") {
     await pause();
+    bindery("Signup", {plan: "large"}); bindery("Plain");
     history.pushState({}, "", "/second?q=1"); await pause();
     history.pushState({}, "", "/über uns/"); await pause();
     history.pushState({}, "", "?page=2"); await pause();
@@ -66,6 +67,11 @@ fn the_script_counts_navigation_within_and_between_pages_and_stores_nothing() {
     // The start, two pushed pages, one reached by going back, and another page. A change of only the query or fragment
     // and a replaced address do not count.
     expect_pageviews(&server, 5);
+    let events = server.get("/v2/analytics/custom-events").expect(200).json();
+    let row = |name: &str| json!({ "name": name, "count": 1, "visitors": 1, "conversion_rate": 100 });
+    assert_eq!(events, json!([row("Plain"), row("Signup")]));
+    let signup = server.get("/v2/analytics/custom-events/Signup").expect(200).json();
+    assert_eq!(signup["properties"][0]["values"][0]["value"], "large");
     let views = [("/second", 2), ("/last", 1), ("/start", 1), ("/über uns", 1)];
     let views = views.map(|(path, views)| json!({ "path": path, "views": views, "visitors": 1 }));
     assert_eq!(server.get("/v2/analytics/pages").json(), json!(views));

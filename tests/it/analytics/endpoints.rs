@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::naive::assert_same;
 use crate::support::Server;
 
-const PATHS: [&str; 17] = [
+const PATHS: [&str; 26] = [
     "summary",
     "live",
     "visitors",
@@ -23,6 +23,15 @@ const PATHS: [&str; 17] = [
     "timeseries/visitors",
     "timeseries/pageviews",
     "timeseries/sessions",
+    "entry-pages",
+    "exit-pages",
+    "utm/source",
+    "utm/medium",
+    "utm/campaign",
+    "utm/content",
+    "utm/term",
+    "custom-events",
+    "custom-events/Sign%20up",
 ];
 
 /// A visitor with two sessions on one day and one on the day before.
@@ -97,15 +106,29 @@ fn an_invalid_value_is_rejected_only_by_reports_that_take_the_parameter() {
             assert_eq!(reply.code(), "INVALID_PARAMETER", "{path} {query}");
             assert!(reply.message().contains(&format!("`{name}`")), "{}", reply.message());
         }
+        for (query, part) in [
+            ("filter[pages]=/a", "`page`, `entry_page`"),
+            ("filter[page][contains]=/a", "`not_in`"),
+            ("filter=/a", "`filter`"),
+            ("filter[page=/a", "`filter[page`"),
+            ("filter[page]=%FF", "UTF-8"),
+        ] {
+            let reply = server.get(&format!("/v2/analytics/{path}?{query}")).expect(422);
+            assert_eq!(reply.code(), "INVALID_FILTER", "{path} {query}");
+            assert!(reply.message().contains(part), "{}", reply.message());
+        }
         let status = |query: &str| server.get(&format!("/v2/analytics/{path}?{query}")).status;
         for limit in ["0", "1001", "-1", "1.0", "+1", "", "x"] {
-            let takes = ["pages", "referrers", "referrers/trends"].contains(&path);
+            let is_new = ["entry", "exit", "utm", "custom"].iter().any(|start| path.starts_with(start));
+            let takes = is_new || ["pages", "referrers", "referrers/trends"].contains(&path);
             assert_eq!(status(&format!("limit={limit}")), if takes { 422 } else { 200 }, "{path} limit={limit}");
         }
         for interval in ["year", "", "Day"] {
             let takes = path.starts_with("timeseries");
             assert_eq!(status(&format!("interval={interval}")), if takes { 422 } else { 200 }, "{path} {interval}");
         }
+        let many = |count: usize| vec!["filter[page]=/a"; count].join("&");
+        assert_eq!((status(&many(20)), status(&many(21))), (200, 422), "{path}");
         for good in ["limit=1", "limit=1000", "interval=hour", "unknown=1", "start=0001-01-01&end=0001-01-02"] {
             assert_eq!(status(good), 200, "{path} {good}");
         }
@@ -143,6 +166,21 @@ fn bodies_have_the_documented_shape() {
         ("demographics/browsers", json!([{ "browser": "Firefox", "count": 1, "percentage": 100 }])),
         ("demographics/countries", json!([{ "country": "unknown", "count": 1, "percentage": 100 }])),
         ("timeseries/pageviews", json!([{ "date": "2026-11-20", "value": 3 }])),
+        (
+            "entry-pages",
+            json!([{ "path": "/", "sessions": 1, "percentage": 50 },
+                { "path": "/café/menü", "sessions": 1, "percentage": 50 }]),
+        ),
+        (
+            "exit-pages",
+            json!([{ "path": "/", "sessions": 1, "percentage": 50 }, { "path": "/a/b", "sessions": 1, "percentage": 50 }]),
+        ),
+        ("utm/source", json!([])),
+        ("custom-events", json!([])),
+        (
+            "custom-events/Sign%20up",
+            json!({ "name": "Sign up", "count": 0, "visitors": 0, "conversion_rate": 0, "properties": [] }),
+        ),
         (
             "summary",
             json!({ "period": { "start": "2026-11-20T00:00:00.000+00:00", "end": "2026-11-20T23:59:59.999+00:00" },

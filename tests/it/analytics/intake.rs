@@ -106,6 +106,74 @@ fn invalid_events_are_rejected_with_the_errors_of_all_fields() {
 }
 
 #[test]
+fn events_with_names_of_their_own_are_counted_with_their_properties() {
+    let server = start(&[]);
+    let post = |body: &Value, agent: &str| {
+        let headers = [("content-type", "text/plain"), ("user-agent", agent)];
+        server.as_token("").raw("POST", EVENTS, &headers, body.to_string().as_bytes())
+    };
+    let url = "https://a.example/pricing";
+    send(&server, url, &[]).expect(202);
+    for (name, plan) in [("Sign up/now", json!("large")), ("Sign up/now", json!(1.5)), ("Video", json!(true))] {
+        post(&json!({ "name": name, "url": url, "properties": { "plan": plan } }), AGENTS[0].0).expect(202);
+    }
+    post(&json!({ "name": "Video", "url": url, "properties": {} }), AGENTS[1].0).expect(202);
+    // A robot, and a site that is not counted.
+    post(&json!({ "name": "Video", "url": url, "properties": {} }), "curl/8.5.0").expect(202);
+    post(&json!({ "name": "Video", "url": "https://other.example/", "properties": {} }), AGENTS[0].0).expect(202);
+    let rows = server.get("/v2/analytics/custom-events").expect(200).json();
+    let row = |name: &str, visitors: u64, rate: u64| json!({ "name": name, "count": 2, "visitors": visitors, "conversion_rate": rate });
+    assert_eq!(rows, json!([row("Sign up/now", 1, 100), row("Video", 2, 200)]));
+    let value = |value: &str| json!({ "value": value, "count": 1, "visitors": 1, "percentage": 50 });
+    for path in ["Sign%20up%2Fnow", "Sign%20up/now"] {
+        let one = server.get(&format!("/v2/analytics/custom-events/{path}")).expect(200).json();
+        let values = [value("1.5"), value("large")];
+        assert_eq!(one["properties"], json!([{ "name": "plan", "count": 2, "values": values }]), "{path}");
+    }
+    assert_eq!(summary(&server)["pageviews"], 1, "events are no pageviews");
+    assert_eq!(summary(&server)["visitors"], 1);
+    // Only the event of the visitor with a pageview belongs to a visit.
+    let of_page = server.get("/v2/analytics/custom-events/Video?filter[page]=/pricing").expect(200).json();
+    assert_eq!((&of_page["count"], &of_page["conversion_rate"]), (&json!(1), &json!(100)));
+    assert_eq!(server.get("/v2/analytics/pageviews?filter[event]=Video").json(), json!({ "pageviews": 1 }));
+    assert_eq!(server.get("/v2/analytics/live?filter[event]=Video").json(), json!({ "live_users": 1 }));
+    assert_eq!(server.get("/v2/analytics/live?filter[event]=never").json(), json!({ "live_users": 0 }));
+}
+
+#[test]
+fn invalid_names_and_properties_are_rejected() {
+    let server = start(&[]);
+    let many: Value = (0..11).map(|number| (number.to_string(), json!(number))).collect();
+    let large: Value = (0..5).map(|number| (number.to_string(), json!("x".repeat(512)))).collect();
+    let long = "x".repeat(65);
+    for (name, properties, field) in [
+        ("", json!({}), "name"),
+        (long.as_str(), json!({}), "name"),
+        ("a\u{7}", json!({}), "name"),
+        ("click", Value::Null, "name"),
+        ("pageview", json!({ "plan": 1 }), "properties"),
+        ("click", json!([]), "properties"),
+        ("click", json!("plan"), "properties"),
+        ("click", json!({ "plan": null }), "properties"),
+        ("click", json!({ "plan": { "size": 1 } }), "properties"),
+        ("click", json!({ "": 1 }), "properties"),
+        ("click", json!({ "\n": 1 }), "properties"),
+        ("click", json!({ long.as_str(): 1 }), "properties"),
+        ("click", json!({ "plan": "x".repeat(513) }), "properties"),
+        ("click", many, "properties"),
+        ("click", large, "properties"),
+    ] {
+        let body = json!({ "name": name, "url": "https://a.example/", "properties": properties }).to_string();
+        let headers = [("content-type", "text/plain"), ("user-agent", AGENTS[0].0)];
+        let reply = server.as_token("").raw("POST", EVENTS, &headers, body.as_bytes()).expect(422);
+        assert_eq!(reply.code(), "VALIDATION_FAILED", "{body}");
+        let fields = reply.json()["errors"]["fields"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(fields, [field], "{body}");
+    }
+    assert_eq!(server.get("/v2/analytics/custom-events").json(), json!([]));
+}
+
+#[test]
 fn an_address_over_the_rate_limit_is_rejected() {
     let server = start(&["--analytics-events-per-minute=5", "--analytics-trusted-proxies=127.0.0.0/8"]);
     let from = |address: &str| send(&server, "https://a.example/", &[("x-forwarded-for", address)]);

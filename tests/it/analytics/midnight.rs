@@ -8,7 +8,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 
 use super::deletion::copy;
-use super::naive::{Asked, assert_same, expected_body};
+use super::naive::{Asked, Filter, assert_same, expected_body};
 use super::private::files;
 use super::random::reports;
 use super::{Counter, DAY, SITES, Seen};
@@ -29,8 +29,13 @@ fn check(folder: &Path, seen: &[Seen]) {
     let counter = Counter::open(folder, now);
     let date = |day| NaiveDate::from_ymd_opt(2024, 10, day).unwrap();
     for (start, end) in [(4, 4), (5, 5), (4, 5)] {
-        let asked = Asked { site: None, start: date(start), end: date(end), interval: "hour", limit: 10 };
-        for report in reports() {
+        let filter = |field, operator, value: &str| Filter { field, operator, values: vec![value.to_owned()] };
+        let filters = [vec![], vec![filter("exit_page", "eq", "/b")], vec![filter("page", "ne", "/never")]];
+        for (filters, report) in
+            filters.into_iter().flat_map(|of| reports().into_iter().map(move |to| (of.clone(), to)))
+        {
+            let interval = "hour";
+            let asked = Asked { site: None, start: date(start), end: date(end), interval, limit: 10, filters };
             let expected = expected_body(&report, &asked, seen, now);
             assert_same(&counter.report(&report, &asked.query()), &expected, &format!("{report:?} {}", asked.query()));
         }

@@ -1,13 +1,14 @@
 //! The reports as their definitions say, computed over a list of pageviews: slow and simple.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use bindery::analytics::Metric;
+use bindery::analytics::{Dimension, Metric, SessionPage};
 use bindery::http::analytics::Report;
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
-use super::{DAY, Seen};
+use super::{DAY, Seen, SentEvent};
 
 /// The parameters of a report.
 #[derive(Debug, Clone)]
@@ -17,19 +18,70 @@ pub(crate) struct Asked {
     pub(crate) end: NaiveDate,
     pub(crate) interval: &'static str,
     pub(crate) limit: usize,
+    pub(crate) filters: Vec<Filter>,
 }
 
-struct Session {
-    site: String,
-    who: (String, usize),
-    views: Vec<i64>,
-    referrer: String,
+/// A filter: the field, the operator and the values.
+#[derive(Debug, Clone)]
+pub(crate) struct Filter {
+    pub(crate) field: &'static str,
+    pub(crate) operator: &'static str,
+    pub(crate) values: Vec<String>,
+}
+
+/// What a session did on one day.
+struct Visit<'a> {
+    /// The number of its session.
+    session: usize,
+    begins: bool,
+    entry: &'a Seen,
+    exit: &'a Seen,
+    views: Vec<&'a Seen>,
+    events: Vec<&'a Seen>,
+}
+
+impl Visit<'_> {
+    fn has(&self, field: &str, value: &String) -> bool {
+        let any = |of: fn(&Seen) -> &String| self.views.iter().any(|view| of(view) == value);
+        let utm = ["utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term"];
+        match field {
+            "page" => any(|view| &view.path),
+            "device" => any(|view| &view.device),
+            "browser" => any(|view| &view.browser),
+            "country" => any(|view| &view.country),
+            "entry_page" => self.entry.path == *value,
+            "exit_page" => self.exit.path == *value,
+            "referrer" => self.entry.referrer == *value,
+            "event" => self.events.iter().any(|seen| seen.event.as_ref().is_some_and(|(name, _)| name == value)),
+            field => self.entry.utm[utm.iter().position(|known| *known == field).unwrap()] == *value,
+        }
+    }
+}
+
+struct Session<'a> {
+    site: &'a str,
+    who: &'a (String, usize),
+    views: Vec<&'a Seen>,
+}
+
+impl Session<'_> {
+    fn began(&self) -> i64 {
+        self.views[0].at
+    }
+
+    fn ended(&self) -> i64 {
+        self.views.last().unwrap().at
+    }
 }
 
 impl Asked {
     pub(crate) fn query(&self) -> String {
         let site = self.site.as_ref().map_or(String::new(), |site| format!("&site={site}"));
-        format!("start={}&end={}&interval={}&limit={}{site}", self.start, self.end, self.interval, self.limit)
+        let filters = self.filters.iter().map(|Filter { field, operator, values }| {
+            format!("&filter[{field}][{operator}]={}", utf8_percent_encode(&values.join(","), NON_ALPHANUMERIC))
+        });
+        let filters: String = filters.collect();
+        format!("start={}&end={}&interval={}&limit={}{site}{filters}", self.start, self.end, self.interval, self.limit)
     }
 
     fn previous(&self) -> Asked {
@@ -43,12 +95,40 @@ impl Asked {
 
     fn views<'a>(&self, all: &'a [Seen]) -> Vec<&'a Seen> {
         let here = |seen: &&Seen| self.site.as_ref().is_none_or(|site| *site == seen.site);
-        all.iter().filter(here).filter(|seen| self.has(seen.at) && !seen.is_gone).collect()
+        if !self.filters.is_empty() {
+            let views = self.visits(all).into_iter().flat_map(|visit| visit.views);
+            return views.filter(here).filter(|seen| self.has(seen.at)).collect();
+        }
+        let views = all.iter().filter(here).filter(|seen| self.has(seen.at) && !seen.is_gone);
+        views.filter(|seen| seen.event.is_none()).collect()
     }
 
-    fn sessions(&self, all: &[Seen]) -> Vec<Session> {
+    fn events<'a>(&self, all: &'a [Seen]) -> Vec<(&'a Seen, &'a SentEvent)> {
+        let here = |seen: &&Seen| self.site.as_ref().is_none_or(|site| *site == seen.site);
+        let seen: Vec<&Seen> = match self.filters.is_empty() {
+            true => all.iter().collect(),
+            false => self.visits(all).into_iter().flat_map(|visit| visit.events).collect(),
+        };
+        let events = seen.into_iter().filter(here).filter(|seen| self.has(seen.at) && !seen.is_gone);
+        events.filter_map(|seen| Some((seen, seen.event.as_ref()?))).collect()
+    }
+
+    fn sessions<'a>(&self, all: &'a [Seen]) -> Vec<Session<'a>> {
         let here = |session: &Session| self.site.as_ref().is_none_or(|site| *site == session.site);
-        sessions(all).into_iter().filter(here).filter(|session| self.has(session.views[0])).collect()
+        let begun: BTreeSet<usize> =
+            self.visits(all).iter().filter(|visit| visit.begins).map(|visit| visit.session).collect();
+        let sessions = sessions(all).into_iter().enumerate().filter(|(number, _)| begun.contains(number));
+        sessions.map(|(_, session)| session).filter(here).filter(|session| self.has(session.began())).collect()
+    }
+
+    /// The visits that the filters select.
+    fn visits<'a>(&self, all: &'a [Seen]) -> Vec<Visit<'a>> {
+        let is_selected = |visit: &Visit| {
+            self.filters.iter().all(|Filter { field, operator, values }| {
+                values.iter().any(|value| visit.has(field, value)) != matches!(*operator, "ne" | "not_in")
+            })
+        };
+        visits(all).into_iter().filter(is_selected).collect()
     }
 }
 
@@ -56,8 +136,8 @@ impl Asked {
 pub(crate) fn delete(all: &mut [Seen], site: &str, days: std::ops::RangeInclusive<NaiveDate>) {
     let gone: BTreeSet<_> = sessions(all)
         .into_iter()
-        .filter(|session| session.site == site && days.contains(&date(session.views[0])))
-        .flat_map(|session| session.views.into_iter().map(move |at| (session.who.clone(), at)))
+        .filter(|session| session.site == site && days.contains(&date(session.began())))
+        .flat_map(|session| session.views.into_iter().map(move |view| (session.who.clone(), view.at)))
         .collect();
     for seen in all.iter_mut().filter(|seen| seen.site == site) {
         seen.is_gone |= days.contains(&date(seen.at));
@@ -75,9 +155,9 @@ pub(crate) fn date(at: i64) -> NaiveDate {
 
 /// All sessions except deleted ones; a deleted one also ends the session before it. The list is in the order of
 /// arrival, which the stable sort keeps for equal times.
-fn sessions(all: &[Seen]) -> Vec<Session> {
+fn sessions(all: &[Seen]) -> Vec<Session<'_>> {
     let mut by_visitor: BTreeMap<(&String, &(String, usize)), Vec<&Seen>> = BTreeMap::new();
-    for seen in all {
+    for seen in all.iter().filter(|seen| seen.event.is_none()) {
         by_visitor.entry((&seen.site, &seen.who)).or_default().push(seen);
     }
     let mut sessions: Vec<Session> = Vec::new();
@@ -90,15 +170,50 @@ fn sessions(all: &[Seen]) -> Vec<Session> {
                 continue;
             }
             if last.is_some_and(|last| seen.at - last <= 30 * 60 * 1000) {
-                sessions.last_mut().unwrap().views.push(seen.at);
+                sessions.last_mut().unwrap().views.push(seen);
             } else {
-                let (site, who, referrer) = (site.clone(), who.clone(), seen.referrer.clone());
-                sessions.push(Session { site, who, views: vec![seen.at], referrer });
+                sessions.push(Session { site, who, views: vec![seen] });
             }
             last = Some(seen.at);
         }
     }
     sessions
+}
+
+/// The visits of all sessions. An event belongs to the visit of the pageview before it, if that is of the same day and
+/// at most 30 minutes earlier.
+fn visits(all: &[Seen]) -> Vec<Visit<'_>> {
+    let mut visits: Vec<Visit> = Vec::new();
+    let mut visit_of_view: HashMap<*const Seen, usize> = HashMap::new();
+    for (number, session) in sessions(all).into_iter().enumerate() {
+        let (entry, last) = (session.views[0], *session.views.last().unwrap());
+        for view in session.views {
+            let goes_on =
+                visits.last().is_some_and(|visit| visit.session == number && date(visit.views[0].at) == date(view.at));
+            if !goes_on {
+                let begins = std::ptr::eq(view, entry);
+                visits.push(Visit { session: number, begins, entry, exit: last, views: vec![], events: vec![] });
+            }
+            let visit = visits.last_mut().unwrap();
+            visit.exit = if visit.begins { last } else { view };
+            visit.views.push(view);
+            visit_of_view.insert(view, visits.len() - 1);
+        }
+    }
+    let mut last_view: HashMap<(&String, &(String, usize)), &Seen> = HashMap::new();
+    for seen in all {
+        let key = (&seen.site, &seen.who);
+        if seen.event.is_none() {
+            last_view.insert(key, seen);
+        } else if let Some(view) = last_view.get(&key)
+            && date(view.at) == date(seen.at)
+            && seen.at - view.at <= 30 * 60 * 1000
+            && let Some(visit) = visit_of_view.get(&std::ptr::from_ref(*view))
+        {
+            visits[*visit].events.push(seen);
+        }
+    }
+    visits
 }
 
 /// The distinct visitors of each day, added up.
@@ -132,15 +247,24 @@ fn trend(current: u64, previous: u64) -> &'static str {
 }
 
 fn duration(sessions: &[Session]) -> String {
-    let total: i64 = sessions.iter().map(|session| session.views.last().unwrap() - session.views[0]).sum();
+    let total: i64 = sessions.iter().map(|session| session.ended() - session.began()).sum();
     let seconds = if sessions.is_empty() { 0 } else { (total as f64 / 1000.0 / sessions.len() as f64).round() as i64 };
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 fn live(asked: &Asked, all: &[Seen], now: i64) -> usize {
     let here = |session: &&Session| asked.site.as_ref().is_none_or(|site| *site == session.site);
+    if !asked.filters.is_empty() {
+        let (sessions, visits) = (sessions(all), asked.visits(all));
+        let live = |visit: &&Visit| {
+            let session = &sessions[visit.session];
+            let is_last = std::ptr::eq(*visit.views.last().unwrap(), *session.views.last().unwrap());
+            here(&session) && is_last && date(session.ended()) == date(now) && now - session.ended() <= 5 * 60 * 1000
+        };
+        return visits.iter().filter(live).count();
+    }
     let sessions = sessions(all);
-    sessions.iter().filter(here).filter(|session| now - session.views.last().unwrap() <= 5 * 60 * 1000).count()
+    sessions.iter().filter(here).filter(|session| now - session.ended() <= 5 * 60 * 1000).count()
 }
 
 /// The expected body of the report.
@@ -186,8 +310,41 @@ pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i
             let of_page: Vec<&Seen> = views.into_iter().filter(|seen| seen.path == path).collect();
             json!({ "path": path, "views": of_page.len(), "visitors": visitors(of_page) })
         }
-        Report::Referrers => rows(referrers(&sessions), ["referrer", "visitors"], asked.limit),
+        Report::Referrers => rows(begun(&sessions, |view| &view.referrer), ["referrer", "visitors"], asked.limit),
+        Report::Utm(dimension) => {
+            let which = *dimension as usize - Dimension::Source as usize;
+            let mut counts = begun(&sessions, |view| &view.utm[which]);
+            counts.remove("");
+            rows(counts, [["source", "medium", "campaign", "content", "term"][which], "visitors"], asked.limit)
+        }
+        Report::SessionPages(page) => {
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            for session in &sessions {
+                let view = match page {
+                    SessionPage::First => session.views[0],
+                    SessionPage::Last => session.views.last().unwrap(),
+                };
+                *counts.entry(view.path.clone()).or_default() += 1;
+            }
+            rows(counts, ["path", "sessions"], asked.limit)
+        }
+        Report::CustomEvents => {
+            let mut names: BTreeMap<&String, Vec<&Seen>> = BTreeMap::new();
+            for (seen, (name, _)) in asked.events(all) {
+                names.entry(name).or_default().push(seen);
+            }
+            let rows = names.into_iter().map(|(name, events)| event_row(name, &events, counted(asked)));
+            most_frequent(rows.collect(), asked.limit)
+        }
+        Report::CustomEvent(name) => {
+            let events: Vec<_> = asked.events(all).into_iter().filter(|(_, (sent, _))| sent == name).collect();
+            let seen: Vec<&Seen> = events.iter().map(|(seen, _)| *seen).collect();
+            let mut row = event_row(name, &seen, counted(asked));
+            row["properties"] = properties(&events, asked.limit);
+            row
+        }
         Report::ReferrersTrends => {
+            let referrers = |sessions: &[Session]| begun(sessions, |view| &view.referrer);
             let (current, previous) = (referrers(&sessions), referrers(&before.sessions(all)));
             let names: BTreeSet<&String> = current.keys().chain(previous.keys()).collect();
             let of = |counts: &BTreeMap<String, u64>, name: &String| counts.get(name).copied().unwrap_or(0);
@@ -214,7 +371,7 @@ pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i
             series(asked, firsts.map(|seen| seen.at))
         }
         Report::Series(Metric::Pageviews) => series(asked, views.iter().map(|seen| seen.at)),
-        Report::Series(Metric::Sessions) => series(asked, sessions.iter().map(|session| session.views[0])),
+        Report::Series(Metric::Sessions) => series(asked, sessions.iter().map(|session| session.began())),
     }
 }
 
@@ -226,16 +383,47 @@ fn groups<'a>(views: &[&'a Seen], key: impl Fn(&Seen) -> String) -> BTreeMap<Str
     groups
 }
 
-fn referrers(sessions: &[Session]) -> BTreeMap<String, u64> {
+/// The visitors who began a session, by something of its first pageview.
+fn begun(sessions: &[Session], key: impl Fn(&Seen) -> &String) -> BTreeMap<String, u64> {
     let begun: BTreeSet<_> = sessions
         .iter()
-        .map(|session| (&session.referrer, date(session.views[0]), &session.site, &session.who))
+        .map(|session| (key(session.views[0]).clone(), date(session.began()), session.site, session.who))
         .collect();
     let mut counts = BTreeMap::new();
-    for (referrer, ..) in begun {
-        *counts.entry(referrer.clone()).or_default() += 1;
+    for (name, ..) in begun {
+        *counts.entry(name).or_default() += 1;
     }
     counts
+}
+
+fn event_row(name: &str, events: &[&Seen], all_visitors: u64) -> Value {
+    let from = visitors(events.iter().copied());
+    json!({ "name": name, "count": events.len(), "visitors": from, "conversion_rate": percentage(from, all_visitors) })
+}
+
+/// The rows with the greatest count; equal ones stay in their order.
+fn most_frequent(mut rows: Vec<Value>, limit: usize) -> Value {
+    rows.sort_by_key(|row| std::cmp::Reverse(row["count"].as_u64().unwrap()));
+    rows.truncate(limit);
+    rows.into()
+}
+
+fn properties(events: &[(&Seen, &SentEvent)], limit: usize) -> Value {
+    let mut properties: BTreeMap<&String, BTreeMap<&String, Vec<&Seen>>> = BTreeMap::new();
+    for (seen, (_, sent)) in events {
+        for (name, value) in sent {
+            properties.entry(name).or_default().entry(value).or_default().push(seen);
+        }
+    }
+    let rows = properties.into_iter().map(|(name, values)| {
+        let count: usize = values.values().map(Vec::len).sum();
+        let rows = values.into_iter().map(|(value, events)| {
+            json!({ "value": value, "count": events.len(), "visitors": visitors(events.iter().copied()),
+                "percentage": percentage(events.len() as u64, count as u64) })
+        });
+        json!({ "name": name, "count": count, "values": most_frequent(rows.collect(), limit) })
+    });
+    most_frequent(rows.collect(), limit)
 }
 
 fn shares(views: &[&Seen], key: &str, name: impl Fn(&Seen) -> String) -> Value {

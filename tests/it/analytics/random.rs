@@ -1,11 +1,11 @@
 //! Random traffic with restarts in between: midnights, the limits of sessions, boundaries of weeks and months, empty
 //! periods.
 
-use bindery::analytics::Metric;
+use bindery::analytics::{Dimension, Metric, SessionPage};
 use bindery::http::analytics::Report;
 use chrono::NaiveDate;
 
-use super::naive::{Asked, assert_same, date, expected_body};
+use super::naive::{Asked, Filter, assert_same, date, expected_body};
 use super::{AGENTS, Counter, DAY, REFERRERS, Random, SITES, Seen};
 
 const MINUTE: i64 = 60_000;
@@ -26,6 +26,16 @@ pub(crate) fn reports() -> Vec<Report> {
         Report::Page("nothing".to_owned()),
         Report::Referrers,
         Report::ReferrersTrends,
+        Report::Utm(Dimension::Source),
+        Report::Utm(Dimension::Medium),
+        Report::Utm(Dimension::Campaign),
+        Report::Utm(Dimension::Content),
+        Report::Utm(Dimension::Term),
+        Report::SessionPages(SessionPage::First),
+        Report::SessionPages(SessionPage::Last),
+        Report::CustomEvents,
+        Report::CustomEvent("sign up/now".to_owned()),
+        Report::CustomEvent("never".to_owned()),
         Report::Devices,
         Report::Browsers,
         Report::Countries,
@@ -35,14 +45,70 @@ pub(crate) fn reports() -> Vec<Report> {
     ]
 }
 
-/// Compares every report for some periods.
+/// A filter on something that [`send`] sends.
+fn filter(random: &mut Random) -> Filter {
+    let (field, values) = *random.pick(&[
+        ("page", &["/", "/about", "/blog/über uns", "/50%"][..]),
+        ("entry_page", &["/", "/about", "/z"]),
+        ("exit_page", &["/", "/about", "/z"]),
+        ("event", &["sign up/now", "download"]),
+        ("referrer", &["direct", "news.example", "a.example"]),
+        ("device", &["desktop", "mobile", "never"]),
+        ("browser", &["Chrome", "Safari"]),
+        ("country", &["DE", "FR", "unknown"]),
+        ("utm_source", &["news", "a b"]),
+        ("utm_medium", &["news", "ü"]),
+        ("utm_campaign", &["news", "a b"]),
+        ("utm_content", &["news", "later"]),
+        ("utm_term", &["news", "ü"]),
+    ]);
+    let operator = *random.pick(&["eq", "ne", "in", "not_in"]);
+    let count = if operator.ends_with("in") { 2 } else { 1 };
+    Filter { field, operator, values: (0..count).map(|_| random.pick(values).to_string()).collect() }
+}
+
+/// Filters that select every visit change no figure, but that of events outside of sessions.
+fn check_all_selected(counter: &Counter, asked: &Asked) {
+    for report in reports() {
+        if matches!(report, Report::Live | Report::CustomEvents | Report::CustomEvent(_)) {
+            continue;
+        }
+        let query = asked.query();
+        let bodies = ["", "&filter[page][ne]=/never", "&filter[event][not_in]=never,neither"].map(|filter| {
+            let mut body = counter.report(&report, &format!("{query}{filter}"));
+            body.as_object_mut().map(|body| body.remove("live_users"));
+            body
+        });
+        assert_eq!(bodies[0], bodies[1], "{report:?} {query}");
+        assert_eq!(bodies[0], bodies[2], "{report:?} {query}");
+    }
+}
+
+/// Compares every report for some periods, with and without filters.
 pub(crate) fn check(counter: &Counter, seen: &[Seen], now: i64, random: &mut Random, periods: usize) {
+    check_some(counter, seen, now, random, periods, true);
+}
+
+/// Compares every report for some periods; with filters, if no session that goes on was deleted.
+pub(crate) fn check_some(
+    counter: &Counter,
+    seen: &[Seen],
+    now: i64,
+    random: &mut Random,
+    periods: usize,
+    filtered: bool,
+) {
     for _ in 0..periods {
         let end = date(now - DAY * random.below(20) as i64);
         let start = end - chrono::TimeDelta::days(random.below(45) as i64);
         let site = random.pick(&[None, Some(SITES[0]), Some(SITES[1]), Some("never.example")]).map(str::to_owned);
         let interval = *random.pick(&["hour", "day", "week", "month"]);
-        let asked = Asked { site, start, end, interval, limit: 1 + random.below(8) as usize };
+        let limit = 1 + random.below(8) as usize;
+        let mut asked = Asked { site, start, end, interval, limit, filters: Vec::new() };
+        check_all_selected(counter, &asked);
+        if filtered && random.below(3) > 0 {
+            asked.filters = (0..=random.below(2)).map(|_| filter(random)).collect();
+        }
         for report in reports() {
             let expected = expected_body(&report, &asked, seen, now);
             let body = counter.report(&report, &asked.query());
@@ -74,6 +140,33 @@ pub(crate) fn traffic(random: &mut Random, start: i64, days: i64, count: usize) 
     seen
 }
 
+/// Makes every sixth pageview an event.
+pub(crate) fn with_events(mut seen: Vec<Seen>, random: &mut Random) -> Vec<Seen> {
+    for event in seen.iter_mut() {
+        if random.below(6) == 0 {
+            let name = *random.pick(&["sign up/now", "download", "näme"]);
+            let values = ["", "large", "42", "true"];
+            let names = ["plan", "size"].iter().filter(|_| random.below(2) == 0).collect::<Vec<_>>();
+            let properties = names.into_iter().map(|name| (name.to_string(), random.pick(&values).to_string()));
+            event.event = Some((name.to_owned(), properties.collect()));
+        }
+    }
+    seen
+}
+
+/// A query string with UTM parameters, in which other parameters and empty values count for nothing.
+fn utm_query(random: &mut Random) -> (String, [String; 5]) {
+    let (mut query, mut utm) = ("?query=1&utm_source=".to_owned(), <[String; 5]>::default());
+    for (name, value) in ["source", "medium", "campaign", "content", "term"].iter().zip(&mut utm) {
+        if random.below(3) == 0 {
+            let (sent, counts) = *random.pick(&[("news", "news"), ("a%20b", "a b"), ("a+b", "a b"), ("%C3%BC", "ü")]);
+            query += &format!("&utm_{name}={sent}&utm_{name}=later");
+            *value = counts.to_owned();
+        }
+    }
+    (query, utm)
+}
+
 /// Submits them in order; calls `between` now and then.
 pub(crate) fn send(
     counter: &mut Counter,
@@ -84,6 +177,12 @@ pub(crate) fn send(
     for at in 0..seen.len() {
         let view = &mut seen[at];
         counter.set_clock(view.at);
+        if let Some(event) = &view.event {
+            counter.submit_event(&view.site, event, &view.who.0, view.who.1);
+            continue;
+        }
+        let (query, utm) = utm_query(random);
+        view.utm = utm;
         // How a referrer counts depends on the site.
         let (sent, counts) = random.pick(&REFERRERS);
         view.referrer =
@@ -99,7 +198,7 @@ pub(crate) fn send(
         let path = percent_encoding::utf8_percent_encode(&view.path, percent_encoding::CONTROLS).to_string();
         let path = path.replace("50%", "50%25").replace(' ', "%20");
         let slash = if random.below(3) == 0 && path != "/" { "/" } else { "" };
-        let url = format!("https://{}{path}{slash}?query=1#part", view.site);
+        let url = format!("https://{}{path}{slash}{query}#part", view.site);
         counter.submit(&url, sent, &view.who.0, view.who.1, country);
         if random.below(150) == 0 {
             between(counter, &mut seen[..=at], random);
@@ -114,7 +213,8 @@ fn figures_match_the_definitions_across_midnights_and_restarts() {
         // The weeks around the end of 2025, in which a year, months and weeks begin.
         let start = NaiveDate::from_ymd_opt(2025, 12, 20).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc();
         let start = start.timestamp_millis();
-        let mut seen = traffic(&mut random, start, 18, 700);
+        let seen = traffic(&mut random, start, 18, 700);
+        let mut seen = with_events(seen, &mut random);
         let folder = tempfile::tempdir().unwrap();
         let mut counter = Counter::open(folder.path(), start);
         send(&mut counter, &mut seen, &mut random, |counter, seen, random| {
