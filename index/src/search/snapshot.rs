@@ -17,6 +17,7 @@ use crate::query::{Filter, Found, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
 use crate::text_query::TextQuery;
+use crate::trace::Done;
 use crate::value::ValueRef;
 use crate::version::Version;
 
@@ -177,11 +178,10 @@ impl Snapshot {
         count: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Ranked, Error> {
-        let search = TextSearch::new(&self.version, query.variant, text, interrupt)?;
-        let having = Found(Arc::new(search.matches()?));
+        let (search, having) = TextSearch::with_matches(&self.version, query.variant, text, interrupt)?;
+        let having = Found(Arc::new(having));
         let matches = self.evaluator(query.variant, interrupt).select(&query.filter.with_found(text, &having))?;
-        let first = search.first(&matches.to_bitmap(&self.version), count)?;
-        Ok(Ranked { total: matches.count(&self.version), first })
+        self.first_of(&search, &matches, count, interrupt)
     }
 
     /// The same of what was found before.
@@ -194,8 +194,20 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Ranked, Error> {
         let search = TextSearch::new(&self.version, query.variant, text, interrupt)?;
-        let first = search.first(&matches.to_bitmap(&self.version), count)?;
-        Ok(Ranked { total: matches.count(&self.version), first })
+        self.first_of(&search, matches, count, interrupt)
+    }
+
+    fn first_of(
+        &self,
+        search: &TextSearch<'_>,
+        matches: &Matches,
+        count: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Ranked, Error> {
+        let total = matches.count(&self.version);
+        let first = || search.first(&matches.to_bitmap(&self.version), count);
+        let first = interrupt.traced(first, |_| Some((Done::Ordered, "relevance", total as u64)))?;
+        Ok(Ranked { total, first })
     }
 
     /// Roughly how long a search takes, in nanoseconds: what is cached costs next to nothing.

@@ -14,6 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::text_query::{Required, TextField, TextQuery, WantedToken, has_row};
+use crate::trace::Done;
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
@@ -75,8 +76,22 @@ impl<'a> TextSearch<'a> {
         Ok(search)
     }
 
-    /// The slots that have what is required, and nothing that is excluded.
-    pub(super) fn matches(&self) -> Result<Bitmap, Error> {
+    /// The search, and the slots that have what is required, and nothing that is excluded.
+    pub(super) fn with_matches(
+        version: &'a Version,
+        variant: VariantNumber,
+        query: &'a TextQuery,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Result<(TextSearch<'a>, Bitmap), Error> {
+        let find = || {
+            let search = TextSearch::new(version, variant, query, interrupt)?;
+            let matches = search.matches()?;
+            Ok((search, matches))
+        };
+        interrupt.traced(find, |(_, matches)| Some((Done::Words, "index", matches.count() as u64)))
+    }
+
+    fn matches(&self) -> Result<Bitmap, Error> {
         let mut matches: Option<Bitmap> = None;
         let mut tokens = &self.required[..];
         for required in &self.query.words.required {
