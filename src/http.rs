@@ -3,6 +3,8 @@
 //! Handlers are a translation table: extract, one call, respond. Must not hold a rule of content. No other module names
 //! axum, statuses or headers.
 
+mod access_line;
+mod access_log;
 mod administration;
 pub mod analytics;
 mod answer_cache;
@@ -26,6 +28,7 @@ mod idempotency;
 mod import;
 mod indent;
 mod limits;
+mod line_writer;
 mod lines;
 mod links;
 mod metrics;

@@ -23,7 +23,7 @@ use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 use tower_service::Service;
 use tracing::Instrument;
 
-use super::app::App;
+use super::app::{App, Services};
 use super::body::no_memory;
 use super::connection::Connection;
 use super::drain::drain;
@@ -74,6 +74,8 @@ impl Framed {
     /// Answers a request. Dropping the future ends it.
     pub async fn answer(self, mut request: Request) -> Response {
         let exchange = Exchange::begin(&request);
+        let Services { access_log, config, .. } = &*self.0.app;
+        let entry = access_log.begin(&mut request, exchange.id(), config);
         let pretty = Pretty::begin(&mut request);
         let (encoding, uri) = (Encoding::accepted(request.headers()), request.uri().clone());
         let is_read = answered_as(request.method()) == Method::GET;
@@ -110,8 +112,11 @@ impl Framed {
         }
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        exchange.end(&mut response, &self.0.app.metrics);
-        response
+        exchange.end(&mut response, &self.0.app.metrics, entry.is_some());
+        match entry {
+            Some(entry) => entry.attach(response),
+            None => response,
+        }
     }
 }
 

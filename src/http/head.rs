@@ -10,6 +10,7 @@ use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap, Method, Uri};
 use serde::de::DeserializeOwned;
 
+use super::access_log::Sender;
 use super::app::App;
 use super::client::Client;
 use super::error::Failure;
@@ -101,6 +102,9 @@ pub(super) fn authorize(
     } else {
         of_token(app, headers)?
     };
+    if let Some(sender) = extensions.get::<Sender>() {
+        sender.note(&access.actor);
+    }
     app.limits.take_sender(&access.actor)?;
     Ok(access)
 }

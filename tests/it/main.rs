@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod access_log;
 mod analytics;
 mod backup;
 mod blueprints;
