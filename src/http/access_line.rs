@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn a_line_says_everything_in_both_forms() {
         let line = line("/v2/resources/notes", Some("page=2"));
-        let expected = "2023-11-14T22:13:20.123+00:00 203.0.113.7 member=7 GET /v2/resources/notes?page=2 200 12 1.234ms abc\n";
+        let expected =
+            "2023-11-14T22:13:20.123+00:00 203.0.113.7 member=7 GET /v2/resources/notes?page=2 200 12 1.234ms abc\n";
         assert_eq!(line.to_text(), expected);
         let object: Value = serde_json::from_str(&line.to_json()).unwrap();
         assert_eq!((&object["ms"], &object["member"], &object["token"]), (&json!(1.234), &json!(7), &Value::Null));

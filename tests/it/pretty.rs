@@ -58,7 +58,8 @@ fn every_json_answer_is_indented_if_it_is_asked_for() {
         let plain = server.get(&with("pretty=false"));
         failures.check(!plain.text.contains("\n  "), || format!("{path}: {}", plain.text));
     }
-    for path in ["/v2/resources/notes/export?format=ndjson", "/v2/resources/notes/export?format=csv", "/v2/changes?since=0"]
+    for path in
+        ["/v2/resources/notes/export?format=ndjson", "/v2/resources/notes/export?format=csv", "/v2/changes?since=0"]
     {
         failures.check_eq(path, server.get(&format!("{path}&pretty=true")).text, server.get(path).text);
     }
