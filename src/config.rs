@@ -6,6 +6,7 @@ mod analytics;
 mod arguments;
 mod error;
 mod generated;
+mod log_format;
 mod rate;
 mod settings;
 mod show;
@@ -29,6 +30,7 @@ pub use arguments::{
 };
 pub use error::ConfigError;
 pub use generated::{completions, manual};
+pub use log_format::LogFormat;
 pub use rate::Rate;
 pub use settings::{AnalyticsSettings, Settings};
 pub use show::SourcedSetting;
@@ -74,6 +76,8 @@ pub struct Config {
     pub admin_token: Option<AdminToken>,
     /// What is logged, in the syntax of `tracing_subscriber` filters.
     pub log: String,
+    /// In which form a line is written for each request.
+    pub log_format: LogFormat,
     /// The hosts whose players rich text may embed.
     pub video_hosts: Vec<String>,
     /// The size of the store's cache.
@@ -178,6 +182,7 @@ impl Config {
             query_timeout: seconds("query_timeout", settings.query_timeout.unwrap_or_default())?,
             admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
             log: log_filter(settings.log.unwrap_or_default())?,
+            log_format: settings.log_format.unwrap_or_default(),
             video_hosts: settings.video_hosts.unwrap_or_default(),
             store_cache_bytes: at_least_one("store_cache_mib", settings.store_cache_mib.unwrap_or_default())? << 20,
             rate_limit_per_token: rate("rate_limit_per_token", settings.rate_limit_per_token)?,

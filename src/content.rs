@@ -73,6 +73,7 @@ pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use prepare::import_line::ImportCheck;
 pub use read::changes::{Change, Changes};
+pub use read::explain::Explained;
 pub use read::export::Export;
 pub use read::list::{ListPage, Place};
 pub use read::neighbors::NeighborsAnswer;

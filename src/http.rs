@@ -3,6 +3,8 @@
 //! Handlers are a translation table: extract, one call, respond. Must not hold a rule of content. No other module names
 //! axum, statuses or headers.
 
+mod access_line;
+mod access_log;
 mod administration;
 pub mod analytics;
 mod answer_cache;
@@ -24,13 +26,16 @@ mod frame;
 mod head;
 mod idempotency;
 mod import;
+mod indent;
 mod limits;
+mod line_writer;
 mod lines;
 mod links;
 mod metrics;
 mod openapi;
 mod operation;
 mod operations;
+mod pretty;
 mod rate;
 mod refusal;
 mod repeated;
@@ -42,6 +47,7 @@ mod route;
 mod scrape;
 mod search;
 mod serve;
+mod server_timing;
 mod session_cookie;
 mod sessions;
 mod sign_ins;

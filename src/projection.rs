@@ -68,6 +68,13 @@ pub fn column_names(blueprint: &Blueprint) -> Vec<String> {
     names
 }
 
+/// The name of a column; `None` if no field of the blueprint has it.
+pub fn column_name(blueprint: &Blueprint, column: ColumnId) -> Option<String> {
+    let field = field_of(blueprint, column)?;
+    let (part, ..) = columns_of(field).find(|(_, id, _)| *id == column)?;
+    Some(part.map_or_else(|| field.slug.clone(), |part| format!("{}.{part}", field.slug)))
+}
+
 /// The field that a column belongs to.
 pub fn field_of(blueprint: &Blueprint, column: ColumnId) -> Option<&Field> {
     blueprint.fields.iter().find(|field| field.number == column / PARTS_PER_FIELD)

@@ -127,8 +127,19 @@ pub struct ExportParams {
 }
 
 /// What all of a blueprint's parameters that choose resources have in common.
-const CHOOSING: [&str; 10] =
-    [strict::FILTERS, "search", "q", "typos", "sort", "fields", "exclude", "variant", "fallback", "fallback_mode"];
+const CHOOSING: [&str; 11] = [
+    strict::FILTERS,
+    "search",
+    "q",
+    "typos",
+    "sort",
+    "fields",
+    "exclude",
+    "variant",
+    "fallback",
+    "fallback_mode",
+    "explain",
+];
 
 /// What is answered beside the resources.
 const BESIDE: [&str; 6] = ["highlight", "facets", "facet_mode", "stats", "expand", strict::FIELDS_OF];
@@ -254,6 +265,8 @@ impl ExportParams {
             ("facets", !aggregation.facets.is_empty()),
             ("stats", !aggregation.stats.is_empty()),
             ("expand", !expansion.is_empty()),
+            ("explain", params.flag("explain")?),
+            ("pretty", is_strict && params.flag("pretty")?),
         ] {
             if is_asked && format != Format::Json {
                 let message = format!("`{parameter}` is answered in JSON only; use `format=json`");

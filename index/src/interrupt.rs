@@ -1,14 +1,18 @@
-//! Stopping a search. It knows nothing of why one is stopped, or of what it searches.
+//! Stopping a search, and watching it. It knows nothing of why one is stopped or watched, or of what it searches.
 
 use std::cell::Cell;
+use std::time::Instant;
 
 use crate::error::Error;
+use crate::trace::{Done, Trace, TraceStep};
 
 /// Decides while a search runs whether it goes on: asked about every ten microseconds of work, sometimes less often.
 pub struct Interrupt<'a> {
     is_over: Option<&'a dyn Fn() -> bool>,
     /// Small steps since it was asked.
     steps: Cell<u32>,
+    /// Where the search notes what it does.
+    trace: Option<&'a Trace>,
 }
 
 /// Asked after so many small steps. A step takes from nanoseconds to about a microsecond, asking about 30 nanoseconds.
@@ -17,13 +21,37 @@ const STEPS: u32 = 64;
 impl<'a> Interrupt<'a> {
     /// The search runs to its end.
     pub fn never() -> Interrupt<'static> {
-        Interrupt { is_over: None, steps: Cell::new(0) }
+        Interrupt { is_over: None, steps: Cell::new(0), trace: None }
     }
 
     /// The search ends with [`Error::Interrupted`] soon after `is_over` returns true. The function may also block: the
     /// search is paused meanwhile.
     pub fn when(is_over: &'a dyn Fn() -> bool) -> Interrupt<'a> {
-        Interrupt { is_over: Some(is_over), steps: Cell::new(0) }
+        Interrupt { is_over: Some(is_over), steps: Cell::new(0), trace: None }
+    }
+
+    /// The same for a search that notes its steps in `trace`, if there is one.
+    pub fn with_trace<'b>(&self, trace: Option<&'b Trace>) -> Interrupt<'b>
+    where
+        'a: 'b,
+    {
+        Interrupt { is_over: self.is_over, steps: Cell::new(0), trace }
+    }
+
+    /// Runs a step of the search. If the search is traced, notes what `describe` says of its result, if that says anything.
+    pub(crate) fn traced<T>(
+        &self,
+        step: impl FnOnce() -> Result<T, Error>,
+        describe: impl FnOnce(&T) -> Option<(Done, &'static str, u64)>,
+    ) -> Result<T, Error> {
+        let Some(trace) = self.trace else { return step() };
+        let started = Instant::now();
+        let result = step()?;
+        let took = started.elapsed();
+        if let Some((done, from, count)) = describe(&result) {
+            trace.note(TraceStep { done, from, count, took });
+        }
+        Ok(result)
     }
 
     /// Counts a small step. To be called for every document, slot or comparison.

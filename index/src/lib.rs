@@ -111,6 +111,7 @@ mod sum;
 mod text;
 mod text_query;
 mod tokens;
+mod trace;
 mod value;
 mod version;
 
@@ -124,3 +125,4 @@ pub use query::*;
 pub use schema::*;
 pub use search::{Aggregates, Selected, Snapshot, Stream};
 pub use text_query::{Mark, TextField, TextQuery, Words};
+pub use trace::{Done, Trace, TraceStep};

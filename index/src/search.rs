@@ -28,4 +28,5 @@ mod slot_order;
 mod snapshot;
 mod stats;
 mod text_search;
+mod traced;
 mod walk;

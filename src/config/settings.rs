@@ -9,6 +9,7 @@ use clap::{Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::error::ConfigError;
+use super::log_format::LogFormat;
 use crate::sanitize::DEFAULT_VIDEO_HOSTS;
 
 /// The settings from one source. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
@@ -67,6 +68,10 @@ pub struct Settings {
     /// What to log, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
+
+    /// The form of the access log on standard output: `off`, `text` or `json` [default: off] [env: BINDERY_LOG_FORMAT]
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    pub log_format: Option<LogFormat>,
 
     /// Hosts whose players rich text may embed [default: YouTube's and Vimeo's] [env: BINDERY_VIDEO_HOSTS]
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
@@ -202,6 +207,7 @@ impl Settings {
             client_timeout: Some(30),
             keepalive_timeout: Some(75),
             log: Some("info".to_owned()),
+            log_format: Some(LogFormat::Off),
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_mib: Some(256),
             changes_kept: Some(1_000_000),
@@ -234,6 +240,7 @@ impl Settings {
             client_timeout: self.client_timeout.or(weaker.client_timeout),
             keepalive_timeout: self.keepalive_timeout.or(weaker.keepalive_timeout),
             log: self.log.or(weaker.log),
+            log_format: self.log_format.or(weaker.log_format),
             video_hosts: self.video_hosts.or(weaker.video_hosts),
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),
             rate_limit_per_token: self.rate_limit_per_token.or(weaker.rate_limit_per_token),

@@ -44,12 +44,19 @@ fn without_settings_the_defaults_apply() {
     assert_eq!((config.client_timeout.as_secs(), config.keepalive_timeout.as_secs()), (30, 75));
     assert_eq!(resolve(&["--max-body-bytes=209715200"], &[], "").unwrap().max_buffer_bytes, 400 * 1024 * 1024);
     assert_eq!(config.store_cache_bytes, 256 * 1024 * 1024);
-    assert_eq!(config.log, "info");
+    assert_eq!((config.log.as_str(), config.log_format), ("info", LogFormat::Off));
 }
 
 #[test]
 fn a_flag_overrides_the_environment_which_overrides_the_file() {
-    let table: [Precedence; 16] = [
+    let table: [Precedence; 17] = [
+        (
+            "--log-format=text",
+            "BINDERY_LOG_FORMAT=json",
+            "log_format='off'",
+            |c| format!("{:?}", c.log_format),
+            ["Text", "Json", "Off"],
+        ),
         ("--data=a", "BINDERY_DATA=b", "data='c'", |c| c.data.display().to_string(), ["a", "b", "c"]),
         (
             "--listen=127.0.0.1:1",

@@ -6,6 +6,7 @@ pub(crate) mod authors;
 pub(crate) mod changes;
 mod cursor;
 mod expand;
+pub(crate) mod explain;
 pub(crate) mod export;
 mod highlight;
 pub(crate) mod list;

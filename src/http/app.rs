@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::access_log::AccessLog;
 use super::answer_cache::AnswerCache;
 use super::encoding::EncodedAnswers;
 use super::limits::Limits;
@@ -38,6 +39,8 @@ pub struct Services {
     pub(super) answers: AnswerCache,
     /// Compressed answers, to be sent again.
     pub(super) encoded: EncodedAnswers,
+    /// The access log.
+    pub(super) access_log: AccessLog,
     /// What is counted.
     pub(super) metrics: Metrics,
 }
@@ -48,7 +51,7 @@ impl App {
         let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
         let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());
         let webhooks = Webhooks::new(content.clone(), config.webhook_private_addresses);
-        let started_at = now_millis();
+        let (started_at, access_log) = (now_millis(), AccessLog::new(&config));
         App(Arc::new(Services {
             config,
             content,
@@ -59,6 +62,7 @@ impl App {
             sign_ins,
             answers,
             encoded,
+            access_log,
             metrics,
         }))
     }

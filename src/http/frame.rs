@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::HttpBody;
@@ -23,7 +23,7 @@ use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 use tower_service::Service;
 use tracing::Instrument;
 
-use super::app::App;
+use super::app::{App, Services};
 use super::body::no_memory;
 use super::connection::Connection;
 use super::drain::drain;
@@ -31,8 +31,10 @@ use super::encoding::Encoding;
 use super::error::Failure;
 use super::head::is_by_session;
 use super::idempotency::IDEMPOTENCY_KEY;
+use super::pretty::Pretty;
 use super::repeated;
 use super::request_id::{Exchange, X_REQUEST_ID};
+use super::server_timing;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
@@ -70,12 +72,16 @@ pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> Frame
 
 impl Framed {
     /// Answers a request. Dropping the future ends it.
-    pub async fn answer(self, request: Request) -> Response {
+    pub async fn answer(self, mut request: Request) -> Response {
         let exchange = Exchange::begin(&request);
+        let Services { access_log, config, .. } = &*self.0.app;
+        let entry = access_log.begin(&mut request, exchange.id(), config);
+        let pretty = Pretty::begin(&mut request);
         let (encoding, uri) = (Encoding::accepted(request.headers()), request.uri().clone());
         let is_read = answered_as(request.method()) == Method::GET;
         let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
-        let reader = if request.method() == Method::GET { connection_of(&request).cloned() } else { None };
+        let connection = connection_of(&request).cloned();
+        let is_get = request.method() == Method::GET;
         let mut response = match self.0.begin(request) {
             Begun::Answered(response) => response,
             Begun::Running(request) => {
@@ -83,21 +89,34 @@ impl Framed {
                 drain(request, |request| caught(routes, request)).instrument(exchange.span()).await
             }
         };
-        if reader.is_some_and(|connection| !has_room_for(&connection, &response)) {
+        let made = Instant::now();
+        if is_get && connection.as_deref().is_some_and(|connection| !has_room_for(connection, &response)) {
             response = Failure::from(no_memory()).into_response();
+        }
+        if let Some(pretty) = &pretty {
+            response = pretty.indent(response, connection.as_deref(), is_read).await;
         }
         if is_read {
             self.0.add_cache_control(&mut response);
         }
         response = self.0.app.encoded.encode(response, encoding, &uri).await;
+        if let Some(pretty) = &pretty {
+            pretty.end(&mut response);
+        }
+        if server_timing::is_timed(&response) {
+            server_timing::add(&mut response, "encode", made.elapsed());
+        }
         if is_private || response.headers().contains_key(SET_COOKIE) {
             // Nothing of a session stays in a browser that others use after it.
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        exchange.end(&mut response, &self.0.app.metrics);
-        response
+        exchange.end(&mut response, &self.0.app.metrics, entry.is_some());
+        match entry {
+            Some(entry) => entry.attach(response),
+            None => response,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap, Method, Uri};
 use serde::de::DeserializeOwned;
 
+use super::access_log::Sender;
 use super::app::App;
 use super::client::Client;
 use super::error::Failure;
@@ -73,10 +74,12 @@ impl FromRequestParts<App> for Bearer {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
-        match parts.extensions.remove() {
-            Some(Authorized(access)) => Ok(Bearer(access)),
-            None => authorize(app, &parts.method, &parts.extensions, &parts.headers).map(Bearer),
-        }
+        let access = match parts.extensions.remove() {
+            Some(Authorized(access)) => access,
+            None => authorize(app, &parts.method, &parts.extensions, &parts.headers)?,
+        };
+        check_pretty(parts)?;
+        Ok(Bearer(access))
     }
 }
 
@@ -99,6 +102,9 @@ pub(super) fn authorize(
     } else {
         of_token(app, headers)?
     };
+    if let Some(sender) = extensions.get::<Sender>() {
+        sender.note(&access.actor);
+    }
     app.limits.take_sender(&access.actor)?;
     Ok(access)
 }
@@ -161,6 +167,19 @@ pub(super) fn secret(headers: &HeaderMap) -> Option<&str> {
 /// `INVALID_PARAMETER` if a query string has parameters and asks for errors about those that are ignored.
 pub(super) fn takes_no_parameters(raw_query: &str) -> Result<(), Error> {
     strict::check(&RawParams::parse(raw_query), &[]).map(|_| ())
+}
+
+/// Checks the parameter that every write accepts, before anything is written. Reads check it with their other parameters.
+///
+/// # Errors
+/// `INVALID_PARAMETER`.
+pub(super) fn check_pretty(parts: &Parts) -> Result<(), Error> {
+    match parts.uri.query() {
+        Some(query) if parts.method != Method::GET && parts.method != Method::HEAD => {
+            RawParams::parse(query).flag("pretty").map(|_| ())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What nearly every handler needs: the services, the token's access, the path's variable segments and the query

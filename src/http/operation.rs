@@ -22,6 +22,7 @@ pub(super) const LIST: &[&str] = &[
     "stats",
     "expand",
     "fields-of",
+    "explain",
     "if-none-match",
 ];
 pub(super) const EXPORT: &[&str] = &[
@@ -42,6 +43,7 @@ pub(super) const EXPORT: &[&str] = &[
     "stats",
     "expand",
     "fields-of",
+    "explain",
     "format",
     "all_variants",
 ];
@@ -58,6 +60,7 @@ pub(super) const NEIGHBORS: &[&str] = &[
     "variant",
     "fallback",
     "fallback_mode",
+    "explain",
 ];
 pub(super) const PERIOD: &[&str] = &["start", "end", "site", "visits"];
 pub(super) const LIMITED: &[&str] = &["start", "end", "limit", "site", "visits"];

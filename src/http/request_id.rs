@@ -35,20 +35,27 @@ impl Exchange {
         Exchange { id, method: request.method().clone(), uri: request.uri().clone(), started: Instant::now() }
     }
 
+    /// The id.
+    pub(super) fn id(&self) -> &HeaderValue {
+        &self.id
+    }
+
     /// What a handler runs in: everything that is logged in it carries the id.
     pub(super) fn span(&self) -> Span {
         tracing::info_span!("request", id = self.id.to_str().unwrap_or_default())
     }
 
-    /// Adds the id to the response, counts it and logs one line.
-    pub(super) fn end(self, response: &mut Response, metrics: &Metrics) {
+    /// Adds the id to the response, counts it and logs one line, unless the access log has one.
+    pub(super) fn end(self, response: &mut Response, metrics: &Metrics, is_logged: bool) {
         let Exchange { id, method, uri, started } = self;
         let status = response.status().as_u16();
         let duration = started.elapsed();
         metrics.count(method.as_str(), uri.path(), status, duration.as_secs_f64());
         let duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let text = id.to_str().unwrap_or_default();
-        tracing::info!(id = text, %method, path = uri.path(), status, duration_us, "answered");
+        if !is_logged {
+            tracing::info!(id = text, %method, path = uri.path(), status, duration_us, "answered");
+        }
         response.headers_mut().insert(X_REQUEST_ID, id);
     }
 }

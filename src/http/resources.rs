@@ -15,11 +15,12 @@ use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::links::Links;
 use super::respond::{
-    IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
+    IfNoneMatch, PRETTY_TAG, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
 };
+use super::server_timing::explained;
 use super::stream;
 use crate::content::{
-    Created, EntityTag, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
+    Created, EntityTag, Explained, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
 };
 use crate::model::ability::Ability;
 
@@ -28,13 +29,19 @@ type Resource = (String, String);
 
 pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
     let view = call.app.content.view(&call.access, &call.path)?;
+    let is_explained = view.explains(&call.query)?;
     // Read before the tag is compared: an invalid parameter must never be answered with 304.
     let params = view.list_params(&call.query)?;
     let url = format!("{base}/v2/resources/{}", call.path);
-    if call.access.is_session() {
-        // Says who wrote what, so it is neither kept nor compared with what is.
-        let list = view.list_in_time(&params).await?;
-        return Ok(json_response(StatusCode::OK, list_body(list, &url, &call.query)));
+    if call.access.is_session() || is_explained {
+        // Says who wrote what, or how long it took, so it is neither kept nor compared with what is.
+        let mut list = view.list_in_time(&params, is_explained).await?;
+        let how = list.explained.take();
+        let response = json_response(StatusCode::OK, list_body(list, how.as_ref(), &url, &call.query));
+        return Ok(match how {
+            Some(how) => explained(response, &how),
+            None => response,
+        });
     }
     let follows_host = call.app.config.public_url.is_none();
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
@@ -45,8 +52,8 @@ pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
         return Ok(not_modified(etag, vary));
     }
     let make = async || {
-        let list = view.list_in_time(&params).await?;
-        let body = Bytes::from(list_body(list, &url, &call.query));
+        let list = view.list_in_time(&params, false).await?;
+        let body = Bytes::from(list_body(list, None, &url, &call.query));
         Ok(CachedAnswer { version, depends_on, etag, vary, body })
     };
     let key = asked.list(follows_host, view.sees_drafts());
@@ -54,8 +61,8 @@ pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
 }
 
 /// The body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
-fn list_body(list: ListPage, url: &str, query: &str) -> String {
-    let ListPage { resources, included, place, total, aggregates } = list;
+fn list_body(list: ListPage, explained: Option<&Explained>, url: &str, query: &str) -> String {
+    let ListPage { resources, included, place, total, aggregates, .. } = list;
     let (links, mut meta) = match &place {
         Place::Numbered(page) => {
             let (current, last) = (page.number, page.last(total));
@@ -70,6 +77,9 @@ fn list_body(list: ListPage, url: &str, query: &str) -> String {
     let links = json!({ "first": first, "last": last, "prev": prev, "next": next });
     for (key, value) in aggregates {
         meta[key] = value;
+    }
+    if let Some(Explained { steps, .. }) = explained {
+        meta["explain"] = Value::Array(steps.clone());
     }
     let included = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
     let end = format!(",\"links\":{links},\"meta\":{meta}}}");
@@ -116,13 +126,22 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
 pub(super) async fn neighbors(call: Call<Resource>) -> Answer {
     let (blueprint, id) = &call.path;
     let view = call.app.content.view(&call.access, blueprint)?;
+    let is_explained = view.explains(&call.query)?;
     let params = view.neighbors_params(&call.query)?;
     let resource = view.locate(id)?;
-    let NeighborsAnswer { previous, next, position, total } = view.neighbors(&resource, &params).await?;
+    let found = view.neighbors(&resource, &params, is_explained).await?;
+    let NeighborsAnswer { previous, next, position, total, explained: how } = found;
     let shown = |resource: Option<String>| resource.unwrap_or_else(|| "null".to_owned());
-    let (previous, next, meta) = (shown(previous), shown(next), json!({ "position": position, "total": total }));
+    let (previous, next, mut meta) = (shown(previous), shown(next), json!({ "position": position, "total": total }));
+    if let Some(Explained { steps, .. }) = &how {
+        meta["explain"] = Value::Array(steps.clone());
+    }
     let body = format!("{{\"data\":{{\"previous\":{previous},\"next\":{next}}},\"meta\":{meta}}}");
-    Ok(([(header::VARY, VARY_BY_TOKEN)], json_response(StatusCode::OK, body)).into_response())
+    let response = ([(header::VARY, VARY_BY_TOKEN)], json_response(StatusCode::OK, body)).into_response();
+    Ok(match how {
+        Some(how) => explained(response, &how),
+        None => response,
+    })
 }
 
 pub(super) async fn referrers(call: Call<Resource>) -> Answer {
@@ -193,8 +212,13 @@ pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
         (header::VARY, VARY_BY_TOKEN.to_owned()),
         (header::CONTENT_DISPOSITION, file),
     ];
+    let how = export.explained().cloned();
     let body = stream::produced(move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
-    Ok((headers, Response::new(body)).into_response())
+    let response = (headers, Response::new(body)).into_response();
+    Ok(match how {
+        Some(how) => explained(response, &how),
+        None => response,
+    })
 }
 
 /// An entity tag as a header has it.
@@ -218,6 +242,7 @@ fn if_match(headers: &HeaderMap) -> IfMatch {
             return IfMatch::Any;
         }
         let bare = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+        let bare = bare.map(|tag| tag.strip_suffix(PRETTY_TAG).unwrap_or(tag));
         tags.extend(bare.and_then(EntityTag::parse));
     }
     IfMatch::OneOf(tags)

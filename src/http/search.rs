@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::error::Answer;
 use super::head::Call;
 use super::respond;
+use super::server_timing::explained;
+use crate::content::Explained;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
@@ -24,13 +26,18 @@ const DEFAULT: usize = 5;
 pub(super) async fn search(call: Call) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
-    strict::check(&params, &["search", "limit"])?;
+    strict::check(&params, &["search", "limit", "explain"])?;
+    let is_explained = params.flag("explain")?;
+    if is_explained {
+        call.access.require(&[Ability::Manage])?;
+    }
     let text = params.single("search")?.filter(|text| !text.is_empty()).map(str::to_owned);
     let text = text.ok_or_else(|| Error::new(Code::InvalidParameter, "`search` is required: the text to look for"))?;
     let limit = limit(params.single("limit")?)?;
     let most = call.app.config.query_timeout;
-    match tokio::time::timeout(most, search_all(&call, &text, limit)).await {
-        Ok(found) => Ok(respond::json(StatusCode::OK, found?)),
+    let search = Search { text, limit, is_explained };
+    match tokio::time::timeout(most, search.all(&call)).await {
+        Ok(found) => found,
         Err(_) => Err(too_slow(most).into()),
     }
 }
@@ -40,24 +47,47 @@ fn limit(sent: Option<&str>) -> Result<usize> {
     limit.ok_or_else(|| Error::new(Code::InvalidParameter, format!("`limit` must be a number from 1 to {MOST}")))
 }
 
-/// Blueprints are searched one after another, so that one request is never more than one search at a time.
-async fn search_all(call: &Call, text: &str, limit: usize) -> Result<String> {
-    let (mut found, mut total) = (Vec::new(), 0);
-    for blueprint in call.app.content.list_blueprints(&call.access)? {
-        let view = match call.app.content.view(&call.access, &blueprint.slug) {
-            Ok(view) => view,
-            // Deleted since the list was made.
-            Err(error) if error.code == Code::NotFound => continue,
-            Err(error) => return Err(error),
-        };
-        let page = view.list_in_time(&view.list_params(&query(&blueprint, text, limit))?).await?;
-        if page.total > 0 {
-            total += page.total;
-            found.push(of_blueprint(&blueprint, page.total, &page.resources)?);
+/// What is asked for.
+struct Search {
+    text: String,
+    limit: usize,
+    is_explained: bool,
+}
+
+impl Search {
+    /// Blueprints are searched one after another, so that one request is never more than one search at a time.
+    async fn all(&self, call: &Call) -> Answer {
+        let (mut found, mut total) = (Vec::new(), 0);
+        let mut how: Option<Explained> = None;
+        for blueprint in call.app.content.list_blueprints(&call.access)? {
+            let view = match call.app.content.view(&call.access, &blueprint.slug) {
+                Ok(view) => view,
+                // Deleted since the list was made.
+                Err(error) if error.code == Code::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let params = view.list_params(&query(&blueprint, &self.text, self.limit))?;
+            let page = view.list_in_time(&params, self.is_explained).await?;
+            how = match (how, page.explained) {
+                (Some(how), Some(next)) => Some(how.and(next)),
+                (how, next) => how.or(next),
+            };
+            if page.total > 0 {
+                total += page.total;
+                found.push(of_blueprint(&blueprint, page.total, &page.resources)?);
+            }
         }
+        let found = serde_json::to_string(&found).map_err(Error::internal)?;
+        let mut meta = json!({ "total": total });
+        if let Some(Explained { steps, .. }) = &how {
+            meta["explain"] = Value::Array(steps.clone());
+        }
+        let response = respond::json(StatusCode::OK, format!("{{\"data\":{found},\"meta\":{meta}}}"));
+        Ok(match how {
+            Some(how) => explained(response, &how),
+            None => response,
+        })
     }
-    let found = serde_json::to_string(&found).map_err(Error::internal)?;
-    Ok(format!("{{\"data\":{found},\"meta\":{{\"total\":{total}}}}}"))
 }
 
 /// The list that is asked for: of each resource what labels it.

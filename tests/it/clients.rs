@@ -1,7 +1,7 @@
 //! What clients may use of a server: connections, memory and time (`API.md` 1.9 and 8). Small attacks; `long` has those
 //! of full size.
 
-mod attack;
+pub(crate) mod attack;
 mod long;
 mod parser;
 

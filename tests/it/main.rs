@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod access_log;
 mod analytics;
 mod backup;
 mod blueprints;
@@ -20,6 +21,7 @@ mod cursors;
 mod damage;
 mod dashboard;
 mod expand;
+mod explain;
 mod export;
 mod facets;
 mod failures;
@@ -41,6 +43,7 @@ mod openapi;
 mod oracle;
 mod order;
 mod power;
+mod pretty;
 mod ranked;
 mod reading;
 mod recipes;

@@ -5,6 +5,7 @@ mod log_watch;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -50,6 +51,8 @@ pub(crate) fn binary() -> PathBuf {
 pub(crate) struct Server {
     child: Child,
     log: LogWatch,
+    /// What it wrote to standard output since the line with its address.
+    printed: Arc<Mutex<Vec<String>>>,
     folder: PathBuf,
     _temp: Option<TempDir>,
     address: String,
@@ -223,15 +226,18 @@ impl Server {
                 break rest.split(',').next().unwrap().to_owned();
             }
         };
-        // Drain the rest of its output, so that the server never blocks on a full pipe.
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        // Read the rest of its output, so that the server never blocks on a full pipe.
+        let printed: Arc<Mutex<Vec<String>>> = Arc::default();
+        let all = Arc::clone(&printed);
+        std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(|line| all.lock().unwrap().push(line)));
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .allow_non_standard_methods(true)
             .timeout_global(Some(Duration::from_secs(60)))
             .build()
             .new_agent();
-        Ok(Server { child, log, folder: folder.to_owned(), _temp: None, address, token: ADMIN.to_owned(), agent })
+        let folder = folder.to_owned();
+        Ok(Server { child, log, printed, folder, _temp: None, address, token: ADMIN.to_owned(), agent })
     }
 
     /// The same server with another token.
@@ -291,6 +297,11 @@ impl Server {
     /// How many lines the server logged so far.
     pub(crate) fn logged_lines(&self) -> usize {
         self.log.lines()
+    }
+
+    /// The lines that were written to standard output since the one with the address.
+    pub(crate) fn printed_lines(&self) -> Vec<String> {
+        self.printed.lock().unwrap().clone()
     }
 
     pub(crate) fn process(&self) -> u32 {

@@ -21,6 +21,7 @@ use crate::query::{Bound, DateColumn, Filter, Found, Predicate, Range};
 use crate::run::NumberedRun;
 use crate::schema::{Column, VariantNumber};
 use crate::text_query::TextQuery;
+use crate::trace::Done;
 use crate::version::{CopySet, Version};
 
 /// Evaluates filters on one version and one variant.
@@ -152,7 +153,9 @@ impl<'a> Evaluator<'a> {
             Node::And(nodes) | Node::Or(nodes) => nodes.iter_mut().try_for_each(|node| self.look_up(node)),
             Node::Not(node) => self.look_up(node),
             Node::Primitive(primitive) => {
-                primitive.cached = self.cached(&primitive.key, &primitive.test)?;
+                let Primitive { key, test, cached } = &mut **primitive;
+                let step = |bits: &Option<Arc<Bitmap>>| Some(test.step("cache", bits.as_ref()?));
+                *cached = self.interrupt.traced(|| self.cached(key, test), step)?;
                 Ok(())
             }
             Node::Words(query) => {
@@ -192,9 +195,19 @@ impl<'a> Evaluator<'a> {
         TextSearch::new(self.version, self.variant, query, self.interrupt, nulls)
     }
 
+    /// The same, and the slots that have what it requires and nothing that it excludes.
+    pub(super) fn text_matches(&self, query: &'a TextQuery) -> Result<(TextSearch<'a>, Bitmap), Error> {
+        let find = || {
+            let search = self.text_search(query)?;
+            let matches = search.matches()?;
+            Ok((search, matches))
+        };
+        self.interrupt.traced(find, |(_, matches)| Some((Done::Words, "index", matches.count() as u64)))
+    }
+
     /// The slots that have the words of a text query.
     fn having(&self, query: &TextQuery) -> Result<Bitmap, Error> {
-        self.text_search(query)?.matches()
+        self.text_matches(query).map(|(_, matches)| matches)
     }
 
     fn matches(&self, node: &Node) -> Result<Matches, Error> {
@@ -220,7 +233,9 @@ impl<'a> Evaluator<'a> {
             Node::Primitive(primitive) => Matches::Some(match &primitive.cached {
                 Some(bits) => Arc::clone(bits),
                 None => {
-                    let bits = Arc::new(self.scan(&primitive.test)?);
+                    let Primitive { test, .. } = &**primitive;
+                    let step = |bits: &Bitmap| Some(test.step("index", bits));
+                    let bits = Arc::new(self.interrupt.traced(|| self.scan(test), step)?);
                     self.context.cache.put_bitmap(&primitive.key, self.version.number, &bits);
                     bits
                 }
@@ -240,7 +255,9 @@ impl<'a> Evaluator<'a> {
                 && count as u64 * TEST < *cost
             {
                 let rest: Vec<&Node> = nodes[index..].iter().map(|(_, node)| *node).collect();
-                return self.test_each(&left.to_bitmap(self.version), &rest);
+                let done = Done::Tested { candidates: count as u64 };
+                let step = |left: &Matches| Some((done, "values", left.count(self.version) as u64));
+                return self.interrupt.traced(|| self.test_each(&left.to_bitmap(self.version), &rest), step);
             }
             left = match node {
                 Node::Not(node) => left.and_not(&self.matches(node)?, self.version),

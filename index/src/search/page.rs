@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::query::{Filter, Predicate};
 use crate::run::RankRange;
 use crate::schema::Kind;
+use crate::trace::Done;
 
 /// The slots of all matching resources in order, or at least those up to the end of a page.
 #[derive(Debug, Clone)]
@@ -38,10 +39,23 @@ pub(super) fn ordered(
     matches: Matches,
     page: &Range<usize>,
 ) -> Result<OrderedSlots, Error> {
+    let total = matches.count(sorter.version) as u64;
+    let step = |(_, from): &(OrderedSlots, &'static str)| Some((Done::Ordered, *from, total));
+    sorter.interrupt.traced(|| ordered_by(sorter, filter, matches, page), step).map(|(slots, _)| slots)
+}
+
+/// The same, with how it was done.
+fn ordered_by(
+    sorter: &Sorter<'_>,
+    filter: &Filter,
+    matches: Matches,
+    page: &Range<usize>,
+) -> Result<(OrderedSlots, &'static str), Error> {
     let options = &sorter.context.options;
     let total = matches.count(sorter.version);
-    let sort_matches =
-        |matches: &Matches| Ok(OrderedSlots::Listed(sorter.sort(matches.to_bitmap(sorter.version).iter().collect())?));
+    let sort_matches = |matches: &Matches| {
+        Ok((OrderedSlots::Listed(sorter.sort(matches.to_bitmap(sorter.version).iter().collect())?), "sort"))
+    };
     if total <= options.always_sort_limit {
         return sort_matches(&matches);
     }
@@ -52,21 +66,21 @@ pub(super) fn ordered(
     if range.is_some()
         && let Some(found) = walked(range)?
     {
-        return Ok(OrderedSlots::Listed(found));
+        return Ok((OrderedSlots::Listed(found), "slice of the index"));
     }
     if let Some(order) = sorter.cached_order()?
         && (!is_sortable || expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH)
     {
-        return Ok(OrderedSlots::Filtered { order, matches });
+        return Ok((OrderedSlots::Filtered { order, matches }, "cache"));
     }
     if range.is_none()
         && let Some(found) = walked(None)?
     {
-        return Ok(OrderedSlots::Listed(found));
+        return Ok((OrderedSlots::Listed(found), "index"));
     }
     match is_sortable {
         true => sort_matches(&matches),
-        false => Ok(OrderedSlots::Filtered { order: sorter.order()?, matches }),
+        false => Ok((OrderedSlots::Filtered { order: sorter.order()?, matches }, "order of all")),
     }
 }
 

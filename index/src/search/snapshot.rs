@@ -17,6 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::query::{Filter, Found, Hit, Hits, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
+use crate::trace::Done;
 use crate::value::ValueRef;
 use crate::version::Version;
 
@@ -112,8 +113,8 @@ impl Snapshot {
     ) -> Result<(Matches, Option<TextSearch<'a>>), Error> {
         let evaluator = self.evaluator(query.variant, interrupt);
         let Some(text) = query.ranks_by() else { return Ok((evaluator.select(&query.filter)?, None)) };
-        let search = evaluator.text_search(text)?;
-        let having = Found(Arc::new(search.matches()?));
+        let (search, having) = evaluator.text_matches(text)?;
+        let having = Found(Arc::new(having));
         Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))
     }
 
@@ -129,12 +130,13 @@ impl Snapshot {
         let Some(text) = query.ranks_by() else {
             return ordered(&self.sorter(query, interrupt), &query.filter, matches, page);
         };
-        let slots = matches.to_bitmap(&self.version);
         let search = match search {
             Some(search) => search,
             None => self.evaluator(query.variant, interrupt).text_search(text)?,
         };
-        Ok(OrderedSlots::Listed(search.first(&slots, page.end)?))
+        let first = || search.first(&matches.to_bitmap(&self.version), page.end);
+        let step = |_: &Vec<u32>| Some((Done::Ordered, "relevance", matches.count(&self.version) as u64));
+        interrupt.traced(first, step).map(OrderedSlots::Listed)
     }
 
     /// What was found; all resources are not looked at one by one.

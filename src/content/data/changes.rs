@@ -81,8 +81,6 @@ pub(crate) struct ChangeGroup {
     pub(crate) recorded: u64,
     /// When they happened.
     pub(crate) at: Millis,
-    /// Who made them, as a later version may record it; empty if nobody is recorded.
-    pub(crate) actor: String,
     /// The slugs of the blueprints.
     pub(crate) slugs: Vec<Arc<str>>,
     pub(crate) changes: Vec<RecordedChange>,
@@ -117,7 +115,8 @@ impl ChangeGroup {
         for number in [self.previous, self.last, self.recorded, self.at.cast_unsigned()] {
             out.extend(number.to_le_bytes());
         }
-        encode_text(&mut out, &self.actor);
+        // The format has a text here, which no version uses.
+        encode_text(&mut out, "");
         out.extend((self.slugs.len() as u16).to_le_bytes());
         self.slugs.iter().for_each(|slug| encode_text(&mut out, slug));
         for change in &self.changes {
@@ -144,7 +143,7 @@ fn decode(mut bytes: &[u8]) -> Option<ChangeGroup> {
     }
     let mut number = || take(&mut bytes).map(u64::from_le_bytes);
     let (previous, last, recorded, at) = (number()?, number()?, number()?, number()?.cast_signed());
-    let actor = take_text(&mut bytes)?.to_owned();
+    take_text(&mut bytes)?;
     let n_slugs = u16::from_le_bytes(take(&mut bytes)?);
     let slugs = (0..n_slugs).map(|_| take_text(&mut bytes).map(Arc::from)).collect::<Option<_>>()?;
     let mut changes = Vec::with_capacity(bytes.len() / 19);
@@ -157,7 +156,7 @@ fn decode(mut bytes: &[u8]) -> Option<ChangeGroup> {
         (slug < n_slugs).then_some(())?;
         changes.push(RecordedChange { slug, id, op, was_public, is_public });
     }
-    let group = ChangeGroup { previous, last, recorded, at, actor, slugs, changes };
+    let group = ChangeGroup { previous, last, recorded, at, slugs, changes };
     (last >= group.n_numbers()).then_some(group)
 }
 

@@ -33,14 +33,15 @@ pub(super) fn aggregate(
     let mut facets = Map::new();
     let mut bytes = 0;
     for facet in &aggregation.facets {
-        let counted = match &facet.filter {
-            None => facet_of(&mut aggregates, facet).map_err(failed)?,
+        let count = || match &facet.filter {
+            None => facet_of(&mut aggregates, facet).map_err(failed),
             Some(filter) => {
                 let found = resolver.find_visible(collection, query.copies, filter)?;
                 let mut aggregates = snapshot.aggregates(&found, variant, resolver.interrupt);
-                facet_of(&mut aggregates, facet).map_err(failed)?
+                facet_of(&mut aggregates, facet).map_err(failed)
             }
         };
+        let counted = resolver.step("facet", &facet.key, count, |facet| facet.distinct)?;
         bytes += counted.values.iter().map(|(value, _)| bytes_of(value)).sum::<usize>();
         check_size(facet, &counted, bytes).map_err(Stopped::Failed)?;
         facets.insert(facet.key.clone(), facet_json(counted));
@@ -48,7 +49,8 @@ pub(super) fn aggregate(
     let mut stats = Map::new();
     for of_field in &aggregation.stats {
         let total = found.len();
-        stats.insert(of_field.key.clone(), stats_json(&mut aggregates, of_field, total).map_err(failed)?);
+        let add_up = || stats_json(&mut aggregates, of_field, total).map_err(failed);
+        stats.insert(of_field.key.clone(), resolver.step("stats", &of_field.key, add_up, |_| total)?);
     }
     let mut meta = Map::new();
     for (key, object, is_asked) in

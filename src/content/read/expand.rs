@@ -59,6 +59,11 @@ impl<'a> Included<'a> {
         Ok(())
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        self.count as u64
+    }
+
     /// A JSON array of all of them.
     pub(super) fn finish(self) -> String {
         format!("[{}]", self.json)
@@ -69,7 +74,7 @@ impl<'a> Included<'a> {
         if !self.followed.insert((path, depth, from.hit.id)) {
             return Ok(());
         }
-        let Resolver { state, access, now, interrupt } = *self.resolver;
+        let Resolver { state, access, now, interrupt, .. } = *self.resolver;
         if interrupt.is_over() {
             return Err(Stopped::Interrupted);
         }

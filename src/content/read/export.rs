@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::content::data::lookup::import_key_at;
 use crate::content::read::aggregate::aggregate;
 use crate::content::read::expand::Included;
+use crate::content::read::explain::Explained;
 use crate::content::read::resolve::Result as SearchResult;
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::read::view::{Searching, View};
@@ -29,6 +30,7 @@ pub struct Export {
     stream: bindery_index::Stream,
     /// What stands behind the resources in JSON: other keys, each after a comma.
     end: String,
+    explained: Option<Explained>,
     /// Hits that are not written yet, in reverse order.
     pending: Vec<bindery_index::Hit>,
     position: Position,
@@ -45,7 +47,10 @@ enum Position {
 /// What an export writes.
 struct FoundExport {
     stream: bindery_index::Stream,
-    end: String,
+    /// The related resources that were asked for, as a JSON array.
+    included: Option<String>,
+    /// The keys `facets` and `stats` of `meta`, if they were asked for.
+    meta: Map<String, Value>,
 }
 
 impl Export {
@@ -56,7 +61,7 @@ impl Export {
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let params = parameters(&view, raw_query, accept)?;
         let found = view.search_at_length(&params.query, |searching| find(searching, &params, &view.store))?;
-        Ok(Export::of(view, params, found))
+        Ok(Export::of(view, params, found, None))
     }
 
     /// The same within the time that a request may take.
@@ -64,16 +69,30 @@ impl Export {
     /// # Errors
     /// As [`Export::begin`], and `OVERLOADED` if it takes too long or too many searches wait.
     pub async fn begin_in_time(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
+        let is_explained = view.explains(raw_query)?;
         let params = parameters(&view, raw_query, accept)?;
         let (asked, store) = (params.clone(), view.store.clone());
         let search = move |searching: &Searching<'_>| find(searching, &asked, &store);
-        let found = view.search(params.query.clone(), 0, &params.aggregation, search).await?;
-        Ok(Export::of(view, params, found))
+        let query = params.query.clone();
+        let (found, explained) = view.search(query, 0, &params.aggregation, is_explained, search).await?;
+        Ok(Export::of(view, params, found, explained))
     }
 
-    fn of(view: View, params: ExportParams, found: FoundExport) -> Export {
-        let FoundExport { stream, end } = found;
-        Export { view, params, stream, end, pending: Vec::new(), position: Position::Begin }
+    fn of(view: View, params: ExportParams, found: FoundExport, explained: Option<Explained>) -> Export {
+        let FoundExport { stream, included, mut meta } = found;
+        let mut end = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
+        if let Some(Explained { steps, .. }) = &explained {
+            meta.insert("explain".to_owned(), Value::Array(steps.clone()));
+        }
+        if !meta.is_empty() {
+            end.push_str(&format!(",\"meta\":{}", Value::Object(meta)));
+        }
+        Export { view, params, stream, end, explained, pending: Vec::new(), position: Position::Begin }
+    }
+
+    /// How the resources were found, if that was asked for.
+    pub fn explained(&self) -> Option<&Explained> {
+        self.explained.as_ref()
     }
 
     /// The format of the export.
@@ -222,7 +241,7 @@ fn find(searching: &Searching<'_>, params: &ExportParams, store: &Store) -> Sear
     let (collection, resolver) = (searching.collection, searching.resolver);
     let found = searching.find()?;
     let stream = searching.of(|snapshot, interrupt| snapshot.stream_of(&found, searching.query, interrupt))?;
-    let mut end = String::new();
+    let mut written = None;
     if !expansion.is_empty() {
         let mut included = Included::new(resolver, store, expansion);
         let copies = query.copies.answered_with(*fallback);
@@ -234,13 +253,13 @@ fn find(searching: &Searching<'_>, params: &ExportParams, store: &Store) -> Sear
             }
             hits.into_iter().try_for_each(|hit| included.add(collection, copies, hit))?;
         }
-        end = format!(",\"included\":{}", included.finish());
+        written = Some(included.finish());
     }
-    if !aggregation.is_empty() {
-        let meta = Value::Object(aggregate(resolver, collection, query, aggregation, &found)?);
-        end.push_str(&format!(",\"meta\":{meta}"));
-    }
-    Ok(FoundExport { stream, end })
+    let meta = match aggregation.is_empty() {
+        true => Map::new(),
+        false => aggregate(resolver, collection, query, aggregation, &found)?,
+    };
+    Ok(FoundExport { stream, included: written, meta })
 }
 
 /// Formats a value as a CSV cell: text unchanged, numbers as filters see them, objects and arrays as JSON, and null as

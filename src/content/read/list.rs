@@ -1,11 +1,14 @@
 //! Lists: a page of what matches, with what is answered beside it (`API.md` 4.2). Must not know how resources are searched for.
 
+use std::time::Instant;
+
 use bindery_index::{Found, Hit, Hits};
 use serde_json::{Map, Value};
 
 use crate::content::read::aggregate::aggregate;
 use crate::content::read::cursor::CursorKey;
 use crate::content::read::expand::Included;
+use crate::content::read::explain::Explained;
 use crate::content::read::resolve::{Result as SearchResult, Stopped};
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::read::view::{Searching, View};
@@ -26,6 +29,8 @@ pub struct ListPage {
     pub total: u64,
     /// The keys `facets` and `stats` of `meta`, if they were asked for.
     pub aggregates: Map<String, Value>,
+    /// How the page was found and read, if that was asked for.
+    pub explained: Option<Explained>,
 }
 
 /// Which page of a list it is.
@@ -60,14 +65,14 @@ impl View {
         let params = self.list_params(raw_query)?;
         let (cursors, store) = (self.cursor_key(&params.query), &self.store);
         let found = self.search_at_length(&params.query, |searching| find(searching, &params, &cursors, store))?;
-        self.list_page(&params, found)
+        self.list_page(&params, found, None)
     }
 
-    /// A page of the list, searched for within the time that a request may take.
+    /// A page of the list, searched for within the time that a request may take, and explained if that is asked for.
     ///
     /// # Errors
     /// `OVERLOADED` if it takes too long, too many searches wait, or the index is being rebuilt.
-    pub async fn list_in_time(&self, params: &ListParams) -> Result<ListPage> {
+    pub async fn list_in_time(&self, params: &ListParams, is_explained: bool) -> Result<ListPage> {
         let query = params.query.clone();
         let offset = match &params.cursor {
             Some(cursor) if !cursor.is_empty() => self.anywhere(),
@@ -76,8 +81,8 @@ impl View {
         let (cursors, store) = (self.cursor_key(&query), self.store.clone());
         let asked = params.clone();
         let search = move |searching: &Searching<'_>| find(searching, &asked, &cursors, &store);
-        let found = self.search(query, offset, &params.aggregation, search).await?;
-        self.list_page(params, found)
+        let (found, explained) = self.search(query, offset, &params.aggregation, is_explained, search).await?;
+        self.list_page(params, found, explained)
     }
 
     /// The parameters of a list.
@@ -103,7 +108,7 @@ impl View {
         CursorKey::new(self.state.epoch, &self.collection.blueprint, query, self.sight)
     }
 
-    fn list_page(&self, params: &ListParams, found: FoundPage) -> Result<ListPage> {
+    fn list_page(&self, params: &ListParams, found: FoundPage, explained: Option<Explained>) -> Result<ListPage> {
         let ListParams { query, fallback, page, cursor, selection, highlights, .. } = params;
         let FoundPage { hits, next, included, aggregates } = found;
         let place = match cursor {
@@ -113,8 +118,11 @@ impl View {
         let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
         let (fallback, names) = (*fallback, self.names());
         let presentation = Presentation { variant, fallback, selection, highlights, names };
+        let started = Instant::now();
         let resources = self.objects(&hits.hits, &presentation)?;
-        Ok(ListPage { resources, included, place, total: hits.total, aggregates })
+        let took = started.elapsed();
+        let explained = explained.map(|how| how.with_documents(&self.collection, hits.hits.len(), took));
+        Ok(ListPage { resources, included, place, total: hits.total, aggregates, explained })
     }
 
     /// Resource objects as JSON text: an array.
@@ -171,13 +179,17 @@ fn find(searching: &Searching<'_>, params: &ListParams, cursors: &CursorKey, sto
             None,
         ),
     };
-    let mut included = (!expansion.is_empty()).then(|| Included::new(resolver, store, expansion));
-    if let Some(included) = &mut included {
-        for hit in &hits.hits {
-            included.add(collection, query.copies.answered_with(*fallback), *hit)?;
-        }
-    }
-    Ok(FoundPage { hits, next, included: included.map(Included::finish), aggregates })
+    let copies = query.copies.answered_with(*fallback);
+    let include = || {
+        let mut included = Included::new(resolver, store, expansion);
+        hits.hits.iter().try_for_each(|hit| included.add(collection, copies, *hit))?;
+        Ok(included)
+    };
+    let included = match expansion.is_empty() {
+        true => None,
+        false => Some(resolver.step("expand", "expand", include, |included| included.len())?.finish()),
+    };
+    Ok(FoundPage { hits, next, included, aggregates })
 }
 
 /// A page of a walk, and the cursor of the next one.
@@ -194,7 +206,10 @@ fn walk(
         searching.of(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?
     } else {
         let position = cursors.open(cursor).map_err(Stopped::Failed)?;
-        searching.of(|snapshot, interrupt| snapshot.page_behind(found, query, &position, per_page + 1, interrupt))?
+        let behind = || {
+            searching.of(|snapshot, interrupt| snapshot.page_behind(found, query, &position, per_page + 1, interrupt))
+        };
+        searching.resolver.step("order", "cursor", behind, |hits| hits.total)?
     };
     let goes_on = hits.hits.len() > per_page;
     hits.hits.truncate(per_page);

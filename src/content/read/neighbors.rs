@@ -1,8 +1,11 @@
 //! The resources beside one in a list (`API.md` 4.3.2). Must not know how a list is ordered.
 
+use std::time::Instant;
+
 use bindery_index::Neighbors;
 
 use crate::content::data::refusals::no_resource;
+use crate::content::read::explain::Explained;
 use crate::content::read::view::{Located, Searching, View};
 use crate::model::error::Result;
 use crate::query::{Aggregation, NeighborsParams};
@@ -18,6 +21,8 @@ pub struct NeighborsAnswer {
     pub position: u64,
     /// How many resources the list has.
     pub total: u64,
+    /// How they were found and read, if that was asked for.
+    pub explained: Option<Explained>,
 }
 
 impl View {
@@ -34,13 +39,21 @@ impl View {
     ///
     /// # Errors
     /// `NOT_FOUND` if the list does not have the resource; `OVERLOADED` as for a list.
-    pub async fn neighbors(&self, resource: &Located, params: &NeighborsParams) -> Result<NeighborsAnswer> {
+    pub async fn neighbors(
+        &self,
+        resource: &Located,
+        params: &NeighborsParams,
+        is_explained: bool,
+    ) -> Result<NeighborsAnswer> {
         let slot = resource.0.slot;
         let search = move |searching: &Searching<'_>| {
             let found = searching.find()?;
-            searching.of(|snapshot, interrupt| snapshot.neighbors(&found, searching.query, slot, interrupt))
+            let place =
+                || searching.of(|snapshot, interrupt| snapshot.neighbors(&found, searching.query, slot, interrupt));
+            searching.resolver.step("order", "neighbors", place, |_| found.len())
         };
-        let found = self.search(params.query.clone(), self.anywhere(), &Aggregation::default(), search).await?;
+        let (query, aggregation) = (params.query.clone(), Aggregation::default());
+        let (found, explained) = self.search(query, self.anywhere(), &aggregation, is_explained, search).await?;
         let id = resource.id().to_string();
         let Neighbors { previous, next, position, total } =
             found.ok_or_else(|| no_resource(&self.collection.blueprint, &id))?;
@@ -48,6 +61,11 @@ impl View {
             let NeighborsParams { query, fallback, selection } = params;
             hit.map(|hit| self.object(&hit, query, *fallback, selection)).transpose()
         };
-        Ok(NeighborsAnswer { previous: object(previous)?, next: object(next)?, position, total })
+        let started = Instant::now();
+        let (count, previous, next) =
+            (usize::from(previous.is_some()) + usize::from(next.is_some()), object(previous)?, object(next)?);
+        let took = started.elapsed();
+        let explained = explained.map(|how| how.with_documents(&self.collection, count, took));
+        Ok(NeighborsAnswer { previous, next, position, total, explained })
     }
 }

@@ -4,11 +4,14 @@
 //! A condition on related resources is a search in the index of their blueprint, in the same state. The ids of what it finds,
 //! of all that the token sees, become a condition on the column of the relation.
 
+use std::time::Instant;
+
 use bindery_index::{self as index, Found, IdSet, Interrupt, Predicate};
 
 use crate::access::Access;
 use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
+use crate::content::read::explain::Explanation;
 use crate::model::error::Error;
 use crate::model::time::Millis;
 use crate::projection::whole_column;
@@ -33,6 +36,8 @@ pub(super) struct Resolver<'a> {
     pub(super) access: &'a Access,
     pub(super) now: Millis,
     pub(super) interrupt: &'a Interrupt<'a>,
+    /// What is written while it runs, if somebody asks how it does.
+    pub(super) explanation: Option<&'a Explanation>,
 }
 
 /// The resources of a blueprint that a filter is about.
@@ -175,11 +180,34 @@ impl<'a> Resolver<'a> {
     }
 
     fn find(&self, place: Place<'_>, variant: u16, filter: &index::Filter) -> Result<Found> {
-        place
-            .collection
-            .snapshot
-            .find(variant, filter, self.interrupt)
-            .map_err(|error| stopped(place.collection, error))
+        let found = place.collection.snapshot.find(variant, filter, self.interrupt);
+        self.searched(place.collection);
+        found.map_err(|error| stopped(place.collection, error))
+    }
+
+    /// Explains what the index of this collection did.
+    pub(super) fn searched(&self, collection: &Collection) {
+        if let Some(explanation) = self.explanation {
+            explanation.searched(collection);
+        }
+    }
+
+    /// Takes a step that is no search in an index, and explains it.
+    ///
+    /// # Errors
+    /// Those of the step.
+    pub(super) fn step<T, E>(
+        &self,
+        name: &str,
+        what: &str,
+        step: impl FnOnce() -> std::result::Result<T, E>,
+        count: impl FnOnce(&T) -> u64,
+    ) -> std::result::Result<T, E> {
+        let Some(explanation) = self.explanation else { return step() };
+        let started = Instant::now();
+        let done = step()?;
+        explanation.note(name, what, count(&done), started.elapsed());
+        Ok(done)
     }
 
     fn ids(&self, place: Place<'_>, filter: &index::Filter) -> Result<IdSet> {

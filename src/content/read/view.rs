@@ -1,7 +1,7 @@
 //! Reads of one blueprint's resources, all answered from one snapshot (`API.md` 4.2, 4.3).
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bindery_index::{Found, Hit, Interrupt, Snapshot};
 
@@ -13,6 +13,7 @@ use crate::content::data::version::{AnswerVersion, ListVersion, SeenVersion};
 use crate::content::handle::Content;
 use crate::content::read::authors::AuthorNames;
 use crate::content::read::expand::Included;
+use crate::content::read::explain::{Explained, Explanation};
 use crate::content::read::resolve::{self, Resolver, Stopped, stopped};
 use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::search_pool::SearchPool;
@@ -21,7 +22,7 @@ use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, day_number, now_millis};
-use crate::query::{Aggregation, Copies, GetParams, Query};
+use crate::query::{Aggregation, Copies, GetParams, Query, RawParams};
 use crate::store::Store;
 
 pub(super) type IndexQuery = bindery_index::Query;
@@ -74,7 +75,9 @@ impl Searching<'_> {
         &self,
         search: impl FnOnce(&Snapshot, &Interrupt<'_>) -> Result<T, bindery_index::Error>,
     ) -> resolve::Result<T> {
-        search(&self.collection.snapshot, self.resolver.interrupt).map_err(|error| stopped(self.collection, error))
+        let found = search(&self.collection.snapshot, self.resolver.interrupt);
+        self.resolver.searched(self.collection);
+        found.map_err(|error| stopped(self.collection, error))
     }
 }
 
@@ -119,6 +122,18 @@ impl View {
         hit.map(Located).ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
+    /// Whether a request asks how it is answered.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`, and `FORBIDDEN` without `manage`: times and counts tell of what a token may not see.
+    pub fn explains(&self, raw_query: &str) -> Result<bool> {
+        let is_asked = RawParams::parse(raw_query).flag("explain")?;
+        if is_asked {
+            self.access.require(&[Ability::Manage])?;
+        }
+        Ok(is_asked)
+    }
+
     /// The parameters of a read of one resource.
     ///
     /// # Errors
@@ -157,7 +172,7 @@ impl View {
         let GetParams { variant, fallback, ref expansion, .. } = *params;
         let (hit, expansion) = (resource.0, expansion.clone());
         let search = move |interrupt: &Interrupt<'_>| {
-            let resolver = Resolver { state: &state, access: &access, now, interrupt };
+            let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: None };
             let mut included = Included::new(&resolver, &store, &expansion);
             match included.add(&collection, Copies { variant, fallback }, hit) {
                 Ok(()) => Some(Ok(included.finish())),
@@ -189,24 +204,30 @@ impl View {
         })
     }
 
-    /// Runs a search within the time that a request may take. `offset` is where the page begins that it looks for.
+    /// Runs a search within the time that a request may take. `offset` is where the page begins that it looks for. Also
+    /// returns how it was done, if it is to be explained.
     pub(super) async fn search<T: Send + 'static>(
         &self,
         query: Query,
         offset: u64,
         aggregation: &Aggregation,
+        is_explained: bool,
         search: impl Fn(&Searching<'_>) -> resolve::Result<T> + Send + 'static,
-    ) -> Result<T> {
+    ) -> Result<(T, Option<Explained>)> {
         let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
         let collection = Arc::clone(&self.collection);
         let estimate = self.estimate(&query, offset, aggregation);
+        let asked = Instant::now();
         let search = move |interrupt: &Interrupt<'_>| {
-            let resolver = Resolver { state: &state, access: &access, now, interrupt };
+            let explanation = is_explained.then(|| Explanation::begin(&collection, asked.elapsed()));
+            let interrupt = interrupt.with_trace(explanation.as_ref().map(Explanation::trace));
+            let (interrupt, explaining) = (&interrupt, explanation.as_ref());
+            let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: explaining };
             let found = resolver
                 .query(&collection, &query)
                 .and_then(|query| search(&Searching { resolver: &resolver, collection: &collection, query: &query }));
             match found {
-                Ok(found) => Some(Ok(found)),
+                Ok(found) => Some(Ok((found, explanation.map(Explanation::end)))),
                 Err(Stopped::Failed(error)) => Some(Err(error)),
                 Err(Stopped::Interrupted) => None,
             }
@@ -217,7 +238,13 @@ impl View {
     /// Roughly how long a search takes.
     fn estimate(&self, query: &Query, offset: u64, aggregation: &Aggregation) -> Duration {
         let interrupt = Interrupt::never();
-        let resolver = Resolver { state: &self.state, access: &self.access, now: self.now, interrupt: &interrupt };
+        let resolver = Resolver {
+            state: &self.state,
+            access: &self.access,
+            now: self.now,
+            interrupt: &interrupt,
+            explanation: None,
+        };
         let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
         let aggregating = aggregates * self.collection.snapshot.total() * AGGREGATED;
         Duration::from_nanos(resolver.estimate(&self.collection, query, offset) + aggregating)
@@ -230,7 +257,13 @@ impl View {
         search: impl Fn(&Searching<'_>) -> resolve::Result<T>,
     ) -> Result<T> {
         let interrupt = Interrupt::never();
-        let resolver = Resolver { state: &self.state, access: &self.access, now: self.now, interrupt: &interrupt };
+        let resolver = Resolver {
+            state: &self.state,
+            access: &self.access,
+            now: self.now,
+            interrupt: &interrupt,
+            explanation: None,
+        };
         let found = resolver
             .query(&self.collection, query)
             .and_then(|query| search(&Searching { resolver: &resolver, collection: &self.collection, query: &query }));

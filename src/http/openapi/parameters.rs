@@ -98,6 +98,16 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
             ),
         ),
         ("strict", at("query", "strict", flag(), "Refuse a parameter or a value that would be ignored.")),
+        ("pretty", at("query", "pretty", flag(), "Indent the answer by two spaces.")),
+        (
+            "explain",
+            at(
+                "query",
+                "explain",
+                flag(),
+                "Answer in `meta.explain` how the search was done; needs the ability `manage`.",
+            ),
+        ),
         ("since", at("query", "since", text(), "The number of the last change that the client knows, or `now`.")),
         ("changes_limit", at("query", "limit", number(1, 10_000), "The most changes; the default is 1,000.")),
         ("wait", at("query", "wait", number(0, 60), "How many seconds to wait for the first change.")),

@@ -17,35 +17,35 @@ use crate::support::{ADMIN, Server};
 const WAIT: Duration = Duration::from_secs(20);
 
 /// A connection, without any client in between.
-pub(super) struct Raw(pub(super) TcpStream);
+pub(crate) struct Raw(pub(super) TcpStream);
 
 /// An answer as it came: the head, and the body unless it was cut off.
 #[derive(Debug)]
-pub(super) struct RawAnswer {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct RawAnswer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl RawAnswer {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    pub(super) fn code(&self) -> String {
+    pub(crate) fn code(&self) -> String {
         let body: Value = serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"));
         body["errors"]["code"].as_str().unwrap_or_default().to_owned()
     }
 }
 
 impl Raw {
-    pub(super) fn connect(address: &str) -> Raw {
+    pub(crate) fn connect(address: &str) -> Raw {
         Raw::wrap(TcpStream::connect(address.trim_start_matches("http://")).unwrap())
     }
 
     /// A connection whose system accepts only a few kilobytes that nobody reads.
-    pub(super) fn with_small_buffer(address: &str) -> Raw {
+    pub(crate) fn with_small_buffer(address: &str) -> Raw {
         let address: SocketAddr = address.trim_start_matches("http://").parse().unwrap();
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
@@ -60,12 +60,12 @@ impl Raw {
     }
 
     /// Sends bytes. Returns whether the connection was still open.
-    pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.0.write_all(bytes.as_ref()).is_ok()
     }
 
     /// One answer, by its `Content-Length`.
-    pub(super) fn answer(&mut self) -> Option<RawAnswer> {
+    pub(crate) fn answer(&mut self) -> Option<RawAnswer> {
         let mut bytes = Vec::new();
         let mut byte = [0];
         while !bytes.ends_with(b"\r\n\r\n") {
@@ -85,14 +85,14 @@ impl Raw {
     }
 
     /// Everything until the end; an error if the connection is reset or stays open.
-    pub(super) fn rest(&mut self) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn rest(&mut self) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.0.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     /// After how long the server closes the connection; `None` if it does not within the time.
-    pub(super) fn closed_after(&mut self, within: Duration) -> Option<Duration> {
+    pub(crate) fn closed_after(&mut self, within: Duration) -> Option<Duration> {
         let started = Instant::now();
         let mut bytes = [0; 4096];
         while let Some(left) = within.checked_sub(started.elapsed()).filter(|left| !left.is_zero()) {
@@ -110,18 +110,18 @@ impl Raw {
 }
 
 /// The head of a request by the admin, without the empty line at its end.
-pub(super) fn head(method: &str, path: &str, headers: &str) -> String {
+pub(crate) fn head(method: &str, path: &str, headers: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ADMIN}\r\n{headers}")
 }
 
 /// A request by the admin with a body.
-pub(super) fn with_body(path: &str, length: usize, body: &str) -> String {
+pub(crate) fn with_body(path: &str, length: usize, body: &str) -> String {
     let headers = format!("content-type: application/json\r\ncontent-length: {length}\r\n");
     format!("{}\r\n{body}", head("POST", path, &headers))
 }
 
 /// One request on a connection of its own.
-pub(super) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Option<RawAnswer> {
+pub(crate) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Option<RawAnswer> {
     let mut raw = Raw::connect(address);
     let sent = body.map(Value::to_string).unwrap_or_default();
     let headers = format!("connection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", sent.len());
@@ -130,7 +130,7 @@ pub(super) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>)
 }
 
 /// A blueprint `things` with resources of this many bytes each.
-pub(super) fn fill(server: &Server, count: usize, bytes: usize) {
+pub(crate) fn fill(server: &Server, count: usize, bytes: usize) {
     server.blueprint("things", json!([{ "name": "t", "slug": "t", "type": "text" }]));
     server.blueprint("notes", json!([{ "name": "t", "slug": "t", "type": "text" }]));
     let text = "x".repeat(bytes);
@@ -144,13 +144,13 @@ pub(super) fn fill(server: &Server, count: usize, bytes: usize) {
 }
 
 /// Ordinary requests, one after the other on connections of their own: a list, a write, a probe.
-pub(super) struct Beside {
+pub(crate) struct Beside {
     is_over: Arc<AtomicBool>,
     running: JoinHandle<(Vec<Duration>, Vec<String>)>,
 }
 
 impl Beside {
-    pub(super) fn begin(server: &Server) -> Beside {
+    pub(crate) fn begin(server: &Server) -> Beside {
         let is_over = Arc::new(AtomicBool::new(false));
         let (stop, address) = (Arc::clone(&is_over), server.address().to_owned());
         let running = std::thread::spawn(move || {
@@ -178,7 +178,7 @@ impl Beside {
 
     /// Ends the requests. Panics if more than this many failed, or if the 99th percentile of their times is too long.
     #[track_caller]
-    pub(super) fn end(self, may_fail: usize, p99: Duration) {
+    pub(crate) fn end(self, may_fail: usize, p99: Duration) {
         self.is_over.store(true, Ordering::Relaxed);
         let (mut times, failures) = self.running.join().unwrap();
         times.sort_unstable();
@@ -195,7 +195,7 @@ impl Beside {
 }
 
 /// The resident memory of the server, in MiB.
-pub(super) fn memory(server: &Server) -> usize {
+pub(crate) fn memory(server: &Server) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
@@ -203,7 +203,7 @@ pub(super) fn memory(server: &Server) -> usize {
 
 /// Lists, reads, writes and probes as if nothing had happened.
 #[track_caller]
-pub(super) fn is_well(server: &Server) {
+pub(crate) fn is_well(server: &Server) {
     for (method, path, body, expected) in [
         ("GET", "/readyz", None, 200),
         ("GET", "/v2/resources/notes", None, 200),

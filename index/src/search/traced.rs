@@ -1,0 +1,44 @@
+//! How the steps of a search appear in a trace. It evaluates nothing.
+
+use super::evaluate::Test;
+use crate::bitmap::Bitmap;
+use crate::predicate::PreparedPredicate;
+use crate::query::DateColumn;
+use crate::trace::Done;
+
+/// What a step did, where its result came from, and how many resources that are.
+pub(super) type Step = (Done, &'static str, u64);
+
+impl Test {
+    /// The step that found the slots for which it holds.
+    pub(super) fn step(&self, from: &'static str, found: &Bitmap) -> Step {
+        let done = match self {
+            Test::Date(date, _) => Done::Date(name_of(*date)),
+            Test::Draft => Done::Date(name_of(DateColumn::Published)),
+            Test::Present(column) => Done::Column { column: column.id, compares: "null" },
+            Test::Column(column, predicate) => Done::Column { column: column.id, compares: compared(predicate) },
+        };
+        (done, from, found.count() as u64)
+    }
+}
+
+fn name_of(date: DateColumn) -> &'static str {
+    match date {
+        DateColumn::Created => "created_at",
+        DateColumn::Updated => "updated_at",
+        DateColumn::Published => "published_at",
+    }
+}
+
+fn compared(predicate: &PreparedPredicate) -> &'static str {
+    match predicate {
+        PreparedPredicate::Null => "null",
+        PreparedPredicate::Equals { .. } => "value",
+        PreparedPredicate::Number(_) => "number",
+        PreparedPredicate::Text(_) => "text",
+        PreparedPredicate::Instant(_) => "instant",
+        PreparedPredicate::Substring(_) => "substring",
+        PreparedPredicate::Has(_) => "element",
+        PreparedPredicate::AnyId(_) => "ids",
+    }
+}

@@ -1,0 +1,61 @@
+//! What a search did, step by step, for people who ask why it takes its time. It knows no queries and no files.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+/// More steps are not noted.
+const MAX_STEPS: usize = 1_000;
+
+/// The steps of a search, noted while it runs. A search without one notes nothing, which costs nothing.
+#[derive(Debug, Default)]
+pub struct Trace(RefCell<Vec<TraceStep>>);
+
+/// A step of a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceStep {
+    /// What was done.
+    pub done: Done,
+    /// Where the result came from, or how it was found.
+    pub from: &'static str,
+    /// How many resources were found, or put in order.
+    pub count: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// What a step of a search did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// Found the resources that meet a condition on this column.
+    Column {
+        /// The column's number.
+        column: u32,
+        /// What the condition compares.
+        compares: &'static str,
+    },
+    /// Found the resources that meet a condition on this date.
+    Date(&'static str),
+    /// Found the resources that have the words of a text query.
+    Words,
+    /// Tested the few candidates that were left, one by one, on the conditions that were left.
+    Tested {
+        /// How many candidates there were.
+        candidates: u64,
+    },
+    /// Put the matches in order, as far as the page needs.
+    Ordered,
+}
+
+impl Trace {
+    /// The steps so far, which are then forgotten.
+    pub fn take(&self) -> Vec<TraceStep> {
+        self.0.take()
+    }
+
+    pub(crate) fn note(&self, step: TraceStep) {
+        let mut steps = self.0.borrow_mut();
+        if steps.len() < MAX_STEPS {
+            steps.push(step);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! `explain=true`: the steps of a search as they are answered (`API.md` 4.18), with the names of fields in place of the numbers
+//! of columns. Must not know how resources are searched for.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use bindery_index::{Done, Trace, TraceStep};
+use serde_json::{Value, json};
+
+use crate::content::data::state::Collection;
+use crate::projection::column_name;
+
+/// More steps are not answered.
+const MAX_STEPS: usize = 500;
+
+/// What a search did, and how long its parts took.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// The steps, as JSON objects.
+    pub steps: Vec<Value>,
+    /// How long the search waited for a thread.
+    pub queued: Duration,
+    /// How long it took.
+    pub searched: Duration,
+    /// How long reading the resources took that are shown; `None` if they are read while they are sent.
+    pub documents: Option<Duration>,
+}
+
+/// An explanation that is being written, while the search runs.
+pub(super) struct Explanation {
+    /// The slug of the blueprint that is asked for.
+    blueprint: String,
+    trace: Trace,
+    steps: RefCell<Vec<Value>>,
+    queued: Duration,
+    started: Instant,
+}
+
+impl Explained {
+    /// One explanation of this search and of the one after it.
+    pub fn and(mut self, next: Explained) -> Explained {
+        self.steps.extend(next.steps);
+        self.queued += next.queued;
+        self.searched += next.searched;
+        let documents = self.documents.into_iter().chain(next.documents).reduce(|sum, more| sum + more);
+        Explained { documents, ..self }
+    }
+
+    /// The explanation with how long reading this many resources took.
+    pub(super) fn with_documents(mut self, collection: &Collection, count: usize, took: Duration) -> Explained {
+        let blueprint = &collection.blueprint.slug;
+        self.steps.push(json!({ "step": "documents", "blueprint": blueprint, "count": count, "ms": millis(took) }));
+        Explained { documents: Some(took), ..self }
+    }
+}
+
+impl Explanation {
+    /// For a search that waited this long before it began.
+    pub(super) fn begin(collection: &Collection, queued: Duration) -> Explanation {
+        let blueprint = collection.blueprint.slug.clone();
+        let waiting = json!({ "step": "queue", "blueprint": blueprint, "ms": millis(queued) });
+        Explanation {
+            blueprint,
+            trace: Trace::default(),
+            steps: RefCell::new(vec![waiting]),
+            queued,
+            started: Instant::now(),
+        }
+    }
+
+    /// Where the index notes its steps.
+    pub(super) fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Takes over what was noted by a search in the index of this collection.
+    pub(super) fn searched(&self, collection: &Collection) {
+        self.trace.take().into_iter().for_each(|step| self.add(step_json(collection, &step)));
+    }
+
+    /// Adds a step that is no search in an index.
+    pub(super) fn note(&self, step: &str, what: &str, count: u64, took: Duration) {
+        let blueprint = &self.blueprint;
+        self.add(json!({ "step": step, "blueprint": blueprint, "what": what, "count": count, "ms": millis(took) }));
+    }
+
+    /// The whole explanation, once the search is done.
+    pub(super) fn end(self) -> Explained {
+        let searched = self.started.elapsed();
+        Explained { steps: self.steps.into_inner(), queued: self.queued, searched, documents: None }
+    }
+
+    fn add(&self, step: Value) {
+        let mut steps = self.steps.borrow_mut();
+        if steps.len() < MAX_STEPS {
+            steps.push(step);
+        }
+    }
+}
+
+fn step_json(collection: &Collection, step: &TraceStep) -> Value {
+    let TraceStep { done, from, count, took } = step;
+    let blueprint = &*collection.blueprint;
+    let mut object = json!({ "step": "filter", "blueprint": blueprint.slug });
+    match done {
+        Done::Column { column, compares } => {
+            object["what"] = column_name(blueprint, *column).into();
+            object["compares"] = (*compares).into();
+        }
+        Done::Date(date) => object["what"] = (*date).into(),
+        Done::Words => object["what"] = "q".into(),
+        Done::Tested { candidates } => {
+            object["step"] = "test".into();
+            object["candidates"] = (*candidates).into();
+        }
+        Done::Ordered => object["step"] = "order".into(),
+    }
+    object["from"] = (*from).into();
+    object["count"] = (*count).into();
+    object["ms"] = millis(*took);
+    object
+}
+
+/// Milliseconds with three decimals.
+fn millis(duration: Duration) -> Value {
+    json!(duration.as_micros() as f64 / 1_000.0)
+}
