@@ -47,7 +47,7 @@ export const read = async (blueprint: string, id: string, query = ''): Promise<C
 
 /** A link that lets a new member choose a password. */
 export async function invitationFor(name: string, role: string): Promise<{ url: string; email: string }> {
-  const email = `${name.toLowerCase()}-${Math.random().toString(36).slice(2, 8)}@example.org`;
+  const email = `${name.toLowerCase().replace(/[^a-z]+/g, '-').replace(/^-/, '')}-${Math.random().toString(36).slice(2, 8)}@example.org`;
   const member = await api<{ data: { id: number } }>('POST', '/v2/members', { name, email, role });
   const invitation = await api<{ data: { url: string } }>('POST', `/v2/members/${member.body.data.id}/invitations`, {});
   return { url: invitation.body.data.url, email };

@@ -82,10 +82,10 @@ async function compile(folders) {
   const files = folders.flatMap((folder) => readdirSync(path.join(here, folder)).filter((name) => name.endsWith('.test.ts')).map((name) => [`${folder}-${name.slice(0, -8)}`, path.join(here, folder, name)]));
   await build({
     configFile: false, logLevel: 'error', root: path.resolve(here, '..'), plugins: [svelte()],
-    build: { ssr: true, outDir: path.join(here, '.built'), emptyOutDir: true, target: 'node20', rollupOptions: { input: Object.fromEntries(files), output: { entryFileNames: '[name].mjs' } } },
+    build: { ssr: true, outDir: path.join(here, '.built', which), emptyOutDir: true, target: 'node20', rollupOptions: { input: Object.fromEntries(files), output: { entryFileNames: '[name].mjs' } } },
     ssr: { external: ['playwright-core', 'axe-core'] },
   });
-  return files.map(([name]) => path.join(here, '.built', `${name}.mjs`));
+  return files.map(([name]) => path.join(here, '.built', which, `${name}.mjs`));
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop().then(() => process.exit(1)));

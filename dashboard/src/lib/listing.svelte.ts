@@ -45,10 +45,11 @@ export class Listing {
     void this.load();
   }
 
-  /** The address changed by going back or forward. */
+  /** The address changed by going back or forward. One that is only written in another way changes nothing. */
   follow(query: string): void {
-    if (query === formatList(this.state)) return;
-    this.state = parseList(query);
+    const wanted = parseList(query);
+    if (formatList(wanted) === formatList(this.state)) return;
+    this.state = wanted;
     void this.load();
   }
 

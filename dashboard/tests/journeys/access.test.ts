@@ -108,7 +108,7 @@ test('a narrow screen has its navigation behind a button', async () => {
 test('an entry is written and published with the keyboard alone, and the focus is always visible', async () => {
   const { page, context } = await signedIn('Kim', 'editor');
   await open(page, '/content/authors');
-  await page.locator('tbody tr').first().waitFor();
+  await page.locator('tbody a.title').first().waitFor();
   await page.keyboard.press('n');
   await page.getByRole('heading', { name: 'New entry in Authors' }).waitFor();
   const reach = async (what: string): Promise<void> => {
@@ -143,7 +143,7 @@ test('an entry is written and published with the keyboard alone, and the focus i
 test('rows are moved through with the arrow keys, and a page is there before it is asked for', async () => {
   const { page, context } = await signedIn('Kim', 'editor');
   await open(page, '/content/articles');
-  await page.locator('tbody tr').first().waitFor();
+  await page.locator('tbody a.title').first().waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
   assert.equal(await page.evaluate(() => document.activeElement === document.querySelectorAll('tbody a.title')[1]), true);

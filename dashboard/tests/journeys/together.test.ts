@@ -232,7 +232,7 @@ test('no script of content runs: in tables, forms, previews, comparisons and sea
     troubles.length = 0;
   };
   await open(page, '/content/hostile?columns=text,body,page');
-  await page.locator('tbody tr').first().waitFor();
+  await page.locator('tbody a.title').first().waitFor();
   await unharmed('table');
   for (const id of ids.slice(0, 12)) {
     await open(page, `/content/hostile/${id}`);
