@@ -21,7 +21,8 @@ const COUNT = Number(process.env.FLUENCY_COUNT ?? 100_000);
 const BATCH = 2000;
 const ANSWER_MS = 100;
 const ECHO_MS = 50;
-const LONG_BYTES = 1_000_000;
+/** The server adds `rel` to the links: then it is just below 1 MiB, the most that a field holds. */
+const LONG_BYTES = 930_000;
 const SENTENCES = ['The page cache keeps what was read from the disk.', 'A packet is sorted into a queue before it is sent.', 'Compilers report errors with the line they found them in.', 'Every module of the kernel has a license.', 'The garden behind the house is open in summer.'];
 
 interface Article {

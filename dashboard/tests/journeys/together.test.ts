@@ -148,6 +148,11 @@ test('an owner invites a member, and makes and revokes a token', async () => {
   await other.close();
 
   await page.getByRole('button', { name: 'Close' }).first().click();
+  await page.getByRole('button', { name: 'New Member' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText(email).waitFor({ state: 'detached' });
+  assert.ok(!JSON.stringify((await api('GET', '/v2/members')).body).includes(email));
   await open(page, '/settings/tokens');
   await page.getByRole('button', { name: 'New token' }).click();
   await page.locator('dialog').getByLabel('Name').fill('journey');
