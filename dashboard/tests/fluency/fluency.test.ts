@@ -117,9 +117,9 @@ before(async () => {
 after(closeBrowser);
 
 test(`a table of ${COUNT} articles`, async () => {
-  const { page, context } = await signedIn('Fluent', 'editor');
+  const { page, context, troubles } = await signedIn('Fluent', 'editor');
   await context.addInitScript(probe);
-  await open(page, '/content/many-articles?per_page=100');
+  await open(page, '/content/many-articles?per_page=100').catch((error) => { console.log(troubles); throw error; });
   await page.locator('tbody tr').nth(50).waitFor();
   const total = await api<{ meta: { total: number } }>('GET', '/v2/resources/many-articles?per_page=1&fields=id');
   console.log(`${total.body.meta.total} articles`);
@@ -159,6 +159,7 @@ test(`a table of ${COUNT} articles`, async () => {
   for (let step = 0; step < 60; step += 1) await page.mouse.wheel(0, step < 30 ? 130 : -130);
   await settled(page);
   report('frames while scrolling 100 rows', (await notesOf(page)).frames, ECHO_MS);
+  assert.deepEqual(troubles, []);
   await context.close();
 });
 
@@ -167,7 +168,7 @@ test('an article of 1 MB', async () => {
   let body = '';
   for (let at = 0; body.length < LONG_BYTES; at += 1) body += paragraph(at);
   const id = await create('many-articles', { title: 'A long article', slug: 'a-long-article', body });
-  const { page, context } = await signedIn('Fluent', 'editor');
+  const { page, context, troubles } = await signedIn('Fluent', 'editor');
   await context.addInitScript(probe);
   const start = Date.now();
   await open(page, `/content/many-articles/${id}`);
@@ -194,6 +195,7 @@ test('an article of 1 MB', async () => {
   const stored = (await read('many-articles', id)).attributes;
   assert.ok(String(stored.body).includes('typed  typed'.replace('  ', ' ')) || String(stored.body).includes('typed  typed'), 'what was typed is stored');
   assert.ok(Math.abs(String(stored.body).length - body.length) < 5000, 'nothing of the text is lost');
+  assert.deepEqual(troubles, []);
   await context.close();
 });
 

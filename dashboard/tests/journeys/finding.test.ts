@@ -28,6 +28,17 @@ test('a search forgives typing errors and shows what it found', async () => {
   await context.close();
 });
 
+test('a field may be named like a column that every table has', async () => {
+  await makeBlueprint('status-notes', { record_title: 'text' }, [['Text', 'text'], ['Status', 'enum', { values: null }]]);
+  await create('status-notes', { text: 'One', status: 'live' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/status-notes?columns=text,status,id');
+  await page.getByRole('cell', { name: 'live' }).waitFor();
+  assert.deepEqual(await page.locator('thead th').allInnerTexts(), ['', 'Text', 'Status', 'Status', 'Id']);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('the entries before and after one are a click away, in the order of the table', async () => {
   await makeBlueprint('ordered-notes', { record_title: 'text' }, [['Text', 'text']]);
   for (const text of ['One', 'Two', 'Three']) await create('ordered-notes', { text });
