@@ -1,11 +1,15 @@
 // What the journeys share: a browser, members of each role, and the API as a program uses it.
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Page, type Request } from 'playwright-core';
 
 export const URL_BASE = process.env.DASHBOARD_URL ?? 'http://127.0.0.1:7780';
 export const TOKEN = process.env.DASHBOARD_TOKEN ?? '';
 export const PASSWORD = 'a long enough password';
 
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** Generous, because other work may load the machine. */
+const TIMEOUT_MS = 60_000;
+const SETTLED_MS = 10_000;
 
 let browser: Browser | undefined;
 
@@ -43,7 +47,7 @@ export const read = async (blueprint: string, id: string, query = ''): Promise<C
 
 /** A link that lets a new member choose a password. */
 export async function invitationFor(name: string, role: string): Promise<{ url: string; email: string }> {
-  const email = `${name.toLowerCase()}-${Math.random().toString(36).slice(2, 8)}@example.org`;
+  const email = `${name.toLowerCase().replace(/[^a-z]+/g, '-').replace(/^-/, '')}-${Math.random().toString(36).slice(2, 8)}@example.org`;
   const member = await api<{ data: { id: number } }>('POST', '/v2/members', { name, email, role });
   const invitation = await api<{ data: { url: string } }>('POST', `/v2/members/${member.body.data.id}/invitations`, {});
   return { url: invitation.body.data.url, email };
@@ -53,7 +57,7 @@ export interface Person {
   context: BrowserContext;
   page: Page;
   email: string;
-  /** What the console reported as an error: a violated content security policy, an exception. */
+  /** Exceptions, dialogs, violations of the content security policy, and what else the console reported as an error. */
   troubles: string[];
 }
 
@@ -74,8 +78,17 @@ export async function signedIn(name: string, role: string, looks: Looks = {}): P
   // The same call that the invitation screen makes; that screen has a journey of its own.
   const answer = await context.request.post(`${URL_BASE}/v2/invitation`, { data: { token, password: PASSWORD } });
   if (!answer.ok()) throw new Error(await answer.text());
-  const page = await context.newPage();
+  context.setDefaultTimeout(TIMEOUT_MS);
   const troubles: string[] = [];
+  await context.exposeBinding('reportViolation', (_source, text: string) => void troubles.push(text));
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', (event) => {
+      const report = (window as unknown as { reportViolation?: (text: string) => void }).reportViolation;
+      report?.(`policy: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  const page = await context.newPage();
+  countRequests(page);
   page.on('console', (message) => message.type() === 'error' && !/Failed to load resource|net::ERR/.test(message.text()) && troubles.push(message.text()));
   page.on('pageerror', (error) => troubles.push(error.message));
   page.on('dialog', (dialog) => {
@@ -83,6 +96,29 @@ export async function signedIn(name: string, role: string, looks: Looks = {}): P
     void dialog.dismiss();
   });
   return { context, page, email, troubles };
+}
+
+/** Requests of pages that were not answered yet. */
+const underWay = new WeakMap<Page, Set<Request>>();
+
+function countRequests(page: Page): void {
+  const requests = new Set<Request>();
+  underWay.set(page, requests);
+  // Pictures of other hosts may never be answered.
+  page.on('request', (request) => request.url().startsWith(URL_BASE) && requests.add(request));
+  page.on('requestfinished', (request) => requests.delete(request));
+  page.on('requestfailed', (request) => requests.delete(request));
+  page.on('framenavigated', (frame) => frame === page.mainFrame() && requests.clear());
+}
+
+/** Waits until a screen asks for nothing more, and shows what it was answered; not for long, because some content takes long. */
+export async function settled(page: Page): Promise<void> {
+  const requests = underWay.get(page);
+  for (const start = Date.now(), quiet = { rounds: 0 }; quiet.rounds < 3 && Date.now() - start < SETTLED_MS; ) {
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 20))));
+    const busy = (requests?.size ?? 0) > 0 || (await page.locator('[aria-busy=true]').count()) > 0;
+    quiet.rounds = busy ? 0 : quiet.rounds + 1;
+  }
 }
 
 export async function open(page: Page, path: string): Promise<void> {

@@ -2,6 +2,7 @@
 // Only what was changed is sent, under the version that the work began from. It must not know how a field is drawn.
 import { ApiError, send } from './api';
 import { forget } from './pages';
+import { handOver } from './pending';
 import { compare, merged, type Difference } from './merge';
 import { session } from './session.svelte';
 import { titleField } from './blueprints.svelte';
@@ -153,6 +154,7 @@ export class Editing {
 
   /** Keeps what is not saved in this browser. Called at once when the page is left. */
   keep(): void {
+    handOver();
     clearTimeout(this.timer);
     if (this.loading) return;
     if (!this.dirty) return dropUnsaved(this.place);
@@ -161,6 +163,7 @@ export class Editing {
   }
 
   discard(): void {
+    handOver();
     this.values = this.base;
     this.errors = {};
     this.restoredAt = null;
@@ -170,6 +173,7 @@ export class Editing {
   /** True if everything was stored. */
   async save(options: SaveOptions = {}): Promise<boolean> {
     if (this.saving || this.loading) return false;
+    handOver();
     this.saving = true;
     this.fault = '';
     const sent = this.values;
@@ -199,6 +203,7 @@ export class Editing {
   }
 
   private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
+    handOver();
     dropUnsaved(this.place);
     const typedMeanwhile = Object.fromEntries(this.blueprint.fields.filter(({ slug }) => !same(this.values[slug], sent[slug])).map(({ slug }) => [slug, this.values[slug] ?? null]));
     this.accept(answer, etag);
@@ -272,6 +277,7 @@ export class Editing {
   /** Looks whether somebody else saved meanwhile. A form without changes follows. */
   async look(): Promise<void> {
     if (!this.id || this.loading || this.saving || this.conflict || this.missing) return;
+    handOver();
     try {
       const found = await this.fetchTheirs(null);
       if (!found || found.etag === this.etag || this.saving) return;

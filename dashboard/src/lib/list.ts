@@ -21,12 +21,6 @@ export interface ListState {
   columns: string[] | null;
 }
 
-/**
- * The one place that decides how words are searched: `q` is the ranked search with tolerance for typos, `search` looks for one
- * substring. Servers that do not know `q` ignore it, so it cannot be found out by asking.
- */
-export const SEARCH_PARAMETER: 'search' | 'q' = 'q';
-
 export const DEFAULT_SORT = '-updated_at';
 export const PER_PAGE = 50;
 export const SYSTEM_COLUMNS = ['published_at', 'created_at', 'updated_at', 'id'] as const;
@@ -98,11 +92,12 @@ export function formatList(state: ListState): string {
 /** What is asked for, without the page: also what an export and a bulk operation over everything need. */
 export function matching(state: ListState): URLSearchParams {
   const parameters = new URLSearchParams();
-  if (state.search.trim()) parameters.set(SEARCH_PARAMETER, state.search.trim());
+  // A space at the end says that the last word is complete (API.md 4.6.15).
+  const words = state.search.trimStart();
+  if (words) parameters.set('q', words);
   addFilters(parameters, state.groups.map((group) => group.filter((one) => one.value !== '')));
-  const ranked = SEARCH_PARAMETER !== 'search' && state.search.trim() !== '';
   if (state.sort.length > 0) parameters.set('sort', state.sort.join(','));
-  else if (!ranked) parameters.set('sort', DEFAULT_SORT);
+  else if (!words) parameters.set('sort', DEFAULT_SORT);
   if (state.variant) parameters.set('variant', state.variant);
   return parameters;
 }
@@ -113,8 +108,17 @@ export function requestOf(blueprint: Blueprint, state: ListState, columns: strin
   parameters.set('page', String(page));
   const attributes = columns.filter((column) => !(SYSTEM_COLUMNS as readonly string[]).includes(column));
   parameters.set('fields', ['id', 'published_at', 'created_at', 'updated_at', ...attributes.map((slug) => `attributes.${slug}`)].join(','));
+  if (parameters.has('q')) {
+    const texts = highlighted(blueprint);
+    if (texts.length > 0) parameters.set('highlight', texts.join(','));
+  }
   return `/v2/resources/${blueprint.slug}?${parameters}`;
 }
+
+const MOST_HIGHLIGHTED = 10;
+
+/** The fields that the search looks in: in these the answer shows what was found. */
+const highlighted = (blueprint: Blueprint): string[] => blueprint.fields.filter((field) => field.type === 'text' || field.type === 'rich-text').slice(0, MOST_HIGHLIGHTED).map((field) => field.slug);
 
 const QUIET: FieldType[] = ['rich-text', 'html-page', 'address', 'file', 'color'];
 

@@ -1,12 +1,12 @@
 // What a content table shows: follows the address, keeps the rows that are shown until the next ones are there, and cancels
 // requests whose answers are no longer wanted.
 import { aborted } from './api';
-import { titleField } from './blueprints.svelte';
+import { fieldOf, titleField } from './blueprints.svelte';
 import { forget, page as fetchPage, peek, prefetch } from './pages';
 import { formatList, parseList, requestOf, usualColumns, type ListState } from './list';
 import { route } from './router.svelte';
 import { explain } from './toasts.svelte';
-import { remember } from './titles.svelte';
+import { askTitles, remember, rememberIncluded } from './titles.svelte';
 import type { Blueprint, ListAnswer } from './types';
 import { display } from './values';
 
@@ -45,10 +45,11 @@ export class Listing {
     void this.load();
   }
 
-  /** The address changed by going back or forward. */
+  /** The address changed by going back or forward. One that is only written in another way changes nothing. */
   follow(query: string): void {
-    if (query === formatList(this.state)) return;
-    this.state = parseList(query);
+    const wanted = parseList(query);
+    if (formatList(wanted) === formatList(this.state)) return;
+    this.state = wanted;
     void this.load();
   }
 
@@ -82,10 +83,14 @@ export class Listing {
   private urlOf(page: number): string {
     const title = this.title?.slug;
     const columns = title && !this.columns.includes(title) ? [title, ...this.columns] : this.columns;
-    return requestOf(this.blueprint, this.state, columns, page);
+    const [path, query] = requestOf(this.blueprint, this.state, columns, page).split('?');
+    const parameters = new URLSearchParams(query);
+    askTitles(parameters, columns.map((column) => fieldOf(this.blueprint, column)));
+    return `${path}?${parameters}`;
   }
 
   private show(answer: ListAnswer, url: string): void {
+    rememberIncluded(answer.included);
     this.answer = answer;
     if (this.shown === url) return;
     this.shown = url;

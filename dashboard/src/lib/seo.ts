@@ -17,6 +17,31 @@ const fold = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu,
 const has = (text: string, keyword: string): boolean => fold(text).includes(fold(keyword));
 const words = (text: string): number => text.split(/\s+/).filter(Boolean).length;
 
+interface Facts {
+  words: number;
+  headings: number;
+  bare: number;
+  first: string;
+  titles: string[];
+}
+let known: { html: string; facts: Facts } | null = null;
+
+/** What the rules look at in a text. Kept for the latest text: other fields are typed in while it stays the same. */
+function factsOf(html: string): Facts {
+  if (known?.html === html) return known.facts;
+  const body = parseHtml(html);
+  const images = [...body.querySelectorAll('img')];
+  const facts: Facts = {
+    words: words(body.textContent ?? ''),
+    headings: body.querySelectorAll('h2, h3').length,
+    bare: images.filter((image) => !image.getAttribute('alt')?.trim()).length,
+    first: body.querySelector('p')?.textContent ?? '',
+    titles: [...body.querySelectorAll('h1, h2, h3')].map((heading) => heading.textContent ?? ''),
+  };
+  known = { html, facts };
+  return facts;
+}
+
 export function seoChecks(blueprint: Blueprint, attributes: Attributes): SeoCheck[] {
   const seo = blueprint.seo;
   if (!seo) return [];
@@ -33,14 +58,11 @@ export function seoChecks(blueprint: Blueprint, attributes: Attributes): SeoChec
   if (seo.title) add('title_length', title.length >= 20 && title.length <= 65, title.length);
   if (seo.description) add('description_length', description.length >= 70 && description.length <= 160, description.length);
 
-  const body = parseHtml(text(seo.content));
+  const body = factsOf(text(seo.content));
   if (seo.content) {
-    const length = words(body.textContent ?? '');
-    add('content_length', length >= 300, length);
-    const headings = body.querySelectorAll('h2, h3').length;
-    add('headings', length < 300 || headings > 0, headings);
-    const bare = [...body.querySelectorAll('img')].filter((image) => !image.getAttribute('alt')?.trim()).length;
-    add('image_alternatives', bare === 0, bare);
+    add('content_length', body.words >= 300, body.words);
+    add('headings', body.words < 300 || body.headings > 0, body.headings);
+    add('image_alternatives', body.bare === 0, body.bare);
   }
   if (seo.focus_keyword) {
     const keyword = text(seo.focus_keyword).trim();
@@ -50,8 +72,8 @@ export function seoChecks(blueprint: Blueprint, attributes: Attributes): SeoChec
       if (seo.description) add('keyword_in_description', has(description, keyword));
       if (seo.slug) add('keyword_in_slug', has(text(seo.slug).replace(/[-_/]/g, ' '), keyword) || has(text(seo.slug), keyword.replace(/\s+/g, '-')));
       if (seo.content) {
-        add('keyword_in_first_paragraph', has(body.querySelector('p')?.textContent ?? '', keyword));
-        add('keyword_in_heading', [...body.querySelectorAll('h1, h2, h3')].some((heading) => has(heading.textContent ?? '', keyword)));
+        add('keyword_in_first_paragraph', has(body.first, keyword));
+        add('keyword_in_heading', body.titles.some((heading) => has(heading, keyword)));
       }
     }
   }

@@ -1,7 +1,7 @@
 // The titles of related resources, asked for in batches and kept. Ids whose resource does not exist are kept as null.
 import { get } from './api';
 import { blueprints, titleField } from './blueprints.svelte';
-import type { ListAnswer } from './types';
+import type { Field, ListAnswer, Resource } from './types';
 import { SvelteMap } from 'svelte/reactivity';
 import { chunks, display } from './values';
 
@@ -45,5 +45,31 @@ async function fetchWanted(): Promise<void> {
     } catch {
       for (const id of ids) known.set(`${slug}/${id}`, id.slice(0, 8));
     }
+  }
+}
+
+const MOST_EXPANDED = 10;
+
+/**
+ * Asks for the titles of related resources with the list itself (API.md 4.2.9). Only fields with one resource: of the others
+ * there may be more than an answer includes.
+ */
+export function askTitles(parameters: URLSearchParams, fields: (Field | undefined)[]): void {
+  const related = fields.filter((field) => field?.type === 'reference' && blueprints.of(field.settings.blueprint)).slice(0, MOST_EXPANDED) as Field[];
+  if (related.length === 0) return;
+  parameters.set('expand', related.map((field) => field.slug).join(','));
+  for (const slug of new Set(related.map((field) => field.settings.blueprint!))) {
+    const title = titleField(blueprints.of(slug)!);
+    parameters.set(`fields[${slug}]`, ['id', 'relationships', ...(title ? [`attributes.${title.slug}`] : [])].join(','));
+  }
+}
+
+/** Remembers the titles that came with a list. Empty ones are asked for again, in their blueprint's own language. */
+export function rememberIncluded(included: Resource[] = []): void {
+  for (const one of included) {
+    const slug = one.relationships?.blueprint.data.id;
+    const field = slug && blueprints.of(slug) && titleField(blueprints.of(slug)!);
+    const title = field ? display(field, one.attributes?.[field.slug]) : '';
+    if (slug && title) remember(slug, one.id, title);
   }
 }

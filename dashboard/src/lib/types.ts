@@ -79,6 +79,8 @@ export interface Resource {
   updated_at: string;
   attributes: Attributes;
   relationships?: { blueprint: { data: { id: string } } };
+  /** Only in lists with `highlight`. */
+  highlights?: Record<string, string | null>;
   /** Only in answers to sessions. */
   meta?: { created_by: Actor | null; updated_by: Actor | null };
 }
@@ -104,6 +106,8 @@ export interface FacetValue {
 
 export interface ListAnswer {
   data: Resource[];
+  /** Only in lists with `expand`. */
+  included?: Resource[];
   meta: {
     current_page: number;
     last_page: number;

@@ -4,7 +4,7 @@ import axe from 'axe-core';
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { api, closeBrowser, create, makeBlueprint, open, openBrowser, signedIn, type Person } from '../browser';
+import { api, closeBrowser, create, makeBlueprint, open, openBrowser, settled, signedIn, type Person } from '../browser';
 
 let id = '';
 before(async () => {
@@ -36,33 +36,47 @@ const SCREENS: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['settings of a blueprint', '/blueprints/articles?tab=settings'],
   ['calls of a blueprint', '/blueprints/articles?tab=api'],
   ['traffic', '/traffic', async (page) => page.locator('.figures').first().waitFor()],
-  ...['account', 'members', 'tokens', 'backups', 'health'].map((name): [string, string] => [name, `/settings/${name}`]),
+  ...['account', 'members', 'tokens', 'webhooks', 'backups', 'health'].map((name): [string, string] => [name, `/settings/${name}`]),
   ['search', '/', async (page) => page.keyboard.press('Control+k')],
   ['nothing here', '/nowhere'],
 ];
 
-async function violations(page: Page): Promise<string[]> {
+async function violations(page: Page, only?: readonly string[]): Promise<string[]> {
   // The content security policy lets nothing be added to the page but by the debugger.
   await page.evaluate(axe.source);
-  const result = await page.evaluate(async () => await (window as unknown as { axe: typeof axe }).axe.run(document, { iframes: false }));
+  const result = await page.evaluate(async (rules) => await (window as unknown as { axe: typeof axe }).axe.run(document, { iframes: false, resultTypes: ['violations'], ...(rules ? { runOnly: { type: 'rule' as const, values: [...rules] } } : {}) }), only);
   return result.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(' | ')}`);
 }
 
 async function visit({ page }: Person, [, address, prepare]: (typeof SCREENS)[number]): Promise<void> {
   await page.goto(`/admin${address.replace('ID', id)}`);
   await page.locator('#screen h1, #screen h2').first().waitFor();
-  await page.waitForLoadState('networkidle');
   await prepare?.(page);
-  await page.waitForTimeout(100);
+  await settled(page);
 }
 
-for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const) {
-  test(`axe finds nothing on any screen (${scheme}, ${locale})`, async () => {
+/** How far each width scrolls sideways. 640 pixels are a window of 1280 at 200 %. */
+async function sideways(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const width of [640, 360]) {
+    await page.setViewportSize({ width, height: 740 });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (over > 0) found.push(`${over} pixels wider than ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  return found;
+}
+
+// The structure is the same in both schemes, so the second time only the colours are looked at, and the widths, because German
+// words are longer.
+for (const [scheme, locale, only] of [['light', 'en-GB', undefined], ['dark', 'de-DE', ['color-contrast', 'link-in-text-block']]] as const) {
+  test(`axe finds nothing on any screen, and none scrolls sideways (${scheme}, ${locale})`, async () => {
     const person = await signedIn('Olga', 'owner', { scheme, locale });
     const found: string[] = [];
     for (const screen of SCREENS) {
       await visit(person, screen);
-      found.push(...(await violations(person.page)).map((one) => `${screen[0]}: ${one}`));
+      const faults = [...(await violations(person.page, only)), ...(await sideways(person.page))];
+      found.push(...faults.map((one) => `${screen[0]}: ${one}`));
     }
     assert.deepEqual(found, []);
     assert.deepEqual(person.troubles, []);
@@ -82,39 +96,19 @@ for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const)
   });
 }
 
-test('no screen scrolls sideways at 360 pixels', async () => {
-  const person = await signedIn('Olga', 'owner', { width: 360, height: 740 });
-  const wide: string[] = [];
-  for (const screen of SCREENS) {
-    await visit(person, screen);
-    const over = await person.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    if (over > 0) wide.push(`${screen[0]}: ${over}`);
-  }
-  assert.deepEqual(wide, []);
-  await person.page.goto('/admin/');
-  await person.page.getByRole('button', { name: 'Menu', exact: true }).click();
-  await person.page.getByRole('link', { name: 'Traffic' }).click();
-  await person.page.getByRole('heading', { name: 'Traffic' }).waitFor();
-  await person.context.close();
-});
-
-test('at 200 % zoom nothing scrolls sideways', async () => {
-  // A window of 1280 pixels at 200 % has 640 pixels of the page's own.
-  const person = await signedIn('Olga', 'owner', { width: 640, height: 450 });
-  const wide: string[] = [];
-  for (const screen of SCREENS) {
-    await visit(person, screen);
-    const over = await person.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    if (over > 0) wide.push(`${screen[0]}: ${over}`);
-  }
-  assert.deepEqual(wide, []);
-  await person.context.close();
+test('a narrow screen has its navigation behind a button', async () => {
+  const { page, context } = await signedIn('Olga', 'owner', { width: 360, height: 740 });
+  await open(page, '/');
+  await page.getByRole('button', { name: 'Menu', exact: true }).click();
+  await page.getByRole('link', { name: 'Traffic' }).click();
+  await page.getByRole('heading', { name: 'Traffic' }).waitFor();
+  await context.close();
 });
 
 test('an entry is written and published with the keyboard alone, and the focus is always visible', async () => {
   const { page, context } = await signedIn('Kim', 'editor');
   await open(page, '/content/authors');
-  await page.locator('tbody tr').first().waitFor();
+  await page.locator('tbody a.title').first().waitFor();
   await page.keyboard.press('n');
   await page.getByRole('heading', { name: 'New entry in Authors' }).waitFor();
   const reach = async (what: string): Promise<void> => {
@@ -149,22 +143,23 @@ test('an entry is written and published with the keyboard alone, and the focus i
 test('rows are moved through with the arrow keys, and a page is there before it is asked for', async () => {
   const { page, context } = await signedIn('Kim', 'editor');
   await open(page, '/content/articles');
-  await page.locator('tbody tr').first().waitFor();
+  await page.locator('tbody a.title').first().waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
   assert.equal(await page.evaluate(() => document.activeElement === document.querySelectorAll('tbody a.title')[1]), true);
   await page.keyboard.press('x');
   await page.getByText('1 selected').waitFor();
-  await page.waitForLoadState('networkidle');
-  // The next page is shown without a request being waited for.
+  await settled(page);
+  // The next page is shown without a request being waited for: none is answered before it is there.
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
   await page.route('**/v2/resources/articles**', async (route) => {
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await released;
     await route.continue().catch(() => {});
   });
-  const start = Date.now();
   await page.getByRole('button', { name: 'Next page' }).click();
   await page.getByText(/^51–100 of/).waitFor();
-  assert.ok(Date.now() - start < 1000);
+  release();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await context.close();
 });

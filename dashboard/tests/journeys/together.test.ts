@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { api, closeBrowser, create, field, makeBlueprint, open, PASSWORD, openBrowser, read, signedIn, toast } from '../browser';
+import { api, closeBrowser, create, field, makeBlueprint, open, PASSWORD, openBrowser, read, settled, signedIn, toast } from '../browser';
 
 after(closeBrowser);
 
@@ -35,7 +35,7 @@ test('the second of two editors sees what the first changed, and loses nothing',
 
   // Decided later: the work survives even a reload, and the comparison comes back.
   await dialog.getByRole('button', { name: 'Decide later' }).click();
-  await second.page.waitForTimeout(400);
+  await second.page.waitForFunction(() => Object.entries(localStorage).some(([key, kept]) => key.startsWith('bindery.unsaved.') && kept.includes('From the second')));
   await second.page.reload();
   await second.page.getByRole('dialog', { name: 'Somebody else changed this' }).waitFor();
   await second.page.getByRole('button', { name: 'Continue with these' }).click();
@@ -148,6 +148,11 @@ test('an owner invites a member, and makes and revokes a token', async () => {
   await other.close();
 
   await page.getByRole('button', { name: 'Close' }).first().click();
+  await page.getByRole('button', { name: 'New Member' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText(email).waitFor({ state: 'detached' });
+  assert.ok(!JSON.stringify((await api('GET', '/v2/members')).body).includes(email));
   await open(page, '/settings/tokens');
   await page.getByRole('button', { name: 'New token' }).click();
   await page.locator('dialog').getByLabel('Name').fill('journey');
@@ -182,17 +187,10 @@ test('bulk operations reach over pages', async () => {
   await context.close();
 });
 
-test('counts of values stand in the filters where the server has them, and a click filters', async () => {
+test('counts of values stand in the filters, and a click filters', async () => {
   await makeBlueprint('counted-notes', {}, [['Text', 'text'], ['Colour', 'enum', { values: ['red', 'blue'] }]]);
   for (const colour of ['red', 'red', 'blue']) await create('counted-notes', { text: `A ${colour} note`, colour });
   const { page, context } = await signedIn('Ada', 'editor');
-  // A server that does not count facets yet answers without them: they are added here.
-  await page.route(/facets=colour/, async (route) => {
-    const response = await route.fetch();
-    const answer = (await response.json()) as { meta: Record<string, unknown> };
-    answer.meta.facets ??= { colour: { values: [{ value: 'red', count: 2 }, { value: 'blue', count: 1 }], distinct: 2, null: 0 } };
-    await route.fulfill({ response, json: answer });
-  });
   await open(page, '/content/counted-notes');
   await page.getByRole('button', { name: 'Filter' }).click();
   const red = page.getByRole('group', { name: 'Colour' }).getByRole('button', { name: 'red' });
@@ -232,12 +230,14 @@ test('no script of content runs: in tables, forms, previews, comparisons and sea
   const foreign: string[] = [];
   page.on('request', (request) => !request.url().startsWith(new URL(page.url()).origin) && !/^(data|blob|about):/.test(request.url()) && foreign.push(request.url()));
   const unharmed = async (where: string): Promise<void> => {
-    await page.waitForTimeout(250);
+    await settled(page);
     assert.equal(await page.evaluate(() => (window as unknown as { hit?: number }).hit), undefined, where);
-    assert.deepEqual(troubles.filter((one) => one.startsWith('dialog')), [], where);
+    // What is typed as HTML is parsed here, where the policy blocks what it has of scripts, and says so.
+    assert.deepEqual(troubles.filter((one) => !where.includes('typed') || one.startsWith('dialog')), [], where);
+    troubles.length = 0;
   };
   await open(page, '/content/hostile?columns=text,body,page');
-  await page.locator('tbody tr').first().waitFor();
+  await page.locator('tbody a.title').first().waitFor();
   await unharmed('table');
   for (const id of ids.slice(0, 12)) {
     await open(page, `/content/hostile/${id}`);
@@ -249,7 +249,8 @@ test('no script of content runs: in tables, forms, previews, comparisons and sea
   await field(page, 'page').getByRole('button', { name: 'HTML' }).click();
   for (const payload of payloads) {
     await field(page, 'page').getByRole('textbox', { name: 'HTML' }).fill(payload);
-    await page.waitForTimeout(150);
+    // The preview shows slow ones less often, so not every one is waited for.
+    await field(page, 'page').locator('iframe[aria-busy=false]').waitFor({ timeout: 1000 }).catch(() => {});
   }
   await unharmed('preview of what was typed');
   for (const payload of payloads.slice(0, 30)) {
@@ -267,7 +268,7 @@ test('no script of content runs: in tables, forms, previews, comparisons and sea
   const viewer = await signedIn('Vera', 'viewer');
   await open(viewer.page, `/content/hostile/${ids[0]}`);
   await viewer.page.locator('iframe').first().waitFor();
-  await viewer.page.waitForTimeout(400);
+  await settled(viewer.page);
   assert.equal(await viewer.page.evaluate(() => (window as unknown as { hit?: number }).hit), undefined, 'read only');
   for (const frame of await viewer.page.locator('iframe').all()) assert.equal(await frame.getAttribute('sandbox'), 'allow-same-origin');
   await context.close();

@@ -36,7 +36,7 @@ async function someTraffic(): Promise<void> {
 
 const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['home', '/'],
-  ['content', '/content/articles', async (page) => page.locator('tbody tr').first().waitFor()],
+  ['content', '/content/articles', async (page) => page.locator('tbody a.title').first().waitFor()],
   ['filters', '/content/articles?filter%5Bkind%5D%5Beq%5D=article&filter%5Breading_minutes%5D%5Bgte%5D=1', async (page) => {
     for (const index of [1, 2, 4]) await page.locator('tbody input[type=checkbox]').nth(index).check();
   }],

@@ -1,12 +1,9 @@
 import './globals';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { test } from 'node:test';
 import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
 import { formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns } from '../../src/lib/list';
 import { compare, merged } from '../../src/lib/merge';
-import { metric, readMetrics } from '../../src/lib/metrics';
 import { rangeOf } from '../../src/lib/periods';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
 import { formatTime, parseTime } from '../../src/lib/time';
@@ -128,23 +125,8 @@ test('periods are whole days of UTC', () => {
   assert.equal(rangeOf('custom', { start: '2026-01-01', end: '2026-12-31' }, now).interval, 'week');
 });
 
-test('metrics are read with their labels', () => {
-  const samples = readMetrics('# HELP x y\nbindery_data_bytes{folder="log"} 12\nbindery_resources 3\nbroken\n');
-  assert.equal(metric(samples, 'bindery_data_bytes', { folder: 'log' }), 12);
-  assert.equal(metric(samples, 'bindery_resources'), 3);
-});
-
 test('both languages have the same strings with the same values in them', () => {
   const names = (text: string): string[] => [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!).sort();
   assert.deepEqual(Object.keys(de), Object.keys(en));
   for (const [key, text] of Object.entries(en)) assert.deepEqual(names((de as Record<string, string>)[key]!), names(text), key);
-});
-
-test('the dark colours are the same by system and by choice', () => {
-  const css = readFileSync(path.resolve('src/styles/tokens.css'), 'utf8');
-  const block = (start: string): string[] => {
-    const from = css.indexOf('{', css.indexOf(start)) + 1;
-    return css.slice(from, css.indexOf('}', from)).split('\n').map((line) => line.trim()).filter((line) => line.startsWith('--'));
-  };
-  assert.deepEqual(block(":root:not([data-scheme='light'])"), block(":root[data-scheme='dark']"));
 });

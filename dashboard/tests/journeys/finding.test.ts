@@ -1,0 +1,93 @@
+// Finding things: the search with typing errors, the order of entries, and how many requests a screen needs.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { api, closeBrowser, create, field, makeBlueprint, open, settled, signedIn } from '../browser';
+
+after(closeBrowser);
+
+test('a search forgives typing errors and shows what it found', async () => {
+  await makeBlueprint('found-notes', { record_title: 'text' }, [['Text', 'text'], ['Body', 'rich-text']]);
+  await create('found-notes', { text: 'Bookbinding', body: '<p>The thread goes through the <em>signature</em> & back.</p>' });
+  await create('found-notes', { text: 'Printing', body: '<p>Ink on paper.</p>' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/found-notes');
+  await page.getByRole('searchbox').fill('bokbinding');
+  await page.getByText('1 entry', { exact: true }).waitFor();
+  assert.equal(await page.locator('tbody .title mark').innerText(), 'Bookbinding');
+  await page.getByRole('searchbox').fill('signature ');
+  await page.locator('.excerpt mark', { hasText: 'signature' }).waitFor();
+  assert.match(await page.locator('.excerpt').innerText(), /thread goes through the signature & back/);
+  await page.getByRole('searchbox').fill('-printing');
+  await page.getByText('1 entry', { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Bookbinding' }).waitFor();
+  await page.getByRole('searchbox').fill('zzzz');
+  await page.getByRole('button', { name: 'Clear filters' }).first().click();
+  await page.getByText('2 entries').waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a field may be named like a column that every table has', async () => {
+  await makeBlueprint('status-notes', { record_title: 'text' }, [['Text', 'text'], ['Status', 'enum', { values: null }]]);
+  await create('status-notes', { text: 'One', status: 'live' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/status-notes?columns=text,status,id');
+  await page.getByRole('cell', { name: 'live' }).waitFor();
+  assert.deepEqual(await page.locator('thead th').allInnerTexts(), ['', 'Text', 'Status', 'Status', 'Id']);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('the entries before and after one are a click away, in the order of the table', async () => {
+  await makeBlueprint('ordered-notes', { record_title: 'text' }, [['Text', 'text']]);
+  for (const text of ['One', 'Two', 'Three']) await create('ordered-notes', { text });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, '/content/ordered-notes?sort=text');
+  await page.getByRole('link', { name: 'Three' }).click();
+  await page.getByText('2 of 3').waitFor();
+  await page.getByRole('link', { name: 'Next: Two' }).click();
+  await page.getByText('3 of 3').waitFor();
+  await page.getByRole('link', { name: 'Previous: Three' }).click();
+  await page.getByRole('link', { name: 'Previous: One' }).click();
+  await page.getByText('1 of 3').waitFor();
+  assert.equal(await field(page, 'text').getByRole('textbox').inputValue(), 'One');
+  await context.close();
+});
+
+/** The requests to the API that a screen makes until nothing more happens. */
+async function requestsOf(page: Page, go: () => Promise<unknown>): Promise<string[]> {
+  const seen: string[] = [];
+  const note = (request: { url: () => string; method: () => string }): void => {
+    const { pathname, search } = new URL(request.url());
+    if (pathname.startsWith('/v2/')) seen.push(`${request.method()} ${pathname}${decodeURIComponent(search)}`);
+  };
+  page.on('request', note);
+  await go();
+  await page.locator('#screen h1').first().waitFor();
+  await settled(page);
+  page.off('request', note);
+  return seen;
+}
+
+test('a screen needs few requests', async () => {
+  const article = (await api<{ data: { id: string }[] }>('GET', '/v2/resources/articles?filter[slug]=allocator')).body.data[0]!.id;
+  const { page, context } = await signedIn('Ada', 'editor');
+  const blueprints = (await api<{ data: unknown[] }>('GET', '/v2/blueprints')).body.data.length;
+  // The session and the blueprints come first; then one request for each blueprint, of which others may be made meanwhile.
+  const most: [string, string, number][] = [
+    ['home', '/', 2 + Math.min(20, blueprints + 8)],
+    ['table, the next page, no titles of relations', '/content/articles?columns=title,author', 4],
+    ['table with counts', '/content/articles?filter[kind][eq]=article', 6],
+    ['editor: entry, languages, uses, neighbors, titles', `/content/articles/${article}`, 2 + 5],
+  ];
+  for (const [name, address, limit] of most) {
+    const seen = await requestsOf(page, () => open(page, address));
+    assert.ok(seen.length <= limit, `${name}: ${seen.length} requests, not ${limit}\n${seen.join('\n')}`);
+  }
+  await open(page, '/content/articles');
+  await settled(page);
+  const turned = await requestsOf(page, () => page.getByRole('button', { name: 'Next page' }).click());
+  assert.ok(turned.length <= 2, `a page further: ${turned.join(', ')}`);
+  await context.close();
+});
