@@ -98,14 +98,16 @@ pub(crate) fn check_some(
     periods: usize,
     filtered: bool,
 ) {
-    for _ in 0..periods {
+    for period in 0..periods {
         let end = date(now - DAY * random.below(20) as i64);
         let start = end - chrono::TimeDelta::days(random.below(45) as i64);
         let site = random.pick(&[None, Some(SITES[0]), Some(SITES[1]), Some("never.example")]).map(str::to_owned);
         let interval = *random.pick(&["hour", "day", "week", "month"]);
         let limit = 1 + random.below(8) as usize;
         let mut asked = Asked { site, start, end, interval, limit, filters: Vec::new() };
-        check_all_selected(counter, &asked);
+        if period == 0 {
+            check_all_selected(counter, &asked);
+        }
         if filtered && random.below(3) > 0 {
             asked.filters = (0..=random.below(2)).map(|_| filter(random)).collect();
         }
@@ -208,7 +210,7 @@ pub(crate) fn send(
 
 #[test]
 fn figures_match_the_definitions_across_midnights_and_restarts() {
-    for seed in 0..6 {
+    for seed in 0..4 {
         let mut random = Random(seed);
         // The weeks around the end of 2025, in which a year, months and weeks begin.
         let start = NaiveDate::from_ymd_opt(2025, 12, 20).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc();
