@@ -11,6 +11,7 @@ mod aggregates;
 mod changed_slots;
 mod context;
 mod cost;
+mod dated;
 mod documents;
 mod estimate;
 mod evaluate;

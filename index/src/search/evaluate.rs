@@ -6,18 +6,17 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::context::SearchContext;
+use super::dated::dated;
 use super::lru::Key;
 use super::matches::Matches;
-use super::order::Sorter;
 use super::predicate_key::{write_predicate, write_range};
 use super::query_cache::Cached;
-use super::slot_order::OrderView;
 use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
-use crate::query::{Bound, DateColumn, Filter, Found, Predicate, Range};
+use crate::query::{DateColumn, Filter, Found, Predicate, Range};
 use crate::run::NumberedRun;
 use crate::schema::{Column, VariantNumber};
 use crate::text_query::TextQuery;
@@ -282,8 +281,10 @@ impl<'a> Evaluator<'a> {
     fn scan(&self, test: &Test) -> Result<Bitmap, Error> {
         let mut bits = Bitmap::with_room(self.version.slot_count as usize);
         let (column, predicate) = match (test, self.copies) {
-            (Test::Date(date, range), _) => return self.dated(*date, Some(range)),
-            (Test::Draft, _) => return self.dated(DateColumn::Published, None),
+            (Test::Date(date, range), _) => {
+                return dated(self.context, self.version, *date, Some(range), self.interrupt);
+            }
+            (Test::Draft, _) => return dated(self.context, self.version, DateColumn::Published, None, self.interrupt),
             (Test::Present(_) | Test::Column(..), None) => return Ok(bits),
             (Test::Present(column), Some(_)) => (column, None),
             (Test::Column(column, predicate), Some(_)) => (column, Some(predicate)),
@@ -296,62 +297,6 @@ impl<'a> Evaluator<'a> {
             }
             live.retain_in(&mut documents);
             run.add_slots(&documents, &mut bits);
-        }
-        Ok(bits)
-    }
-
-    /// The resources with a date in the range, or those without that date. A slice of an order by the date, if there is one or
-    /// it seems to be worth it, since a write keeps it up to date at little cost. Otherwise, tests all resources.
-    fn dated(&self, date: DateColumn, range: Option<&Range<i64>>) -> Result<Bitmap, Error> {
-        let sorter = Sorter::by_date(self.context, self.version, date, self.interrupt);
-        if let Some(order) = sorter.order_worth_keeping(date)? {
-            return self.slice_by_date(&order, date, range);
-        }
-        let mut bits = Bitmap::with_room(self.version.slot_count as usize);
-        for slot in self.version.live_slots.to_bitmap().iter() {
-            self.interrupt.step()?;
-            let date = self.version.rows.get(slot).date(date);
-            if range.map_or(date.is_none(), |range| date.is_some_and(|date| range.holds(&date))) {
-                bits.insert(slot);
-            }
-        }
-        Ok(bits)
-    }
-
-    fn slice_by_date(
-        &self,
-        OrderView { order, valued, .. }: &OrderView,
-        date: DateColumn,
-        range: Option<&Range<i64>>,
-    ) -> Result<Bitmap, Error> {
-        let date = |slot| self.version.rows.get(slot).date(date);
-        let before = |limit: i64| order.partition_point(|slot| date(slot).is_some_and(|date| date < limit));
-        let through = |limit: i64| order.partition_point(|slot| date(slot).is_some_and(|date| date <= limit));
-        let slice = range.map_or(*valued..order.len(), |Range { from, to }| {
-            let start = match from {
-                None => 0,
-                Some(Bound::Included(from)) => before(*from),
-                Some(Bound::Excluded(from)) => through(*from),
-            };
-            let end = match to {
-                None => *valued,
-                Some(Bound::Included(to)) => through(*to),
-                Some(Bound::Excluded(to)) => before(*to),
-            };
-            start..end.max(start)
-        });
-        if slice.len() <= order.len() / 2 {
-            let mut bits = Bitmap::with_room(self.version.slot_count as usize);
-            for slots in order.slices(slice) {
-                self.interrupt.check()?;
-                slots.iter().for_each(|&slot| bits.insert(slot));
-            }
-            return Ok(bits);
-        }
-        let mut bits = self.version.live_slots.to_bitmap();
-        for slots in order.slices(0..slice.start).chain(order.slices(slice.end..order.len())) {
-            self.interrupt.check()?;
-            slots.iter().for_each(|&slot| bits.remove(slot));
         }
         Ok(bits)
     }
