@@ -39,9 +39,7 @@ impl Pretty {
     /// is answered like `GET` up to the end, because the length of the body is not known before.
     pub(super) fn begin(request: &mut Request) -> Option<Pretty> {
         let is_asked = |query: &&str| RawParams::parse(query).flag("pretty").unwrap_or(false);
-        if request.uri().query().filter(|query| may_name_it(query)).filter(is_asked).is_none() {
-            return None;
-        }
+        request.uri().query().filter(|query| may_name_it(query)).filter(is_asked)?;
         without_suffixes(request.headers_mut());
         let is_head = request.method() == Method::HEAD;
         if is_head {

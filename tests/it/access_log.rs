@@ -132,8 +132,8 @@ fn a_line_is_written_when_the_last_byte_went_out_or_the_client_left() {
     let line = logged(&server, "slow-reader");
     assert_eq!((&line["status"], &line["complete"]), (&json!(200), &json!(false)), "{line}");
     assert!(line["ms"].as_f64().unwrap() > 400.0, "{line}");
-    let export = server.raw("GET", "/v2/resources/notes/export", &[("x-request-id", "reader")], b"").expect(200);
-    let line = logged(&server, "reader");
+    let export = server.raw("GET", "/v2/resources/notes/export", &[("x-request-id", "prompt")], b"").expect(200);
+    let line = logged(&server, "prompt");
     assert_eq!((&line["bytes"], &line["complete"]), (&json!(export.text.len()), &json!(true)));
 }
 

@@ -67,7 +67,7 @@ fn relations_words_facets_and_cursors_are_explained() {
     let first = server.get("/v2/resources/notes?cursor=&sort=price&explain=true").expect(200);
     let next = first.json()["links"]["next"].as_str().unwrap().replace(server.address(), "");
     assert_eq!(step(&steps(&server.get(&next).expect(200)), "order")["what"], "cursor");
-    let id = server.ids("/v2/resources/notes?per_page=1")[0].clone();
+    let id = server.ids("notes?per_page=1")[0].clone();
     let beside = server.get(&format!("/v2/resources/notes/{id}/neighbors?explain=true")).expect(200);
     assert_eq!(step(&steps(&beside), "documents")["count"], 1);
     let everywhere = steps(&server.get("/v2/search?search=n&explain=true").expect(200));

@@ -14,7 +14,7 @@ use crate::folders::{copy, files, listing, refused_start, run};
 use crate::support::Server;
 
 /// The name of the fixture that is made.
-const FIXTURE: &str = "folder-2";
+const FIXTURE: &str = "folder-3";
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -268,7 +268,7 @@ fn analytics_of_a_newer_format_are_refused_and_left_as_they_are() {
     let (imports, state) = (make_newer_json("imports.json"), make_newer_json("state.json"));
     type MakeNewer<'a> = &'a dyn Fn(&Path);
     let cases: [(&str, MakeNewer<'_>); 3] = [
-        (".part has format 2, which a later version wrote", &make_newer_day_file),
+        (".part has format 3, which a later version wrote", &make_newer_day_file),
         ("imports.json has format 3, which a later version wrote", &imports),
         ("state.json has format 3, which a later version wrote", &state),
     ];

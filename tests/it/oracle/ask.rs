@@ -134,7 +134,8 @@ fn words(random: &mut Random, table: &Table, variant: usize) -> String {
             5 => source.clone(),
             _ => words[first].to_owned(),
         };
-        parts.push(part);
+        // More than a hundred words are refused, and each character of some scripts is one.
+        parts.push(part.chars().take(30).collect::<String>());
     }
     parts.join(" ") + *random.pick(&["", "", " "])
 }

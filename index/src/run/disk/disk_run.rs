@@ -285,10 +285,13 @@ fn merge_dictionaries(
     let mut writer = DictionaryWriter::create(folder)?;
     for of_one_column in Vec::from_iter(columns).chunk_by(|a, b| a.0 == b.0) {
         let id = of_one_column[0].0;
-        for of in StringsOf::ALL {
+        // An input without them was written while the column was not searched for words, or not known. Its documents are
+        // written again before the column is searched for words, so tokens of only some documents are of no use.
+        let has_tokens = of_one_column.iter().all(|(_, has_lengths)| *has_lengths);
+        for of in StringsOf::ALL.into_iter().filter(|of| has_tokens || *of != StringsOf::Tokens) {
             writer.list(id, of, |sink| dictionary::merge(&dictionaries, id, of, sink))?;
         }
-        if of_one_column.iter().any(|(_, has_lengths)| *has_lengths) {
+        if has_tokens {
             let step = |&MergedDoc { input, doc }: &MergedDoc| dictionaries[input].dictionary.length_step(id, doc);
             writer.lengths(id, &merged.iter().map(step).collect::<Vec<u8>>())?;
         }
