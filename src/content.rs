@@ -40,6 +40,7 @@ use crate::content::admission::Admission;
 use crate::content::apply::{Applier, ChangeKeeper, Rebuilds};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::data::counters::Counters;
+use crate::content::data::documents::Documents;
 use crate::content::data::feed::Feed;
 use crate::content::data::state::StateCell;
 use crate::content::handle::Shared;
@@ -197,6 +198,7 @@ impl Content {
         let shared = Shared {
             was_empty,
             cell,
+            documents: Documents::new(store.clone()),
             store,
             feed,
             searches: Arc::new(SearchPool::new(options.query_timeout).map_err(|error| fail(&error))?),

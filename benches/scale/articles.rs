@@ -17,7 +17,11 @@ pub(crate) const BLUEPRINT: &str = r#"{"name": "NAME", "slug": "SLUG", "fields":
     {"name": "Category", "type": "enum", "settings": {"values": null}},
     {"name": "Price", "type": "number"}, {"name": "Reading minutes", "type": "number"},
     {"name": "Featured", "type": "boolean"}, {"name": "Tags", "type": "multi-enum", "settings": {"values": null}},
-    {"name": "Published on", "type": "date"}]}"#;
+    {"name": "Published on", "type": "date"}, {"name": "Author", "type": "reference", "settings": {"blueprint": "authors"}}]}"#;
+
+/// The blueprint of those who wrote them.
+pub(crate) const AUTHORS_BLUEPRINT: &str = r#"{"name": "Authors", "slug": "authors", "fields": [
+    {"name": "Name", "type": "text", "required": true}, {"name": "City", "type": "text"}]}"#;
 
 /// The file with `size` articles. It is generated unless it exists.
 pub(crate) fn file(options: &Options, size: usize) -> Result<PathBuf> {
@@ -62,10 +66,11 @@ pub(crate) fn lines(path: &Path) -> Result<impl Iterator<Item = std::io::Result<
     Ok(BufReader::with_capacity(1 << 20, File::open(path)?).lines())
 }
 
-/// An article as a line of an import, with a line feed. This only cuts the text: parsing would take CPU time from the
+/// An article by an author as a line of an import, with a line feed. This only cuts the text: parsing would take CPU time from the
 /// server that is measured.
-pub(crate) fn import_line(article: &str) -> Result<String> {
+pub(crate) fn import_line(article: &str, author: &str) -> Result<String> {
     let dates = article.rfind(",\"published_at\":").ok_or("an article without `published_at` at its end")?;
     let dates_and_end = &article[dates + 1..];
-    Ok(format!("{{\"attributes\":{}}},{dates_and_end}\n", &article[..dates]))
+    let fields = article.get(1..dates).ok_or("an article without fields")?;
+    Ok(format!("{{\"attributes\":{{\"author\":\"{author}\",{fields}}},{dates_and_end}\n"))
 }

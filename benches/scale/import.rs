@@ -22,12 +22,19 @@ pub(crate) struct Imported {
     pub(crate) ids: Vec<String>,
 }
 
-/// Imports the first `size` articles of a file into the blueprint.
-pub(crate) fn import(address: SocketAddr, blueprint: &str, articles: &Path, size: usize) -> Result<Imported> {
+/// Imports the first `size` articles of a file into the blueprint. The authors take turns.
+pub(crate) fn import(
+    address: SocketAddr,
+    blueprint: &str,
+    articles: &Path,
+    authors: &[String],
+    size: usize,
+) -> Result<Imported> {
     let stream = TcpStream::connect(address)?;
-    let (sender, path, host) = (stream.try_clone()?, articles.to_owned(), blueprint.to_owned());
+    let (sender, path, slug) = (stream.try_clone()?, articles.to_owned(), blueprint.to_owned());
+    let authors = authors.to_vec();
     let started = Instant::now();
-    let writer = thread::spawn(move || send(&sender, &host, path, size).map_err(|error| error.to_string()));
+    let writer = thread::spawn(move || send(&sender, &slug, path, &authors, size).map_err(|error| error.to_string()));
     let imported = receive(&stream, size, started);
     let sent = writer.join().map_err(|_| "the thread that sends the articles panicked")?;
     let imported = imported.map_err(|error| format!("{error}; sending: {sent:?}"))?;
@@ -35,7 +42,7 @@ pub(crate) fn import(address: SocketAddr, blueprint: &str, articles: &Path, size
     Ok(imported)
 }
 
-fn send(stream: &TcpStream, blueprint: &str, path: PathBuf, size: usize) -> Result<()> {
+fn send(stream: &TcpStream, blueprint: &str, path: PathBuf, authors: &[String], size: usize) -> Result<()> {
     let mut out = BufWriter::with_capacity(1 << 16, stream);
     write!(
         out,
@@ -43,8 +50,8 @@ fn send(stream: &TcpStream, blueprint: &str, path: PathBuf, size: usize) -> Resu
          Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
     )?;
     let mut chunk = String::new();
-    for line in lines(&path)?.take(size) {
-        chunk.push_str(&import_line(&line?)?);
+    for (line, author) in lines(&path)?.take(size).zip(authors.iter().cycle()) {
+        chunk.push_str(&import_line(&line?, author)?);
         if chunk.len() > 1 << 16 {
             write!(out, "{:x}\r\n{chunk}\r\n", chunk.len())?;
             chunk.clear();

@@ -4,7 +4,7 @@
 //! `--bench`, which cargo passes, a small self-check runs instead: `cargo test` includes it.
 //!
 //! `options` is the command line, `run` the order of a run. `articles`, `generate` and `sample` are the content,
-//! `queries` the requests. `server`, `bare` and `postgres` are what is measured; `import`, `reads`, `writes` and `many`
+//! `queries` and `site_queries` the requests. `server`, `bare` and `postgres` are what is measured; `import`, `reads`, `writes` and `many`
 //! measure it, with the clients in `load`, `client` and `wrk`. `report` and `plot` show the figures, `machine` where they
 //! are from.
 
@@ -29,6 +29,7 @@ mod run;
 mod sample;
 mod selfcheck;
 mod server;
+mod site_queries;
 mod writes;
 mod wrk;
 

@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::queries::{self, Material};
 use crate::reads::figure;
 use crate::report::{Figure, Report, Unit};
-use crate::run::{Limits, create_blueprint, disk, empty, fresh_folder, memory};
+use crate::run::{Limits, create_authors, create_blueprint, disk, empty, fresh_folder, memory};
 use crate::sample::Sample;
 use crate::server::Server;
 use crate::{Result, articles, say};
@@ -30,12 +30,13 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
 
     let server = Server::start(&options.binary, &folder)?;
     let watch = server.watch();
+    let authors = create_authors(&server)?;
     let mut ids = Vec::new();
     let mut rates = Vec::new();
     for slug in &slugs {
         say(&format!("importing {slug}"));
         create_blueprint(&server, slug)?;
-        let imported = import(server.address, slug, &articles, size)?;
+        let imported = import(server.address, slug, &articles, &authors, size)?;
         rates.push(size as f64 / imported.seconds);
         ids = imported.ids;
     }

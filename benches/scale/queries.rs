@@ -7,8 +7,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::random::Random;
 use crate::sample::Sample;
+use crate::site_queries;
 
-/// One request, and the statements that answer the same question.
+/// One request, and the statements that answer the same question, if there is anything to compare.
 #[derive(Clone)]
 pub(crate) struct Query {
     pub(crate) path: String,
@@ -32,7 +33,7 @@ pub(crate) struct Material<'a> {
     pub(crate) wanted: usize,
 }
 
-type Make<'a> = &'a dyn Fn(&mut Random) -> Option<Query>;
+pub(crate) type Make<'a> = &'a dyn Fn(&mut Random) -> Option<Query>;
 
 /// All kinds, in the order in which they are measured.
 pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
@@ -104,11 +105,12 @@ pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
         Some(Query { path, sql: vec![format!("select {ROW} from articles where id = {number}")] })
     };
     kinds.push(Kind { key: "id", name: "By id", queries: distinct(&by_id, &mut random, material.wanted) });
+    kinds.extend(site_queries::kinds(material, &mut random));
     kinds
 }
 
 /// Different queries, as many as are wanted if there are so many.
-fn distinct(make: Make<'_>, random: &mut Random, wanted: usize) -> Vec<Query> {
+pub(crate) fn distinct(make: Make<'_>, random: &mut Random, wanted: usize) -> Vec<Query> {
     let mut paths = HashSet::new();
     let attempts = (0..wanted * 20).filter_map(|_| make(random));
     attempts.filter(|query| paths.insert(query.path.clone())).take(wanted).collect()
@@ -145,7 +147,7 @@ fn search(needle: &str) -> Query {
     query(format!("?search={}", encode(needle)), &format!("({})", conditions.join(" or ")), DEFAULT, 0)
 }
 
-fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
@@ -159,7 +161,7 @@ fn like(needle: &str) -> String {
 }
 
 /// A part of a word of at least `least` letters that is not its beginning.
-fn inside(word: &str, random: &mut Random, least: usize) -> Option<String> {
+pub(crate) fn inside(word: &str, random: &mut Random, least: usize) -> Option<String> {
     let from = 1 + random.below(word.len().checked_sub(least)?.max(1));
     let to = from + least + random.below(word.len().saturating_sub(from + least) + 1);
     word.get(from..to).or_else(|| word.get(1..)).map(str::to_owned)

@@ -2,19 +2,22 @@
 //! with one client and with 16, beside the bare handler and PostgreSQL.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use crate::bare::{self, Bare};
 use crate::client::{Connection, get};
-use crate::load::{Measured, cycle, once, run_one};
+use crate::load::{Measured, Sample, cycle, once, run_one};
 use crate::postgres::Postgres;
 use crate::queries::{Kind, Query};
 use crate::report::{Figure, Unit};
 use crate::wrk::{self, Wrk};
 use crate::{Result, say};
 
+/// How many pages a walk with cursors has at most.
+const WALKED: usize = 400;
 /// How many different requests are repeated.
 const REPEATED: usize = 10;
 /// Server and bare handler take turns, so that other work on the machine meets both.
@@ -55,7 +58,8 @@ impl Reads<'_> {
         let (alone, together) = kind.queries.split_at(kind.queries.len().div_ceil(4));
         let first = run_one(self.address, 1, once(requests(alone)), self.first)?;
         let sql: Vec<Vec<String>> = alone.iter().map(|query| query.sql.clone()).collect();
-        let postgres = self.postgres.map(|postgres| postgres.measure(&sql, self.first)).transpose()?;
+        let postgres = self.postgres.filter(|_| sql.iter().all(|statements| !statements.is_empty()));
+        let postgres = postgres.map(|postgres| postgres.measure(&sql, self.first)).transpose()?;
         let median = postgres.and_then(|times| times.median());
         let mut figures = vec![
             figure(format!("{key}.first.1"), format!("{name}: first, 1 client"), &first).beside("PostgreSQL", median),
@@ -67,6 +71,29 @@ impl Reads<'_> {
         let again = &alone[..first.samples.len().clamp(1, REPEATED).min(alone.len())];
         figures.extend(self.again(key, name, again, None)?);
         Ok(figures)
+    }
+
+    /// A walk with cursors: each page is asked for once, by the link on the page before.
+    pub(crate) fn walk(&self, path: &str) -> Result<Figure> {
+        say("A walk with cursors");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let measured = runtime.block_on(async {
+            let mut connection = Connection::open(self.address).await?;
+            let mut next = Some(path.to_owned());
+            let (mut measured, began) = (Measured::default(), Instant::now());
+            while let Some(path) = next.filter(|_| measured.samples.len() < WALKED) {
+                let (at, sent) = (began.elapsed(), Instant::now());
+                let answer = connection.send(&get(&path, None)).await?;
+                measured.samples.push(Sample { at, took: sent.elapsed() });
+                measured.bytes += answer.bytes;
+                measured.failed += usize::from(answer.status != 200);
+                let page: Value = serde_json::from_slice(connection.body())?;
+                next = page["links"]["next"].as_str().and_then(|link| Some(link[link.find("/v2/")?..].to_owned()));
+            }
+            measured.seconds = began.elapsed().as_secs_f64();
+            Ok::<_, Box<dyn std::error::Error + Send + Sync>>(measured)
+        })?;
+        Ok(figure("cursor".to_owned(), "A walk with cursors, by title: a page".to_owned(), &measured))
     }
 
     /// One page over and over, and the same with its tag.

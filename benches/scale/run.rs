@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::articles::{self, BLUEPRINT};
+use serde_json::{Value, json};
+
+use crate::articles::{self, AUTHORS_BLUEPRINT, BLUEPRINT};
 use crate::bare::Bare;
 use crate::client::{Connection, get, post};
 use crate::import::{Imported, import};
@@ -18,6 +20,7 @@ use crate::reads::Reads;
 use crate::report::{Figure, Report, Unit};
 use crate::sample::Sample;
 use crate::server::{Memory, Server};
+use crate::site_queries::AUTHORS;
 use crate::writes::Writes;
 use crate::wrk::Wrk;
 use crate::{Result, say};
@@ -61,8 +64,9 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     let mut report = empty(options, &articles, size)?;
 
     let server = Server::start(&options.binary, &folder)?;
+    let authors = create_authors(&server)?;
     create_blueprint(&server, "articles")?;
-    let (imported, figures) = imported(&server, &articles, size, limits)?;
+    let (imported, figures) = imported(&server, &articles, &authors, size, limits)?;
     report.figures.extend(figures);
     server.kill()?;
     let (server, figures) = starts(options, &folder, limits)?;
@@ -86,6 +90,9 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
         if kind.queries.is_empty() {
             report.notes.push(format!("\"{}\" was skipped, because the articles have nothing of the kind.", kind.name));
         }
+    }
+    if is_wanted("A walk with cursors") {
+        report.figures.push(reads.walk("/v2/resources/articles?sort=title&cursor=")?);
     }
     if is_wanted("One page") {
         report.figures.extend(reads.one_page("/v2/resources/articles?page=3")?);
@@ -134,21 +141,50 @@ pub(crate) fn fresh_folder(options: &Options, size: usize) -> Result<PathBuf> {
 /// Creates the blueprint of the articles under this slug.
 pub(crate) fn create_blueprint(server: &Server, slug: &str) -> Result<()> {
     let body = BLUEPRINT.replace("NAME", slug).replace("SLUG", slug);
+    create(server, "/v2/blueprints", &body).map(drop)
+}
+
+/// Creates the authors, and says what their ids are.
+pub(crate) fn create_authors(server: &Server) -> Result<Vec<String>> {
+    create(server, "/v2/blueprints", AUTHORS_BLUEPRINT)?;
+    let cities = ["Porto", "Lyon", "Graz", "Turku", "Kyoto"];
+    let author =
+        |number: usize| json!({"attributes": {"name": format!("Author {number}"), "city": cities[number % 5]}});
+    let mut ids = Vec::new();
+    for from in (0..AUTHORS).step_by(100) {
+        let resources: Vec<Value> = (from..from + 100).map(author).collect();
+        let answer = create(server, "/v2/resources/authors/bulk", &json!({"resources": resources}).to_string())?;
+        let created = answer["data"]["created"].as_array().into_iter().flatten();
+        ids.extend(created.filter_map(|item| item["id"].as_str().map(str::to_owned)));
+    }
+    match ids.len() {
+        AUTHORS => Ok(ids),
+        created => Err(format!("{created} authors were created").into()),
+    }
+}
+
+fn create(server: &Server, path: &str, body: &str) -> Result<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut connection = Connection::open(server.address).await?;
-        let answer = connection.send(&post("/v2/blueprints", &body)).await?;
+        let answer = connection.send(&post(path, body)).await?;
         match answer.status {
-            201 => Ok(()),
-            _ => Err(format!("the blueprint was rejected: {}", String::from_utf8_lossy(connection.body())).into()),
+            200 | 201 => Ok(serde_json::from_slice(connection.body())?),
+            _ => Err(format!("{path} was rejected: {}", String::from_utf8_lossy(connection.body())).into()),
         }
     })
 }
 
-fn imported(server: &Server, articles: &Path, size: usize, limits: &Limits) -> Result<(Imported, Vec<Figure>)> {
+fn imported(
+    server: &Server,
+    articles: &Path,
+    authors: &[String],
+    size: usize,
+    limits: &Limits,
+) -> Result<(Imported, Vec<Figure>)> {
     say("importing");
     let watch = server.watch();
-    let imported = import(server.address, "articles", articles, size)?;
+    let imported = import(server.address, "articles", articles, authors, size)?;
     let peak = watch.stop();
     let mut figures = vec![Figure::new("import", "Import", size as f64 / imported.seconds, Unit::PerSecond)];
     for (number, rate) in imported.rates.iter().enumerate() {

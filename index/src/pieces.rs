@@ -45,7 +45,7 @@ impl<'a> Iterator for Spans<'a> {
         loop {
             // Most texts are mostly ASCII, which needs no decoding.
             let ascii = self.rest.as_bytes()[length..].iter();
-            let ascii = ascii.take_while(|byte| byte.is_ascii() && class_of_ascii(**byte) == class).count();
+            let ascii = ascii.take_while(|byte| ASCII[usize::from(**byte)] == Some(class)).count();
             (length, chars) = (length + ascii, chars + ascii);
             match self.rest[length..].chars().next() {
                 Some(char) if !char.is_ascii() && self::class(char) == class => {
@@ -80,9 +80,20 @@ pub(crate) fn class(char: char) -> Class {
 }
 
 #[inline]
-fn class_of_ascii(char: u8) -> Class {
+const fn class_of_ascii(char: u8) -> Class {
     if char.is_ascii_alphanumeric() { Class::Word } else { Class::Gap }
 }
+
+/// The class of each byte that is a character by itself.
+const ASCII: [Option<Class>; 256] = {
+    let mut classes = [None; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        classes[byte as usize] = Some(class_of_ascii(byte));
+        byte += 1;
+    }
+    classes
+};
 
 fn class_beyond_ascii(char: char) -> Class {
     let category = CATEGORIES.get(char);

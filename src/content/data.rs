@@ -6,6 +6,7 @@ pub(crate) mod blueprint_change;
 pub(crate) mod changes;
 pub(crate) mod claims;
 pub(crate) mod counters;
+pub(crate) mod documents;
 pub(crate) mod feed;
 pub(crate) mod index_mapping;
 pub(crate) mod kept_answer;

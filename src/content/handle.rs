@@ -17,6 +17,7 @@ use crate::content::admission::{Admission, Admitted, LARGE_BODY_BYTES};
 use crate::content::blueprint_change::ChangeRunner;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::counters::{ContentFigures, ContentStatus, Counters};
+use crate::content::data::documents::Documents;
 use crate::content::data::feed::Feed;
 use crate::content::data::state::{State, StateCell};
 use crate::content::maintain::checkpoint::Pins;
@@ -40,6 +41,7 @@ pub struct Content {
 pub(crate) struct Shared {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
+    pub(crate) documents: Documents,
     /// The end of the change feed.
     pub(crate) feed: Arc<Feed>,
     pub(crate) searches: Arc<SearchPool>,
@@ -94,6 +96,11 @@ impl Content {
         let state = self.state();
         let resources = state.blueprints.values().map(|collection| collection.snapshot.total()).sum();
         self.shared.counters.figures(state.blueprints.len() as u64, resources)
+    }
+
+    /// The size of the documents that are kept unpacked, in bytes.
+    pub fn kept_document_bytes(&self) -> u64 {
+        self.shared.documents.kept_bytes()
     }
 
     /// What there is now.

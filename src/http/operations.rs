@@ -4,6 +4,8 @@
 mod accounts;
 mod webhooks;
 
+use std::sync::LazyLock;
+
 use super::operation::{Body, EXPORT, LIMITED, LIST, NEIGHBORS, Operation, PERIOD, Request, SERIES, operation};
 
 pub(super) const TAGS: [(&str, &str); 9] = [
@@ -373,21 +375,15 @@ pub(super) fn paths() -> impl Iterator<Item = &'static str> {
 
 /// The route that a path belongs to, as the description has it.
 pub(super) fn route_of(path: &str) -> Option<&'static str> {
-    let is_route = |route: &&str| {
-        let mut segments = path.split('/');
-        for expected in route.split('/') {
-            match (expected, segments.next()) {
-                // The path of a page, or the name of an event, may have more segments.
-                ("{path}" | "{event}", Some(_)) => return true,
-                (_, None) => return false,
-                (expected, Some(segment)) if expected != segment && !expected.starts_with('{') => return false,
-                _ => {}
-            }
+    static ROUTES: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
+        let mut routes = matchit::Router::new();
+        for path in paths() {
+            // The path of a page, or the name of an event, may have more segments.
+            let pattern = path.replace("{path}", "{*path}").replace("{event}", "{*event}");
+            // An error says that it is there already, since several operations have the same path. A test asks for each.
+            let _ = routes.insert(pattern, path);
         }
-        segments.next().is_none()
-    };
-    // A name in the path comes before a variable, as in `export` and `{id}`.
-    let is_exact =
-        |route: &&str| *route == path || route.rsplit('/').next() == path.rsplit('/').next() && is_route(route);
-    paths().find(is_exact).or_else(|| paths().find(is_route))
+        routes
+    });
+    ROUTES.at(path).ok().map(|found| *found.value)
 }

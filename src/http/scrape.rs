@@ -54,6 +54,8 @@ fn registry(app: &App) -> Registry {
     let (answers, bytes) = app.answers.size();
     gauge(&mut registry, "kept_answers", "Answers that are kept to be sent again", answers as u64);
     gauge(&mut registry, "kept_answers_bytes", "Their size", bytes as u64);
+    let documents = app.content.kept_document_bytes();
+    gauge(&mut registry, "kept_documents_bytes", "Size of the documents that are kept unpacked", documents);
     counter(&mut registry, "analytics_dropped", "Pageviews that were dropped", app.analytics.dropped());
     register_process(&mut registry);
     registry

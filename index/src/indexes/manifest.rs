@@ -16,7 +16,7 @@ use crate::run::RunNumber;
 use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
 
 /// Must change whenever any file of an index would be read differently. Indexes of another format are dropped and rebuilt.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// The releases of the crates with the data by which texts are folded and collated, from `build.rs`. With other data a text
 /// may have another folded form and another place in an order, so indexes of other releases are dropped and rebuilt too.

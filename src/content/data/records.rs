@@ -4,6 +4,7 @@
 //! byte of their own, so that later formats can be told apart.
 
 use std::borrow::Borrow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -212,7 +213,7 @@ pub(crate) struct Copy {
     /// The blueprint revision that the attributes were written under.
     pub(crate) revision: u64,
     /// A JSON object with every field of that revision, in its order.
-    pub(crate) attributes: String,
+    pub(crate) attributes: Arc<str>,
 }
 
 impl Copy {
@@ -233,8 +234,8 @@ impl Copy {
             return Err(format!("a copy of format {format}, which this version does not know"));
         }
         let revision = u64::from_le_bytes(reader.take()?);
-        let attributes = String::from_utf8(reader.bytes.to_vec()).map_err(|_| "a copy that is no text".to_owned())?;
-        Ok(Copy { revision, attributes })
+        let attributes = std::str::from_utf8(reader.bytes).map_err(|_| "a copy that is no text".to_owned())?;
+        Ok(Copy { revision, attributes: attributes.into() })
     }
 
     /// The values in the order of the blueprint's fields. A field that was added after this copy was written is null,
@@ -256,11 +257,11 @@ impl Copy {
     ///
     /// # Errors
     /// `INTERNAL` if the copy is damaged.
-    pub(crate) fn into_attributes(self, blueprint: &Blueprint) -> Result<String, Error> {
+    pub(crate) fn into_attributes(self, blueprint: &Blueprint) -> Result<Arc<str>, Error> {
         if self.revision >= blueprint.shape {
             return Ok(self.attributes);
         }
-        Ok(render_attributes(blueprint, &self.values(blueprint)?))
+        Ok(render_attributes(blueprint, &self.values(blueprint)?).into())
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use bindery_index::Hit;
 
+use crate::content::data::lookup::Lookup;
 use crate::content::data::sight::Sight;
 use crate::content::data::state::Collection;
 use crate::content::read::resolve::{Resolver, Result, Stopped};
@@ -12,7 +13,6 @@ use crate::content::read::resource::{Presentation, write_hit};
 use crate::model::error::{Code, Error};
 use crate::projection::whole_column;
 use crate::query::{Copies, Expansion, Selection, Step};
-use crate::store::Store;
 
 /// More related resources in an answer are refused.
 const MAX_INCLUDED: usize = 1_000;
@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 32 << 20;
 /// The related resources of an answer in the making.
 pub(super) struct Included<'a> {
     resolver: &'a Resolver<'a>,
-    store: &'a Store,
+    lookup: &'a dyn Lookup,
     expansion: &'a Expansion,
     /// The resource objects as JSON text, separated by commas.
     json: String,
@@ -43,9 +43,9 @@ struct From<'a> {
 
 impl<'a> Included<'a> {
     /// Without any.
-    pub(super) fn new(resolver: &'a Resolver<'a>, store: &'a Store, expansion: &'a Expansion) -> Included<'a> {
+    pub(super) fn new(resolver: &'a Resolver<'a>, lookup: &'a dyn Lookup, expansion: &'a Expansion) -> Included<'a> {
         let (known, followed) = (HashSet::new(), HashSet::new());
-        Included { resolver, store, expansion, json: String::new(), count: 0, known, followed }
+        Included { resolver, lookup, expansion, json: String::new(), count: 0, known, followed }
     }
 
     /// Adds those that a resource relates to, path by path. `copies` are those of it that are answered.
@@ -106,7 +106,7 @@ impl<'a> Included<'a> {
         let Copies { variant, fallback } = step.copies;
         let selection = self.expansion.selections.get(slug).cloned().unwrap_or_else(Selection::all);
         let presentation = Presentation { variant, fallback, selection, highlights: None, names: None };
-        write_hit(&mut self.json, self.store, collection, hit, &presentation).map_err(Stopped::Failed)?;
+        write_hit(&mut self.json, self.lookup, collection, hit, &presentation).map_err(Stopped::Failed)?;
         if self.json.len() > MAX_BYTES {
             let problem = format!("the resources that `expand` leads to have more than {MAX_BYTES} bytes");
             return Err(too_large(format!("{problem}; ask for fewer, or for less of them with `fields[{slug}]`")));

@@ -5,6 +5,7 @@ use std::time::Instant;
 use bindery_index::{Found, Hit, Hits};
 use serde_json::{Map, Value};
 
+use crate::content::data::documents::Documents;
 use crate::content::read::aggregate::aggregate;
 use crate::content::read::cursor::CursorKey;
 use crate::content::read::expand::Included;
@@ -14,7 +15,6 @@ use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::read::view::{Searching, View};
 use crate::model::error::Result;
 use crate::query::{ListParams, Page, Query, Selection};
-use crate::store::Store;
 
 /// A page of a list.
 #[derive(Debug)]
@@ -63,8 +63,8 @@ impl View {
     /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let params = self.list_params(raw_query)?;
-        let (cursors, store) = (self.cursor_key(&params.query), &self.store);
-        let found = self.search_at_length(&params.query, |searching| find(searching, &params, &cursors, store))?;
+        let (cursors, documents) = (self.cursor_key(&params.query), &self.documents);
+        let found = self.search_at_length(&params.query, |searching| find(searching, &params, &cursors, documents))?;
         self.list_page(&params, found, None)
     }
 
@@ -78,9 +78,9 @@ impl View {
             Some(cursor) if !cursor.is_empty() => self.anywhere(),
             _ => params.page.offset(),
         };
-        let (cursors, store) = (self.cursor_key(&query), self.store.clone());
+        let (cursors, documents) = (self.cursor_key(&query), self.documents.clone());
         let asked = params.clone();
-        let search = move |searching: &Searching<'_>| find(searching, &asked, &cursors, &store);
+        let search = move |searching: &Searching<'_>| find(searching, &asked, &cursors, &documents);
         let (found, explained) = self.search(query, offset, &params.aggregation, is_explained, search).await?;
         self.list_page(params, found, explained)
     }
@@ -133,7 +133,7 @@ impl View {
             if position > 0 {
                 resources.push(',');
             }
-            write_hit(&mut resources, &self.store, &self.collection, hit, presentation)?;
+            write_hit(&mut resources, &self.documents, &self.collection, hit, presentation)?;
         }
         resources.push(']');
         Ok(resources)
@@ -150,12 +150,17 @@ impl View {
         let (variant, selection) = (query.copies.variant, selection.clone());
         let presentation = Presentation { variant, fallback, selection, highlights: None, names: self.names() };
         let mut object = String::new();
-        write_hit(&mut object, &self.store, &self.collection, hit, &presentation)?;
+        write_hit(&mut object, &self.documents, &self.collection, hit, &presentation)?;
         Ok(object)
     }
 }
 
-fn find(searching: &Searching<'_>, params: &ListParams, cursors: &CursorKey, store: &Store) -> SearchResult<FoundPage> {
+fn find(
+    searching: &Searching<'_>,
+    params: &ListParams,
+    cursors: &CursorKey,
+    documents: &Documents,
+) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, cursor, aggregation, expansion, .. } = params;
     let (collection, resolver) = (searching.collection, searching.resolver);
     // Without either, the search may end as soon as the page is found.
@@ -181,7 +186,7 @@ fn find(searching: &Searching<'_>, params: &ListParams, cursors: &CursorKey, sto
     };
     let copies = query.copies.answered_with(*fallback);
     let include = || {
-        let mut included = Included::new(resolver, store, expansion);
+        let mut included = Included::new(resolver, documents, expansion);
         hits.hits.iter().try_for_each(|hit| included.add(collection, copies, *hit))?;
         Ok(included)
     };

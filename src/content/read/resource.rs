@@ -188,10 +188,10 @@ impl Renderer<'_> {
     }
 
     /// The `attributes` object; empty if it is not selected.
-    fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<String> {
+    fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<Arc<str>> {
         let Presentation { variant, fallback, selection, .. } = self.presentation;
         if !selection.has(Selected::Attributes) {
-            return Ok(String::new());
+            return Ok(Arc::default());
         }
         let copy = self.copy(id, version_of(*variant))?;
         let fallback = match fallback {
@@ -201,7 +201,7 @@ impl Renderer<'_> {
         if fallback.is_none() && selection.has_all_attributes() {
             return match copy {
                 Some(copy) => copy.into_attributes(self.blueprint),
-                None => Ok(empty_attributes(self.blueprint)),
+                None => Ok(empty_attributes(self.blueprint).into()),
             };
         }
         let values = self.values(copy)?;
@@ -211,7 +211,7 @@ impl Renderer<'_> {
             .filter(|(field, _)| selection.has_attribute(field.number))
             .map(|(field, (value, fallback))| (field.slug.clone(), if value.is_null() { fallback } else { value }))
             .collect();
-        Ok(Value::Object(shown).to_string())
+        Ok(Value::Object(shown).to_string().into())
     }
 
     fn values(&self, copy: Option<Copy>) -> Result<Vec<Value>> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bindery_index::{Found, Hit, Interrupt, Snapshot};
 
 use crate::access::Access;
+use crate::content::data::documents::Documents;
 use crate::content::data::refusals::no_resource;
 use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
@@ -38,7 +39,9 @@ pub struct View {
     pub(super) state: Arc<State>,
     pub(super) access: Arc<Access>,
     pub(super) collection: Arc<Collection>,
+    /// For what is read once.
     pub(super) store: Store,
+    pub(super) documents: Documents,
     pub(super) sight: Sight,
     pub(super) searches: Arc<SearchPool>,
     /// When it was taken: "today" for `filter[published]` and for the version of lists.
@@ -99,8 +102,9 @@ impl Content {
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
         let sight = Sight::of(access, &collection.blueprint, now);
-        let (store, searches) = (self.shared.store.clone(), Arc::clone(&self.shared.searches));
-        Ok(View { state, access: Arc::clone(access), collection, store, searches, sight, now })
+        let searches = Arc::clone(&self.shared.searches);
+        let (store, documents) = (self.shared.store.clone(), self.shared.documents.clone());
+        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, sight, now })
     }
 }
 
@@ -158,7 +162,7 @@ impl View {
         let mut json = String::new();
         let (selection, names) = (selection.clone(), self.names());
         let presentation = Presentation { variant, fallback, selection, highlights: None, names };
-        write_hit(&mut json, &self.store, &self.collection, &resource.0, &presentation)?;
+        write_hit(&mut json, &self.documents, &self.collection, &resource.0, &presentation)?;
         Ok(json)
     }
 
@@ -168,12 +172,12 @@ impl View {
     /// `INVALID_PARAMETER` if there are too many; `OVERLOADED` if it takes too long; `INTERNAL` if the store fails.
     pub async fn read_included(&self, resource: &Located, params: &GetParams) -> Result<String> {
         let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
-        let (collection, store) = (Arc::clone(&self.collection), self.store.clone());
+        let (collection, documents) = (Arc::clone(&self.collection), self.documents.clone());
         let GetParams { variant, fallback, ref expansion, .. } = *params;
         let (hit, expansion) = (resource.0, expansion.clone());
         let search = move |interrupt: &Interrupt<'_>| {
             let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: None };
-            let mut included = Included::new(&resolver, &store, &expansion);
+            let mut included = Included::new(&resolver, &documents, &expansion);
             match included.add(&collection, Copies { variant, fallback }, hit) {
                 Ok(()) => Some(Ok(included.finish())),
                 Err(Stopped::Failed(error)) => Some(Err(error)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::operations;
 use super::*;
 
 const METHODS: [Method; 7] =
@@ -120,6 +121,18 @@ fn assert_every_reference_resolves(document: &Value, part: &Value) {
         Value::Array(parts) => parts.iter().for_each(|part| assert_every_reference_resolves(document, part)),
         _ => {}
     }
+}
+
+#[test]
+fn every_path_of_the_description_is_found_by_an_address_of_it() {
+    for path in operations::paths() {
+        assert_eq!(operations::route_of(&path.replace(['{', '}'], "")), Some(path));
+    }
+    let found = |address| operations::route_of(address).unwrap_or_default();
+    assert_eq!(found("/v2/resources/articles/export"), "/v2/resources/{blueprint}/export");
+    assert_eq!(found("/v2/resources/articles/7"), "/v2/resources/{blueprint}/{id}");
+    assert_eq!(found("/v2/resources"), "");
+    assert_eq!(found("/v2/resources/articles/7/8/9"), "");
 }
 
 #[test]

@@ -1,13 +1,19 @@
-//! Grams: the distinct sequences of one and two code points in texts, and the documents that contain them. It knows nothing
-//! of columns or terms.
+//! Grams: the distinct sequences of one and two code points in texts, those of three in text of scripts without spaces, and
+//! the documents that contain them. It knows nothing of columns or terms.
+//!
+//! Text of scripts without spaces has no words that would find a needle of three code points, and frequent ones, such as
+//! `使用者`, are in tens of thousands of texts. With grams of three, none of these is read.
 
 use std::io;
 
 use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
+use crate::pieces::{Class, class};
 
-/// The longest gram, in code points.
+/// All sequences of at most so many code points are grams.
 pub(super) const MAX_CHARS: usize = 2;
+/// Sequences of so many code points of unspaced text are grams as well.
+pub(super) const UNSPACED_CHARS: usize = 3;
 
 /// Collects the grams of documents, which must come in ascending order.
 pub(super) struct Grams {
@@ -31,6 +37,13 @@ impl Grams {
     /// Adds the grams of a text of a document. A document may have several texts; grams do not cross from one to the
     /// next.
     pub(super) fn add(&mut self, document: u32, text: &str) {
+        self.add_short(document, text);
+        if !text.is_ascii() {
+            self.add_unspaced(document, text);
+        }
+    }
+
+    fn add_short(&mut self, document: u32, text: &str) {
         let mut chars = text.char_indices().peekable();
         while let Some((start, first)) = chars.next() {
             let middle = start + first.len_utf8();
@@ -46,6 +59,21 @@ impl Grams {
                 self.grams.add(document, &text.as_bytes()[start..middle + second.len_utf8()]);
                 self.add_single(document, &text[start..middle]);
             }
+        }
+    }
+
+    fn add_unspaced(&mut self, document: u32, text: &str) {
+        // Where the last two code points begin, if they are unspaced.
+        let (mut first, mut second) = (None, None);
+        for (start, char) in text.char_indices() {
+            if class(char) != Class::Unspaced {
+                (first, second) = (None, None);
+                continue;
+            }
+            if let Some(first) = first {
+                self.grams.add(document, &text.as_bytes()[first..start + char.len_utf8()]);
+            }
+            (first, second) = (second, Some(start));
         }
     }
 
@@ -83,6 +111,8 @@ mod tests {
             for text in texts {
                 let chars: Vec<char> = text.chars().collect();
                 distinct.extend((1..=MAX_CHARS).flat_map(|n| chars.windows(n).map(String::from_iter)));
+                let is_unspaced = |window: &&[char]| window.iter().all(|char| class(*char) == Class::Unspaced);
+                distinct.extend(chars.windows(UNSPACED_CHARS).filter(is_unspaced).map(String::from_iter));
             }
             for gram in distinct {
                 grams.entry(gram).or_default().push(document as u32);
@@ -94,7 +124,7 @@ mod tests {
     proptest! {
         #[test]
         fn grams_are_the_windows_of_every_text(
-            documents in prop::collection::vec(prop::collection::vec("[ab\u{e9}\u{10ffff}\0]{0,7}|\\PC{0,12}", 0..3), 0..6)
+            documents in prop::collection::vec(prop::collection::vec("[ab\u{e9}\u{10ffff}\0]{0,7}|[日本aー。ก]{0,9}|\\PC{0,12}", 0..3), 0..6)
         ) {
             let mut grams = Grams::default();
             for (document, texts) in documents.iter().enumerate() {

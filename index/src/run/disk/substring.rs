@@ -9,9 +9,11 @@
 //! | `nterrup` | the words that contain it |
 //! | `of th`, `). T` | the joints that contain it |
 //! | `e of the kern` | joints `?e of`, ` of the`, `the ker` and words that begin with `kern`; then a test of each candidate |
-//! | `日本語` | the grams `日本` and `本語`; then a test of each candidate |
+//! | `日本語` | its gram |
+//! | `日本語で` | the grams `日本語` and `本語で`; then a test of each candidate |
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::dictionary::{Place, StringsOf};
 use super::evaluate::QueriedColumn;
@@ -20,7 +22,7 @@ use super::terms;
 use super::words::{JOINT_GAP, JOINT_SIDE, MAX_WORD};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::pieces::{Class, Span, last_chars, spans};
+use crate::pieces::{Class, Span, class, last_chars, spans};
 use crate::predicate::Needle;
 use crate::query::Anchor;
 use crate::run::postings::PostingList;
@@ -128,6 +130,9 @@ impl QueriedColumn<'_> {
             return Ok(Lookup::Decides(self.gram(needle), Vec::new()));
         }
         match &spans[..] {
+            [Span { class: Class::Unspaced, chars: grams::UNSPACED_CHARS, .. }] => {
+                return Ok(Lookup::Decides(self.gram(needle), Vec::new()));
+            }
             [Span { class: Class::Word, chars, .. }] if *chars <= MAX_WORD => {
                 let condition = self.strings(StringsOf::Words, needle, Place::Anywhere)?;
                 return Ok(Lookup::Decides(condition, self.long_words().lists));
@@ -140,7 +145,7 @@ impl QueriedColumn<'_> {
         let mut conditions = Vec::new();
         let has_gaps_only = matches!(spans[..], [Span { class: Class::Gap, .. }]);
         if has_gaps_only || spans.iter().any(|span| span.class == Class::Unspaced) {
-            self.pairs(needle, has_gaps_only, &mut conditions);
+            self.grams(needle, has_gaps_only, &mut conditions);
         }
         if spans.iter().any(|span| span.class == Class::Word && span.chars > MAX_WORD) {
             conditions.push(self.long_words());
@@ -167,14 +172,29 @@ impl QueriedColumn<'_> {
         Ok(condition)
     }
 
-    /// What the pairs of code points in the needle say: all of them, or those with unspaced text.
-    fn pairs(self, needle: &str, all: bool, conditions: &mut Vec<Condition>) {
-        let starts: Vec<usize> = needle.char_indices().map(|(at, _)| at).chain([needle.len()]).collect();
-        let mut pairs: Vec<&str> = starts.windows(3).map(|window| &needle[window[0]..window[2]]).collect();
-        pairs.retain(|pair| all || spans(pair).any(|span| span.class == Class::Unspaced));
-        pairs.sort_unstable();
-        pairs.dedup();
-        conditions.extend(pairs.into_iter().map(|pair| self.gram(pair)));
+    /// What the grams of the needle say: all pairs of code points if the needle has gaps only, else what has unspaced text.
+    fn grams(self, needle: &str, has_gaps_only: bool, conditions: &mut Vec<Condition>) {
+        let chars: Vec<(usize, bool)> =
+            needle.char_indices().map(|(at, char)| (at, class(char) == Class::Unspaced)).collect();
+        let end = |index: usize| chars.get(index).map_or(needle.len(), |(at, _)| *at);
+        let is_unspaced = |range: Range<usize>| chars.get(range).is_some_and(|chars| chars.iter().all(|char| char.1));
+        let is_gram = |start: usize| is_unspaced(start..start + grams::UNSPACED_CHARS);
+        let mut grams = Vec::new();
+        for (index, &(start, _)) in chars.iter().enumerate() {
+            if is_gram(index) {
+                grams.push(&needle[start..end(index + grams::UNSPACED_CHARS)]);
+                continue;
+            }
+            // Grams of three say more than the pairs in them.
+            let is_inside = index.checked_sub(1).is_some_and(is_gram);
+            let has_unspaced = chars[index..].iter().take(2).any(|char| char.1);
+            if index + 1 < chars.len() && !is_inside && (has_gaps_only || has_unspaced) {
+                grams.push(&needle[start..end(index + 2)]);
+            }
+        }
+        grams.sort_unstable();
+        grams.dedup();
+        conditions.extend(grams.into_iter().map(|gram| self.gram(gram)));
     }
 
     fn gram(self, gram: &str) -> Condition {

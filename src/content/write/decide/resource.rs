@@ -211,7 +211,7 @@ impl Decider<'_, '_> {
             if let Some(old) = after.set_copy(version) {
                 self.overlay.supersede(blueprint, id, old);
             }
-            let record = Copy { revision: self.blueprint.revision, attributes };
+            let record = Copy { revision: self.blueprint.revision, attributes: attributes.into() };
             self.overlay.put(version.key(blueprint, id), record.encode());
             self.overlay.note_columns(id, variant, columns);
         }

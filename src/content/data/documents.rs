@@ -1,0 +1,80 @@
+//! Stored copies as lists and single reads ask for them. Copies that were read lately are kept as text: reading one from the
+//! store takes a look-up in sled, a checksum and unpacking, which is half of the time of a page.
+//!
+//! A copy never changes, and its number is never used again, so nothing is ever told to what is kept. Bounded in bytes for all
+//! blueprints together. Exports do not read through it: they ask for everything once.
+
+use std::sync::Arc;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::{Copy, CopyVersion};
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+use crate::store::{Key, Store};
+
+/// How many bytes of copies are kept.
+const MAX_BYTES: u64 = 32 << 20;
+/// Larger copies are not kept: each would push out hundreds of small ones.
+const MAX_COPY_BYTES: usize = 64 << 10;
+/// What a copy takes beside its text: the entry of the table, the counts of references.
+const ENTRY_BYTES: u64 = 128;
+
+/// The store, and copies that were read from it. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Documents {
+    store: Store,
+    kept: Arc<Cache<Name, Copy, Weight>>,
+}
+
+/// What tells a copy from all others, of all times.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Name {
+    blueprint: u32,
+    id: u128,
+    variant: u16,
+    number: u64,
+}
+
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Name, Copy> for Weight {
+    fn weight(&self, _: &Name, copy: &Copy) -> u64 {
+        copy.attributes.len() as u64 + ENTRY_BYTES
+    }
+}
+
+impl Documents {
+    /// Nothing is kept yet.
+    pub(crate) fn new(store: Store) -> Documents {
+        let usual = MAX_BYTES / 2048;
+        Documents { store, kept: Arc::new(Cache::with_weighter(usual as usize, MAX_BYTES, Weight)) }
+    }
+
+    /// How many bytes of copies are kept.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept.weight()
+    }
+}
+
+impl Lookup for Documents {
+    fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        Lookup::get(&self.store, key)
+    }
+
+    fn copy(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> Result<Copy> {
+        let CopyVersion { variant, number } = version;
+        let name = Name { blueprint, id: id.as_u128(), variant, number };
+        if let Some(copy) = self.kept.get(&name) {
+            return Ok(copy);
+        }
+        let copy = self.store.copy(blueprint, id, version)?;
+        if copy.attributes.len() <= MAX_COPY_BYTES {
+            self.kept.insert(name, copy.clone());
+        }
+        Ok(copy)
+    }
+}
