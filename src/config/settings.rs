@@ -77,7 +77,7 @@ pub struct Settings {
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub video_hosts: Option<Vec<String>>,
 
-    /// The size of the store's cache, in MiB [default: 256] [env: BINDERY_STORE_CACHE_MIB]
+    /// The size of the store's cache, in MiB [default: 96] [env: BINDERY_STORE_CACHE_MIB]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub store_cache_mib: Option<u64>,
 
@@ -209,7 +209,7 @@ impl Settings {
             log: Some("info".to_owned()),
             log_format: Some(LogFormat::Off),
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
-            store_cache_mib: Some(256),
+            store_cache_mib: Some(96),
             changes_kept: Some(1_000_000),
             cache_control: Some("private, no-cache".to_owned()),
             webhook_private_addresses: Some(false),

@@ -94,7 +94,7 @@ fn predicate() -> impl Strategy<Value = Predicate> {
         text(),
         "[abAB\u{e4}s]{0,5}",
         "(long|one, a l|e, a|T[01]|-0[12]|tru)",
-        "[abc ,日]{1,5}",
+        "[abc ,日本]{1,5}",
         "(f|of|el|日|)( |, |     )(t|the|k|日|)( |)",
         "[a ]{0,1}a{62,65}b?",
     ];
