@@ -226,7 +226,7 @@ async function assertFault(page: import('playwright-core').Page, slug: string): 
   const row = field(page, slug);
   assert.ok((await row.locator('.fault li').allInnerTexts()).join('').trim().length > 5, `${slug} has no message`);
   assert.ok((await row.locator(`[aria-describedby="field-${slug}-error"]`).count()) > 0, `${slug} is not described by its message`);
-  assert.ok((await row.locator('[aria-invalid=true]').count()) > 0, `${slug} is not marked as invalid`);
+  assert.ok((await row.locator('[aria-invalid=true], .invalid').count()) > 0, `${slug} is not marked as invalid`);
 }
 
 test('what the server rejects is said at its field, for every type', async () => {
