@@ -195,8 +195,10 @@ async function forward(request, response, url, current) {
 
 function serveFile(request, response, url) {
   const relative = decodeURIComponent(url.pathname.replace(/^\/admin\/?/, ''));
-  let file = path.join(dist, relative);
-  if (!file.startsWith(dist) || relative === '' || (!path.extname(relative) && !existsSync(file))) file = path.join(dist, 'index.html');
+  // As the server does it: what has a dot in its last part is a file, everything else a screen.
+  const isFile = url.pathname.split('/').at(-1).includes('.');
+  const file = path.join(dist, isFile ? relative : 'index.html');
+  if (!file.startsWith(dist)) return send(response, 404, failure('NOT_FOUND', 'no such file'));
   if (!existsSync(file) || !statSync(file).isFile()) return send(response, 404, failure('NOT_FOUND', 'no such file'));
   const cache = relative.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache';
   response.writeHead(200, { 'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream', 'content-security-policy': CSP, 'cache-control': cache, 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });

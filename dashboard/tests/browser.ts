@@ -123,7 +123,9 @@ export async function settled(page: Page): Promise<void> {
 
 export async function open(page: Page, path: string): Promise<void> {
   await page.goto(`/admin${path}`);
-  await page.locator('#screen h1').first().waitFor();
+  await page.locator('#screen h1').first().waitFor().catch(async (error: Error) => {
+    throw new Error(`${path} shows no heading: ${(await page.locator('body').innerText()).slice(0, 300)}`, { cause: error });
+  });
 }
 
 export const field = (page: Page, slug: string) => page.locator(`[data-field="${slug}"]`);

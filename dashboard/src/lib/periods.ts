@@ -30,6 +30,15 @@ export function rangeOf(period: Period, custom: { start: string; end: string }, 
   }
 }
 
+/** The same number of days, ending the day before: what the server's own changes compare with. */
+export function periodBefore({ start, end }: { start: string; end: string }): { start: string; end: string } {
+  const days = Math.round((Date.parse(end) - Date.parse(start)) / DAY) + 1;
+  return { start: iso(Date.parse(start) - days * DAY), end: iso(Date.parse(start) - DAY) };
+}
+
+/** A change in per cent. As the server does it: from nothing to something is 100. */
+export const changeOf = (before: number, now: number): number => (before === 0 ? (now > 0 ? 100 : 0) : ((now - before) / before) * 100);
+
 function intervalOf(start: string, end: string): Range['interval'] {
   const days = (Date.parse(end) - Date.parse(start)) / DAY + 1;
   if (days <= 2) return 'hour';

@@ -168,6 +168,8 @@ test('an article of 1 MB', async () => {
   let body = '';
   for (let at = 0; body.length < LONG_BYTES; at += 1) body += paragraph(at);
   const id = await create('many-articles', { title: 'A long article', slug: 'a-long-article', body });
+  // Sanitised: the server adds `rel` to the links.
+  const before = String((await read('many-articles', id)).attributes.body);
   const { page, context, troubles } = await signedIn('Fluent', 'editor');
   await context.addInitScript(probe);
   const start = Date.now();
@@ -194,7 +196,7 @@ test('an article of 1 MB', async () => {
   await toast(page, 'Saved');
   const stored = (await read('many-articles', id)).attributes;
   assert.ok(String(stored.body).includes('typed  typed'.replace('  ', ' ')) || String(stored.body).includes('typed  typed'), 'what was typed is stored');
-  assert.ok(Math.abs(String(stored.body).length - body.length) < 5000, 'nothing of the text is lost');
+  assert.ok(Math.abs(String(stored.body).length - before.length) < 5000, 'nothing of the text is lost');
   assert.deepEqual(troubles, []);
   await context.close();
 });

@@ -1,7 +1,7 @@
 // An editor who has never seen the dashboard; the fields; work that is not saved; a lost connection.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { api, closeBrowser, create, field, invitationFor, makeBlueprint, open, openBrowser, PASSWORD, read, signedIn, toast, URL_BASE } from '../browser';
+import { api, closeBrowser, create, EVERY_TYPE, field, invitationFor, makeBlueprint, open, openBrowser, PASSWORD, read, signedIn, toast, URL_BASE } from '../browser';
 
 after(closeBrowser);
 
@@ -178,22 +178,99 @@ test('every type of field is edited and emptied, and nothing else is sent or cha
   await context.close();
 });
 
-test('what the server rejects is said at its field', async () => {
+/** A value of each type that the form can hold and the server rejects. Booleans, days and addresses of a form are valid or empty. */
+const DEEP = '<div>'.repeat(600);
+const type = (slug: string, value: string) => (page: import('playwright-core').Page) => field(page, slug).locator('input:not([type=color]), textarea').first().fill(value);
+const WRONG: Record<string, (page: import('playwright-core').Page) => Promise<unknown>> = {
+  text: type('text', 'x'.repeat(65_537)),
+  rich: async (page) => {
+    await field(page, 'rich').getByRole('button', { name: 'HTML', exact: true }).click();
+    await field(page, 'rich').locator('textarea').fill(DEEP);
+  },
+  page: async (page) => {
+    await field(page, 'page').getByRole('button', { name: 'HTML', exact: true }).click();
+    await field(page, 'page').locator('textarea').fill(DEEP);
+  },
+  slug: type('slug', 'a b'),
+  email: type('email', 'nobody'),
+  link: type('link', 'www.example.com'),
+  image: type('image', 'ftp://a'),
+  file: type('file', 'x'),
+  choice: (page) => field(page, 'choice').getByRole('combobox').selectOption('gone'),
+  free: type('free', 'x'.repeat(256)),
+  choices: (page) => field(page, 'choices').getByLabel('gone', { exact: true }).check(),
+  tags: async (page) => {
+    await type('tags', 'x'.repeat(256))(page);
+    await page.keyboard.press('Enter');
+  },
+  colour: type('colour', 'red'),
+  number: type('number', 'many'),
+  price: type('price', 'much'),
+  moment: async (page) => {
+    await field(page, 'moment').locator('input').fill('12026-01-02T03:04');
+    await field(page, 'moment').locator('input').blur();
+  },
+  length: type('length', '1000'),
+  one: (page) => relate(page, 'one'),
+  many: (page) => relate(page, 'many'),
+  member: (page) => field(page, 'member').getByRole('combobox').selectOption({ label: 'Leaving' }),
+};
+
+async function relate(page: import('playwright-core').Page, slug: string): Promise<void> {
+  await field(page, slug).getByRole('combobox').fill('Vanishing');
+  await field(page, slug).getByRole('option', { name: 'Vanishing' }).click();
+}
+
+/** The message stands at its field, and the input names it as its description. */
+async function assertFault(page: import('playwright-core').Page, slug: string): Promise<void> {
+  const row = field(page, slug);
+  assert.ok((await row.locator('.fault li').allInnerTexts()).join('').trim().length > 5, `${slug} has no message`);
+  assert.ok((await row.locator(`[aria-describedby="field-${slug}-error"]`).count()) > 0, `${slug} is not described by its message`);
+  assert.ok((await row.locator('[aria-invalid=true], .invalid').count()) > 0, `${slug} is not marked as invalid`);
+}
+
+test('what the server rejects is said at its field, for every type', async () => {
   await makeBlueprint('wrong-values');
+  const author = await create('authors', { name: 'Vanishing', slug: `vanishing-${Date.now()}` });
+  const leaving = (await api<{ data: { id: number } }>('POST', '/v2/members', { name: 'Leaving', email: `leaving-${Date.now()}@example.org`, role: 'viewer' })).body.data.id;
   const { page, context } = await signedIn('Ada', 'editor');
+  // The form still offers a value that the blueprint has lost.
+  await page.route('**/v2/blueprints', async (route) => {
+    const answer = await route.fetch();
+    const body = (await answer.json()) as { data: { slug: string; fields: { settings: { values?: string[] | null } }[] }[] };
+    for (const one of body.data.find((found) => found.slug === 'wrong-values')!.fields) one.settings.values?.push('gone');
+    await route.fulfill({ response: answer, json: body });
+  });
   await open(page, '/content/wrong-values/new');
-  const wrong: Record<string, string> = { slug: 'a b', email: 'nobody', link: 'www.example.com', image: 'ftp://a', file: 'x', colour: 'red', number: 'many', length: '1000', price: 'much' };
-  for (const [slug, value] of Object.entries(wrong)) await field(page, slug).locator('input:not([type=color])').first().fill(value);
+  await page.locator('.prose').waitFor();
+  for (const fill of Object.values(WRONG)) await fill(page);
+  await api('DELETE', `/v2/resources/authors/${author}`);
+  await api('DELETE', `/v2/members/${leaving}`);
   await page.getByRole('button', { name: 'Save draft' }).click();
-  await page.getByText(`${Object.keys(wrong).length} fields need your attention`).waitFor();
-  for (const slug of Object.keys(wrong)) {
-    const message = field(page, slug).locator('.fault li');
-    assert.ok((await message.first().innerText()).trim().length > 5, slug);
-    assert.equal(await field(page, slug).locator('input:not([type=color])').first().getAttribute('aria-invalid'), 'true', slug);
-  }
-  assert.equal(await page.evaluate(() => document.activeElement?.id), 'field-slug', 'the first field that is wrong has the focus');
+  await page.getByText(/fields need your attention/).waitFor();
+  const silent: string[] = [];
+  for (const slug of Object.keys(WRONG)) if ((await field(page, slug).locator('.fault li').count()) === 0) silent.push(slug);
+  assert.deepEqual(silent, [], 'fields without a message');
+  for (const slug of Object.keys(WRONG)) await assertFault(page, slug);
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'field-text', 'the first field that is wrong has the focus');
   await field(page, 'email').getByRole('textbox').fill('ada@example.org');
   assert.equal(await field(page, 'email').locator('.fault').count(), 0);
+  await context.close();
+});
+
+test('a required field that is empty is said at its place, for every type', async () => {
+  const fields = EVERY_TYPE.map(([name, type, settings]) => ({ name, slug: name.toLowerCase(), type, required: true, settings: settings ?? {} }));
+  await makeBlueprint('required-values', { fields });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, '/content/required-values/new');
+  await page.locator('.prose').waitFor();
+  await page.getByRole('button', { name: 'Save draft' }).click();
+  await page.getByText(`${fields.length} fields need your attention`).waitFor();
+  for (const { slug } of fields) {
+    await assertFault(page, slug);
+    await page.evaluate((id) => document.getElementById(id)?.focus(), `field-${slug}`);
+    assert.ok(await field(page, slug).evaluate((row) => row.contains(document.activeElement)), `${slug} cannot take the focus`);
+  }
   await context.close();
 });
 

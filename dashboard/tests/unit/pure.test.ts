@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
 import { formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns } from '../../src/lib/list';
 import { compare, merged } from '../../src/lib/merge';
-import { rangeOf } from '../../src/lib/periods';
+import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
 import { formatTime, parseTime } from '../../src/lib/time';
 import { FIELD_TYPES, type Blueprint, type Field } from '../../src/lib/types';
@@ -123,6 +123,9 @@ test('periods are whole days of UTC', () => {
   const now = Date.parse('2026-11-22T23:59:00Z');
   assert.deepEqual(rangeOf('7d', { start: '', end: '' }, now), { start: '2026-11-16', end: '2026-11-22', interval: 'day' });
   assert.equal(rangeOf('custom', { start: '2026-01-01', end: '2026-12-31' }, now).interval, 'week');
+  assert.deepEqual(periodBefore({ start: '2026-11-16', end: '2026-11-22' }), { start: '2026-11-09', end: '2026-11-15' });
+  assert.deepEqual(periodBefore({ start: '2026-03-01', end: '2026-03-01' }), { start: '2026-02-28', end: '2026-02-28' });
+  assert.deepEqual([changeOf(0, 0), changeOf(0, 3), changeOf(50, 25)], [0, 100, -50]);
 });
 
 test('both languages have the same strings with the same values in them', () => {
