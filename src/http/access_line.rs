@@ -45,33 +45,44 @@ pub(super) struct Line {
     pub(super) is_complete: bool,
 }
 
+/// A path without the secrets that it may have in places where they do not belong, and not longer than lines show.
+pub(super) fn redacted_path(path: &str, admin: Option<&str>) -> String {
+    let parts: Vec<String> = path.split('/').map(|part| redacted_part(part, admin)).collect();
+    shortened(&parts.join("/"), MAX_PATH_CHARS)
+}
+
+fn redacted_part(part: &str, admin: Option<&str>) -> String {
+    if has_secret(part, admin) { REDACTED.to_owned() } else { part.to_owned() }
+}
+
+fn has_secret(text: &str, admin: Option<&str>) -> bool {
+    // In a query string, `+` stands for a space.
+    let text = percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    SECRETS.iter().any(|secret| text.contains(secret)) || admin.is_some_and(|admin| text.contains(admin))
+}
+
 impl Line {
     /// The line without the secrets that its request may have had in places where they do not belong. `admin` is the token of the
     /// environment, which may be any text.
     pub(super) fn redacted(self, admin: Option<&str>) -> Line {
-        let is_secret = |text: &str| {
-            // In a query string, `+` stands for a space.
-            let text = percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
-            SECRETS.iter().any(|secret| text.contains(secret)) || admin.is_some_and(|admin| text.contains(admin))
-        };
+        let is_secret = |text: &str| has_secret(text, admin);
         let names_secret = |name: &str| {
             let name = percent_decode_str(name).decode_utf8_lossy();
             SECRET_NAMES.iter().any(|secret| name.eq_ignore_ascii_case(secret))
         };
-        let part = |part: &str| if is_secret(part) { REDACTED.to_owned() } else { part.to_owned() };
+        let part = |part: &str| redacted_part(part, admin);
         let parameter = |parameter: &str| match parameter.split_once('=') {
             Some((name, value)) if !is_secret(name) && (names_secret(name) || is_secret(value)) => {
                 format!("{name}={REDACTED}")
             }
             _ => part(parameter),
         };
-        let join = |parts: Vec<String>, by: &str| parts.join(by);
         Line {
             id: part(&self.id),
-            path: shortened(&join(self.path.split('/').map(part).collect(), "/"), MAX_PATH_CHARS),
+            path: redacted_path(&self.path, admin),
             query: self
                 .query
-                .map(|query| shortened(&join(query.split('&').map(parameter).collect(), "&"), MAX_QUERY_CHARS)),
+                .map(|query| shortened(&query.split('&').map(parameter).collect::<Vec<_>>().join("&"), MAX_QUERY_CHARS)),
             method: shortened(&self.method, MAX_METHOD_CHARS),
             ..self
         }

@@ -112,7 +112,8 @@ impl Framed {
         }
         // Browsers may not guess the type of any answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        exchange.end(&mut response, &self.0.app.metrics, entry.is_some());
+        let admin = config.admin_token.as_ref().map(|token| token.secret());
+        exchange.end(&mut response, &self.0.app.metrics, entry.is_some(), admin);
         match entry {
             Some(entry) => entry.attach(response),
             None => response,

@@ -10,6 +10,7 @@ use tracing::Span;
 use uuid::Builder;
 use uuid::fmt::Hyphenated;
 
+use super::access_line::redacted_path;
 use super::metrics::Metrics;
 
 /// The header that carries the id, in requests and in responses.
@@ -46,15 +47,17 @@ impl Exchange {
     }
 
     /// Adds the id to the response, counts it and logs one line, unless the access log has one.
-    pub(super) fn end(self, response: &mut Response, metrics: &Metrics, is_logged: bool) {
+    /// `admin` is the token of the environment: no line may have it, wherever a client puts it.
+    pub(super) fn end(self, response: &mut Response, metrics: &Metrics, is_logged: bool, admin: Option<&str>) {
         let Exchange { id, method, uri, started } = self;
         let status = response.status().as_u16();
         let duration = started.elapsed();
         metrics.count(method.as_str(), uri.path(), status, duration.as_secs_f64());
         let duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let text = id.to_str().unwrap_or_default();
-        if !is_logged {
-            tracing::info!(id = text, %method, path = uri.path(), status, duration_us, "answered");
+        if !is_logged && tracing::enabled!(tracing::Level::INFO) {
+            let path = redacted_path(uri.path(), admin);
+            tracing::info!(id = text, %method, path, status, duration_us, "answered");
         }
         response.headers_mut().insert(X_REQUEST_ID, id);
     }
