@@ -80,9 +80,9 @@ impl Line {
         Line {
             id: part(&self.id),
             path: redacted_path(&self.path, admin),
-            query: self
-                .query
-                .map(|query| shortened(&query.split('&').map(parameter).collect::<Vec<_>>().join("&"), MAX_QUERY_CHARS)),
+            query: self.query.map(|query| {
+                shortened(&query.split('&').map(parameter).collect::<Vec<_>>().join("&"), MAX_QUERY_CHARS)
+            }),
             method: shortened(&self.method, MAX_METHOD_CHARS),
             ..self
         }
