@@ -8,7 +8,7 @@ use crate::collate::Collation;
 use crate::query::{Anchor, Bound, DateColumn, FallbackColumn, Filter, Predicate, Query, Range, SortBy};
 use crate::schema::{ColumnId, Copy, IndexOp, Kind, Schema, Stamps, Value, VariantNumber, exact_hash};
 use crate::text::{fold, number_text};
-use crate::text_query::TextField;
+use crate::text_query::{TextField, TextQuery};
 
 mod words;
 
@@ -98,15 +98,21 @@ impl Oracle {
                 self.date(id, *column).is_some_and(|date| in_range(range, |to| date.cmp(to)))
             }
             Filter::Draft => self.resources[&id].stamps.published.is_none(),
-            Filter::Words(text) => {
-                let texts = text.fields.iter().filter_map(|field| self.searched_text(id, query.variant, field));
-                words::has_words(text, &texts.collect::<Vec<_>>())
-            }
+            Filter::Words(text) => words::has_words(text, &self.searched_texts(id, query.variant, text)),
             Filter::Column(column, predicate) => match self.value(id, query.variant, *column) {
                 None => *predicate == Predicate::Null,
                 Some((kind, value)) => matches(kind, value, predicate),
             },
         }
+    }
+
+    /// How far a resource that a text query finds is from what it asks for; the least is best.
+    pub fn distance_from(&self, id: u128, variant: VariantNumber, text: &TextQuery) -> usize {
+        words::distance_from(text, &self.searched_texts(id, variant, text))
+    }
+
+    fn searched_texts(&self, id: u128, variant: VariantNumber, text: &TextQuery) -> Vec<String> {
+        text.fields.iter().filter_map(|field| self.searched_text(id, variant, field)).collect()
     }
 
     /// The text of a field that ranked search looks at.

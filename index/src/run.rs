@@ -11,14 +11,13 @@ use crate::interrupt::Interrupt;
 use crate::live_set::LiveSet;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, VariantNumber};
-use crate::text_query::{Closeness, WantedToken};
 use crate::value::ValueRef;
-use disk::ListedToken;
 pub(crate) use disk::{DiskRun, MergeInput};
-use memory::MemoryToken;
+use memory::BlockPostings;
 pub(crate) use memory::{Document, MemoryRun};
 pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
 pub(crate) use ordinals::{Ordinals, text_at};
+pub(crate) use ranked::RunTokens;
 pub(crate) use tally::{Counted, Tally};
 pub(crate) use token_match::FieldLengths;
 
@@ -29,6 +28,7 @@ mod memory;
 mod orders;
 mod ordinals;
 mod postings;
+mod ranked;
 mod sections;
 mod sums;
 mod tally;
@@ -212,125 +212,6 @@ impl Run {
         match self {
             Run::Memory(run) => documents.iter().for_each(|doc| slots.insert(run.document(doc).slot)),
             Run::Disk(run) => run.add_slots(documents, slots),
-        }
-    }
-}
-
-/// The tokens of a column of a run that are wanted.
-#[derive(Debug)]
-pub(crate) enum RunTokens {
-    Memory(Vec<MemoryToken>),
-    Disk(Vec<ListedToken>),
-}
-
-impl RunTokens {
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        match self {
-            RunTokens::Memory(tokens) => tokens.is_empty(),
-            RunTokens::Disk(tokens) => tokens.is_empty(),
-        }
-    }
-
-    /// Whether there is at most one token in all of the run, so that no document comes twice.
-    fn is_single(&self) -> bool {
-        matches!(self, RunTokens::Disk(tokens) if tokens.len() <= 1)
-    }
-}
-
-impl Run {
-    /// The tokens of a column that are wanted.
-    pub(crate) fn find_tokens(
-        &self,
-        column: ColumnId,
-        wanted: &WantedToken,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<RunTokens, Error> {
-        Ok(match self {
-            Run::Memory(run) => RunTokens::Memory(run.find_tokens(column, wanted, interrupt)?),
-            Run::Disk(run) => RunTokens::Disk(run.find_tokens(column, wanted, interrupt)?),
-        })
-    }
-
-    /// The documents that have one of the tokens, which must be of this run.
-    pub(crate) fn having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
-        let mut documents = Bitmap::with_room(self.len() as usize);
-        match (self, tokens) {
-            (Run::Disk(run), RunTokens::Disk(tokens)) => run.add_having(tokens, interrupt, &mut documents)?,
-            (_, tokens) => {
-                self.each_having(tokens, interrupt, |_, document, _| documents.insert(document))?;
-            }
-        }
-        Ok(documents)
-    }
-
-    /// Emits the documents that have one of the tokens, which must be of this run: how close the token is, the document, and how
-    /// often it has it.
-    pub(crate) fn each_having(
-        &self,
-        tokens: &RunTokens,
-        interrupt: &Interrupt<'_>,
-        mut emit: impl FnMut(Closeness, u32, u32),
-    ) -> Result<(), Error> {
-        match (self, tokens) {
-            (Run::Memory(_), RunTokens::Memory(tokens)) => {
-                for token in tokens {
-                    interrupt.step()?;
-                    token.postings.each(|document, count| emit(token.closeness, document, count));
-                }
-            }
-            (Run::Disk(run), RunTokens::Disk(tokens)) => {
-                for token in tokens {
-                    interrupt.check()?;
-                    run.each_having(token, |document, count| emit(token.closeness, document, count))?;
-                }
-            }
-            // The tokens of another run.
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Emits each document that has one of the tokens once, with how often it has any of them, and how close the closest is.
-    pub(crate) fn each_counted(
-        &self,
-        tokens: &RunTokens,
-        interrupt: &Interrupt<'_>,
-        mut emit: impl FnMut(u32, u32, Closeness),
-    ) -> Result<(), Error> {
-        if tokens.is_single() {
-            return self.each_having(tokens, interrupt, |closeness, document, count| emit(document, count, closeness));
-        }
-        let mut of_documents = vec![(0u32, Closeness::MAX); self.len() as usize];
-        let mut documents = Bitmap::with_room(of_documents.len());
-        self.each_having(tokens, interrupt, |closeness, document, count| {
-            // A run in memory may grow meanwhile.
-            if let Some((sum, closest)) = of_documents.get_mut(document as usize) {
-                *sum = sum.saturating_add(count);
-                *closest = closeness.min(*closest);
-                documents.insert(document);
-            }
-        })?;
-        documents.iter().for_each(|document| {
-            let (count, closest) = of_documents[document as usize];
-            emit(document, count, closest);
-        });
-        Ok(())
-    }
-
-    /// How many tokens the text of a document has, in Tantivy's steps.
-    pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
-        match self {
-            Run::Memory(run) => run.length_step(column, document),
-            Run::Disk(run) => run.length_step(column, document),
-        }
-    }
-
-    /// How many tokens the texts of a column have. In a run in memory, those that were looked at so far.
-    pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
-        match self {
-            Run::Memory(run) => run.field_lengths(column),
-            Run::Disk(run) => run.field_lengths(column),
         }
     }
 }

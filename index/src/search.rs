@@ -23,6 +23,7 @@ mod order;
 mod page;
 mod predicate_key;
 mod query_cache;
+mod relevance;
 mod seek;
 mod selected;
 mod slot_order;

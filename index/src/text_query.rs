@@ -10,6 +10,7 @@ use memchr::memmem::Finder;
 use crate::pieces::{Class, class};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::tokens::{TokenKind, each_raw_token, each_token};
+use distance::Distance;
 
 mod distance;
 mod parse;
@@ -112,7 +113,8 @@ impl Words {
         for (word, required) in self.required.iter().enumerate() {
             match required {
                 Required::Token(wanted) => {
-                    let found = tokens.iter().filter(|token| wanted.closeness(&token.text).is_some());
+                    let mut measure = wanted.measure();
+                    let found = tokens.iter().filter(|token| measure.closeness(token.text.as_bytes()).is_some());
                     marks.extend(found.map(|token| Mark { range: wanted.shown(token.kind, &token.range, text), word }));
                 }
                 Required::Row(row) => {
@@ -135,26 +137,22 @@ impl Words {
 impl WantedToken {
     /// How close a token is, if it is wanted at all.
     pub(crate) fn closeness(&self, token: &str) -> Option<Closeness> {
-        if let Some(more) = token.strip_prefix(self.text.as_str()) {
-            match (more, self.rest) {
-                ("", _) | (_, Rest::OfPair) => return Some(0),
-                (_, Rest::Word) => return Some(1),
-                (_, Rest::Nothing) => {}
-            }
-        }
-        if self.typos == 0 {
-            return None;
-        }
-        let found = distance::distances(&self.text, token, self.typos)?;
-        let whole = found.whole.map(|typos| 2 * typos);
-        let begun = found.begun.filter(|_| self.rest == Rest::Word).map(|typos| 2 * typos + 1);
-        // At most 2 typos.
-        whole.into_iter().chain(begun).min().and_then(|closeness| Closeness::try_from(closeness).ok())
+        self.measure().closeness(token.as_bytes())
+    }
+
+    /// Measures one token after the other. Cheapest for tokens in ascending order.
+    pub(crate) fn measure(&self) -> Measure<'_> {
+        Measure { wanted: self, distance: (self.typos > 0).then(|| Distance::new(&self.text, self.typos)) }
     }
 
     /// Whether a token can be wanted that is not exactly its text.
     pub(crate) fn is_loose(&self) -> bool {
         self.typos > 0 || self.rest != Rest::Nothing
+    }
+
+    /// Whether some wanted tokens are closer than others.
+    pub(crate) fn has_degrees(&self) -> bool {
+        self.typos > 0 || self.rest == Rest::Word
     }
 
     /// What every wanted token begins with.
@@ -175,6 +173,32 @@ impl WantedToken {
             }
             _ => range.clone(),
         }
+    }
+}
+
+/// Finds out how close tokens are.
+pub(crate) struct Measure<'a> {
+    wanted: &'a WantedToken,
+    /// If typos are forgiven.
+    distance: Option<Distance>,
+}
+
+impl Measure<'_> {
+    /// How close a token is, in UTF-8, if it is wanted at all.
+    pub(crate) fn closeness(&mut self, token: &[u8]) -> Option<Closeness> {
+        let rest = self.wanted.rest;
+        let Some(distance) = &mut self.distance else {
+            return match (token.strip_prefix(self.wanted.text.as_bytes())?, rest) {
+                ([], _) | (_, Rest::OfPair) => Some(0),
+                (_, Rest::Word) => Some(1),
+                (_, Rest::Nothing) => None,
+            };
+        };
+        let found = distance.to(token)?;
+        let whole = found.whole.map(|typos| 2 * typos);
+        let begun = found.begun.filter(|_| rest == Rest::Word).map(|typos| 2 * typos + 1);
+        // At most 2 typos.
+        whole.into_iter().chain(begun).min().and_then(|closeness| Closeness::try_from(closeness).ok())
     }
 }
 

@@ -8,12 +8,14 @@ use super::index_folder::{IndexFolder, MergeOutcome};
 use super::registry::Registry;
 use super::signal::{Task, Woken};
 use crate::error::Error;
+use crate::priority;
 
 /// How long to wait after an error before trying again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Writes frozen runs until it is stopped. While they cannot be written, writers do not wait for it.
 pub(super) fn write_runs(registry: &Registry) {
+    priority::lower();
     let mut timeout = None;
     while registry.signal.wait(Task::Write, timeout) == Woken::ToWork {
         timeout = None;
@@ -35,6 +37,7 @@ pub(super) fn write_runs(registry: &Registry) {
 
 /// Merges runs until it is stopped.
 pub(super) fn merge_runs(registry: &Registry) {
+    priority::lower();
     let mut timeout = None;
     while registry.signal.wait(Task::Merge, timeout) == Woken::ToWork {
         timeout = None;

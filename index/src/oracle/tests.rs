@@ -20,6 +20,7 @@ use crate::search::Snapshot;
 use crate::text_query::{TextField, TextQuery, Words};
 
 mod aggregates;
+mod relevance;
 mod stored;
 
 const KINDS: [Kind; 8] =
@@ -454,6 +455,7 @@ fn check(snapshot: &Snapshot, oracle: &Oracle, queries: &[Query], Page { offset,
         assert_eq!(streamed, expected, "{query:?}");
         aggregates::check(snapshot, oracle, query, &expected);
         aggregates::check_places(snapshot, query, &expected, limit);
+        relevance::check(snapshot, oracle, query, &expected);
     }
 }
 

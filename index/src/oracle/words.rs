@@ -29,18 +29,37 @@ pub(super) fn has_words(query: &TextQuery, texts: &[String]) -> bool {
 }
 
 fn is_wanted(token: &str, wanted: &WantedToken) -> bool {
+    closeness(token, wanted).is_some()
+}
+
+/// How far a resource that has what is asked for is from it: for each word twice the typos of its closest form, and one more if
+/// that is only begun.
+pub(super) fn distance_from(query: &TextQuery, texts: &[String]) -> usize {
+    let tokens: Vec<String> = texts.iter().flat_map(|text| tokens(text)).collect();
+    let closest = |required: &Required| match required {
+        Required::Token(wanted) => tokens.iter().filter_map(|token| closeness(token, wanted)).min().unwrap_or(0),
+        Required::Row(_) => 0,
+    };
+    query.words().required.iter().map(closest).sum()
+}
+
+fn closeness(token: &str, wanted: &WantedToken) -> Option<usize> {
     let WantedToken { text, typos, rest } = wanted;
     let (text, token): (Vec<char>, Vec<char>) = (text.chars().collect(), token.chars().collect());
     let beginnings = match rest {
         Rest::Nothing => token.len()..=token.len(),
         Rest::Word | Rest::OfPair => 0..=token.len(),
     };
-    let has_few_typos = |end: usize| {
+    let of_beginning = |end: usize| {
         let beginning = &token[..end];
-        *beginning == text[..]
-            || (*typos > 0 && beginning.first() == text.first() && distance(&text, beginning) <= *typos)
+        let is_begun = usize::from(*rest == Rest::Word && end < token.len());
+        if *beginning == text[..] {
+            return Some(is_begun);
+        }
+        let distance = distance(&text, beginning);
+        (*typos > 0 && beginning.first() == text.first() && distance <= *typos).then_some(2 * distance + is_begun)
     };
-    beginnings.into_iter().any(has_few_typos)
+    beginnings.filter_map(of_beginning).min()
 }
 
 /// The distance of two words, by a full table.

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub(crate) use self::tokens::MemoryToken;
 use self::tokens::MemoryTokens;
+pub(crate) use self::tokens::{BlockPostings, MemoryToken};
 use super::orders::{KeyKind, MemoryOrders, RankRange, RunOrder};
 use super::token_match::FieldLengths;
 use crate::bitmap::Bitmap;

@@ -1,59 +1,61 @@
-//! Ranked search: which resources have the words of a text query, and which of them come first. It knows no filters.
-//!
-//! The order: the fewest typos, then whole words before words that are only begun, then BM25 with the weights of the fields,
-//! then the newest, then the id. The statistics of BM25 are those of all runs, outdated documents and drafts included: so the
-//! score of a resource does not depend on who asks, nor on which run holds it.
+//! Which resources have the words of a text query. It knows no filters, and not which of them come first.
 
 use std::cell::OnceCell;
-use std::cmp::Reverse;
-
-use tantivy::query::Bm25Weight;
 
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::run::{FieldLengths, NumberedRun, RunTokens};
+use crate::run::{NumberedRun, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::text_query::{Required, RowTester, TextField, TextQuery, WantedToken};
+use crate::text_query::{Closeness, Required, RowTester, TextField, TextQuery, WantedToken};
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
 /// A text query in one variant of one version, with its tokens looked up.
 pub(super) struct TextSearch<'a> {
-    version: &'a Version,
+    pub(super) version: &'a Version,
     query: &'a TextQuery,
-    interrupt: &'a Interrupt<'a>,
-    fields: Vec<SearchedField<'a>>,
+    pub(super) interrupt: &'a Interrupt<'a>,
+    pub(super) fields: Vec<SearchedField<'a>>,
     /// The tokens of everything required, one after the other.
-    required: Vec<FoundToken<'a>>,
+    pub(super) required: Vec<FoundToken<'a>>,
 }
 
 /// Where the values of a field are.
-struct SearchedField<'a> {
-    of: TextField,
+pub(super) struct SearchedField<'a> {
+    pub(super) of: TextField,
     own: Option<&'a CopySet>,
-    fallback: Option<Fallback<'a>>,
+    pub(super) fallback: Option<Fallback<'a>>,
 }
 
 /// The copies that stand in where the field is null.
-struct Fallback<'a> {
+pub(super) struct Fallback<'a> {
     copies: &'a CopySet,
     /// The slots where it is null.
-    nulls: Bitmap,
+    pub(super) nulls: Bitmap,
 }
 
 /// A token that is wanted, and what was found of it.
-struct FoundToken<'a> {
-    wanted: &'a WantedToken,
-    found: Vec<InRun<'a>>,
+pub(super) struct FoundToken<'a> {
+    pub(super) wanted: &'a WantedToken,
+    /// By field, and within it by how close they are.
+    pub(super) found: Vec<InRun<'a>>,
+    /// Which slots have it, once that was asked for. Not kept for tokens that are looked for in one field only.
+    pub(super) slots: OnceCell<Vec<EquallyClose>>,
 }
 
-/// The tokens of a field in one run.
-struct InRun<'a> {
-    field: usize,
-    is_fallback: bool,
-    run: &'a NumberedRun,
-    tokens: RunTokens,
+/// The slots whose closest token is so close.
+pub(super) struct EquallyClose {
+    pub(super) closeness: Closeness,
+    pub(super) slots: Bitmap,
+}
+
+/// The tokens of a field in one run that are equally close.
+pub(super) struct InRun<'a> {
+    pub(super) field: usize,
+    pub(super) is_fallback: bool,
+    pub(super) run: &'a NumberedRun,
+    pub(super) tokens: RunTokens,
     /// How many documents of the run have one of them, outdated documents included.
     having: OnceCell<usize>,
 }
@@ -74,7 +76,7 @@ impl<'a> TextSearch<'a> {
         let mut search = TextSearch { version, query, interrupt, fields, required: Vec::new() };
         for wanted in query.words.required.iter().flat_map(Required::tokens) {
             let found = search.find(wanted)?;
-            search.required.push(FoundToken { wanted, found });
+            search.required.push(found);
         }
         Ok(search)
     }
@@ -93,7 +95,7 @@ impl<'a> TextSearch<'a> {
         let mut matches: Option<Bitmap> = None;
         for (each, of_this) in required {
             let found = match each {
-                Required::Token(_) => self.slots_of(&of_this[0].found, None)?,
+                Required::Token(_) => self.slots_of_token(&of_this[0])?,
                 Required::Row(row) => self.slots_of_row(row, of_this, matches.as_ref())?,
             };
             matches = Some(match matches {
@@ -108,55 +110,68 @@ impl<'a> TextSearch<'a> {
         for row in &self.query.words.excluded {
             let mut of_row = Vec::with_capacity(row.len());
             for wanted in row {
-                of_row.push(FoundToken { wanted, found: self.find(wanted)? });
+                of_row.push(self.find(wanted)?);
             }
             matches.subtract(&match &of_row[..] {
-                [only] => self.slots_of(&only.found, None)?,
+                [only] => self.slots_of_token(only)?,
                 of_row => self.slots_of_row(row, of_row, Some(&matches))?,
             });
         }
         Ok(matches)
     }
 
-    /// The first `count` of the slots, which must be among the matches.
-    pub(super) fn first(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
-        let mut scores = Scores::new(self.version.slot_count as usize);
-        for token in &self.required {
-            self.score(token, slots, &mut scores)?;
-        }
-        let rank = |slot: u32| {
-            let row = self.version.rows.get(slot);
-            (scores.key(slot), Reverse(row.created), Reverse(row.id))
-        };
-        let mut ranked: Vec<_> = slots.iter().map(|slot| (rank(slot), slot)).collect();
-        if count < ranked.len() {
-            ranked.select_nth_unstable(count);
-            ranked.truncate(count);
-        }
-        ranked.sort_unstable();
-        Ok(ranked.into_iter().map(|(_, slot)| slot).collect())
-    }
-
     /// The tokens that are wanted, in all fields and runs.
-    fn find(&self, wanted: &WantedToken) -> Result<Vec<InRun<'a>>, Error> {
+    fn find(&self, wanted: &'a WantedToken) -> Result<FoundToken<'a>, Error> {
         let mut found = Vec::new();
-        for (index, field) in self.fields.iter().enumerate() {
-            for (copies, is_fallback) in field.copies() {
+        for (field, of) in self.fields.iter().enumerate() {
+            for (copies, is_fallback) in of.copies() {
                 for run in copies.runs.iter() {
-                    let tokens = run.run.find_tokens(field.of.column, wanted, self.interrupt)?;
-                    if !tokens.is_empty() {
-                        found.push(InRun { field: index, is_fallback, run, tokens, having: OnceCell::new() });
-                    }
+                    let tokens = run.run.find_tokens(of.of.column, wanted, self.interrupt)?;
+                    found.extend(tokens.into_iter().map(|tokens| InRun {
+                        field,
+                        is_fallback,
+                        run,
+                        tokens,
+                        having: OnceCell::new(),
+                    }));
                 }
             }
         }
-        Ok(found)
+        found.sort_by_key(|found| (found.field, found.tokens.closeness));
+        Ok(FoundToken { wanted, found, slots: OnceCell::new() })
     }
 
-    /// The slots with one of the tokens that were found, in any field or in only one.
-    fn slots_of(&self, found: &[InRun<'_>], field: Option<usize>) -> Result<Bitmap, Error> {
+    /// The slots that have a token, by how close theirs is. The closest first; each slot is in one of them.
+    pub(super) fn equally_close<'b>(&self, token: &'b FoundToken<'a>) -> Result<&'b [EquallyClose], Error> {
+        if let Some(known) = token.slots.get() {
+            return Ok(known);
+        }
+        let mut closeness: Vec<Closeness> = token.found.iter().map(|found| found.tokens.closeness).collect();
+        closeness.sort_unstable();
+        closeness.dedup();
+        let mut classes: Vec<EquallyClose> = Vec::with_capacity(closeness.len());
+        for closeness in closeness {
+            let mut slots = self.slots_of(token.found.iter().filter(|found| found.tokens.closeness == closeness))?;
+            classes.iter().for_each(|closer| slots.subtract(&closer.slots));
+            classes.push(EquallyClose { closeness, slots });
+        }
+        Ok(token.slots.get_or_init(|| classes))
+    }
+
+    /// The slots that have a token.
+    fn slots_of_token(&self, token: &FoundToken<'a>) -> Result<Bitmap, Error> {
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
-        for found in found.iter().filter(|found| field.is_none_or(|field| found.field == field)) {
+        self.equally_close(token)?.iter().for_each(|class| slots.union(&class.slots));
+        Ok(slots)
+    }
+
+    /// The slots with one of these tokens.
+    fn slots_of<'b>(&self, found: impl Iterator<Item = &'b InRun<'a>>) -> Result<Bitmap, Error>
+    where
+        'a: 'b,
+    {
+        let mut slots = Bitmap::with_room(self.version.slot_count as usize);
+        for found in found {
             let NumberedRun { run, live, .. } = found.run;
             let mut documents = found.documents(self.interrupt)?;
             live.retain_in(&mut documents);
@@ -185,7 +200,7 @@ impl<'a> TextSearch<'a> {
         for (index, field) in self.fields.iter().enumerate() {
             let mut candidates = within.cloned();
             for token in tokens {
-                let having = self.slots_of(&token.found, Some(index))?;
+                let having = self.slots_of(token.found.iter().filter(|found| found.field == index))?;
                 match &mut candidates {
                     None => candidates = Some(having),
                     Some(candidates) => candidates.intersect(&having),
@@ -201,39 +216,6 @@ impl<'a> TextSearch<'a> {
             }
         }
         Ok(slots)
-    }
-
-    /// Adds what a token counts.
-    fn score(&self, token: &FoundToken<'_>, slots: &Bitmap, scores: &mut Scores) -> Result<(), Error> {
-        let mut closest = token.wanted.is_loose().then(|| vec![u8::MAX; self.version.slot_count as usize]);
-        for (index, field) in self.fields.iter().enumerate() {
-            let found: Vec<&InRun<'_>> = token.found.iter().filter(|found| found.field == index).collect();
-            if found.is_empty() {
-                continue;
-            }
-            let weight = field.bm25(&found, self.interrupt)?;
-            for InRun { is_fallback, run: NumberedRun { run, live, .. }, tokens, .. } in found {
-                let live = live.to_bitmap();
-                let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
-                let slot_of = |document: u32| {
-                    let slot = live.contains(document).then(|| run.slot(document))?;
-                    (slots.contains(slot) && nulls.is_none_or(|nulls| nulls.contains(slot))).then_some(slot)
-                };
-                run.each_counted(tokens, self.interrupt, |document, count, closeness| {
-                    let Some(slot) = slot_of(document) else { return };
-                    let step = run.length_step(field.of.column, document);
-                    scores.add(slot, field.of.weight * weight.score(step, count));
-                    if let Some(closest) = &mut closest {
-                        let closest = &mut closest[slot as usize];
-                        *closest = closeness.min(*closest);
-                    }
-                })?;
-            }
-        }
-        if let Some(closest) = closest {
-            slots.iter().for_each(|slot| scores.add_distance(slot, closest[slot as usize]));
-        }
-        Ok(())
     }
 }
 
@@ -256,7 +238,7 @@ impl InRun<'_> {
     }
 
     /// How many they are.
-    fn count(&self, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
+    pub(super) fn count(&self, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
         match self.having.get() {
             Some(count) => Ok(*count),
             None => Ok(self.documents(interrupt)?.count()),
@@ -281,7 +263,7 @@ impl<'a> SearchedField<'a> {
     }
 
     /// The copies that have its values, and whether they are those of the fallback.
-    fn copies(&self) -> impl Iterator<Item = (&'a CopySet, bool)> {
+    pub(super) fn copies(&self) -> impl Iterator<Item = (&'a CopySet, bool)> {
         let fallback = self.fallback.as_ref().map(|fallback| (fallback.copies, true));
         self.own.map(|own| (own, false)).into_iter().chain(fallback)
     }
@@ -294,52 +276,5 @@ impl<'a> SearchedField<'a> {
             Some(ValueRef::Text(text) | ValueRef::Markup { text, .. }) => read(&text.folded.get()),
             _ => false,
         }
-    }
-
-    /// What tokens count that were found in this field.
-    fn bm25(&self, found: &[&InRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
-        let mut lengths = FieldLengths::default();
-        for (copies, _) in self.copies() {
-            copies.runs.iter().for_each(|run| lengths += run.run.field_lengths(self.of.column));
-        }
-        let mut having = 0;
-        for found in found {
-            having += found.count(interrupt)? as u64;
-        }
-        // A text that is only marks of punctuation has no token, and is not among the documents with a length.
-        let documents = lengths.documents.max(having).max(1);
-        let average = lengths.tokens.max(1) as f32 / documents as f32;
-        Ok(Bm25Weight::for_one_term_without_explain(having, documents, average))
-    }
-}
-
-/// What is known of each slot.
-struct Scores {
-    /// By slot. Never negative.
-    scores: Vec<f32>,
-    /// The closeness of all tokens together, by slot.
-    distances: Vec<u16>,
-}
-
-impl Scores {
-    fn new(slots: usize) -> Scores {
-        Scores { scores: vec![0.0; slots], distances: vec![0; slots] }
-    }
-
-    fn add(&mut self, slot: u32, score: f32) {
-        self.scores[slot as usize] += score;
-    }
-
-    /// At most one word of a query may be only begun, so the sum orders by typos first.
-    fn add_distance(&mut self, slot: u32, distance: u8) {
-        let sum = &mut self.distances[slot as usize];
-        *sum = sum.saturating_add(u16::from(distance));
-    }
-
-    /// Less is better.
-    fn key(&self, slot: u32) -> u64 {
-        // The bits of floats that are not negative are ordered as the floats are.
-        let score = self.scores[slot as usize].max(0.0).to_bits();
-        u64::from(self.distances[slot as usize]) << 32 | u64::from(!score)
     }
 }

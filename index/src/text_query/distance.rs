@@ -12,90 +12,126 @@ pub(super) struct Distances {
     pub(super) begun: Option<usize>,
 }
 
-/// The distances from `wanted` to `word` that are at most `limit`. `None` if none is, or if the first characters differ.
-pub(super) fn distances(wanted: &str, word: &str, limit: usize) -> Option<Distances> {
-    match wanted.is_ascii() && word.is_ascii() {
-        true => of_characters(wanted.as_bytes(), word.as_bytes(), limit),
-        false => {
-            let characters = |text: &str| text.chars().collect::<Vec<char>>();
-            of_characters(&characters(wanted), &characters(word), limit)
+/// No more typos are ever forgiven.
+pub(super) const MAX_TYPOS: usize = 2;
+
+/// Measures words against one that is wanted.
+///
+/// The rows of the table of the word that was measured last are kept. What the next word has in common with it at its beginning
+/// is not measured again: in an ascending list, that is most of most words. Of a beginning that is too far away already, nothing
+/// more is looked at: after `kernel`, all words that begin with `kz` are dismissed by two characters.
+pub(super) struct Distance {
+    wanted: Vec<char>,
+    limit: usize,
+    /// The beginning of the word measured last that the rows are of.
+    bytes: Vec<u8>,
+    /// For each of the word's beginnings, from the empty one on.
+    rows: Vec<Row>,
+}
+
+/// A row of the table: the distances from a beginning of the word to beginnings of the wanted one.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    /// How many bytes this beginning of the word has.
+    end: usize,
+    /// Its last character.
+    character: char,
+    /// To those beginnings of the wanted word that have `limit` characters less, up to `limit` more. Others are farther than the
+    /// limit. Distances beyond the limit are one beyond it.
+    cells: [u8; 2 * MAX_TYPOS + 1],
+    /// The least distance from this beginning or a shorter one to the whole wanted word.
+    begun: u8,
+    /// Whether all words that begin so are too far away, but for their shorter beginnings.
+    is_over: bool,
+}
+
+impl Distance {
+    /// Distances from a word that are at most `limit`, which is [`MAX_TYPOS`] at most.
+    pub(super) fn new(wanted: &str, limit: usize) -> Distance {
+        let (wanted, limit): (Vec<char>, usize) = (wanted.chars().collect(), limit.min(MAX_TYPOS));
+        let mut cells = [limit as u8 + 1; 2 * MAX_TYPOS + 1];
+        (0..=limit.min(wanted.len())).for_each(|column| cells[limit + column] = column as u8);
+        let begun = if wanted.len() <= limit { wanted.len() } else { limit + 1 } as u8;
+        let rows = vec![Row { end: 0, character: '\0', cells, begun, is_over: false }];
+        Distance { wanted, limit, bytes: Vec::new(), rows }
+    }
+
+    /// The distances to a word, in UTF-8, that are within the limit. `None` if none is, or if the first characters differ.
+    pub(super) fn to(&mut self, word: &[u8]) -> Option<Distances> {
+        let shared = self.bytes.iter().zip(word).take_while(|(one, other)| one == other).count();
+        while self.rows.len() > 1 && self.last().end > shared {
+            self.rows.pop();
         }
+        self.bytes.truncate(self.last().end);
+        while !self.last().is_over && self.last().end < word.len() {
+            let (character, length) = character_at(&word[self.last().end..]);
+            let row = self.row(character, length);
+            self.bytes.extend_from_slice(&word[self.last().end..row.end]);
+            self.rows.push(row);
+        }
+        if self.rows.get(1).map(|row| row.character) != self.wanted.first().copied() {
+            return None;
+        }
+        let last = self.last();
+        let within = |typos: u8| Some(usize::from(typos)).filter(|typos| *typos <= self.limit);
+        // Where the wanted word ends in the row of the whole one.
+        let column = (self.wanted.len() + self.limit).checked_sub(self.rows.len() - 1);
+        let whole = column.filter(|_| last.end == word.len()).and_then(|column| last.cells.get(column)).copied();
+        let distances = Distances { whole: whole.and_then(within), begun: within(last.begun) };
+        (distances.whole.is_some() || distances.begun.is_some()).then_some(distances)
+    }
+
+    fn last(&self) -> &Row {
+        &self.rows[self.rows.len() - 1]
+    }
+
+    /// The row after the last one, with another character of so many bytes.
+    fn row(&self, character: char, length: usize) -> Row {
+        let (last, before) = (self.last(), self.rows.len().checked_sub(2).map(|before| &self.rows[before]));
+        let (number, limit, over) = (self.rows.len(), self.limit, self.limit as u8 + 1);
+        let mut cells = [over; 2 * MAX_TYPOS + 1];
+        let mut begun = last.begun;
+        for index in 0..=2 * limit {
+            // How many characters of the wanted word this cell is about.
+            let Some(column) = (number + index).checked_sub(limit).filter(|column| *column <= self.wanted.len()) else {
+                continue;
+            };
+            let mut typos = number.min(usize::from(over)) as u8;
+            if column > 0 {
+                let wanted = self.wanted[column - 1];
+                typos = last.cells[index] + u8::from(character != wanted);
+                if index < 2 * limit {
+                    typos = typos.min(last.cells[index + 1] + 1);
+                }
+                if index > 0 {
+                    typos = typos.min(cells[index - 1] + 1);
+                }
+                if let Some(before) = before
+                    && column > 1
+                    && character == self.wanted[column - 2]
+                    && last.character == wanted
+                {
+                    typos = typos.min(before.cells[index] + 1);
+                }
+            }
+            cells[index] = typos.min(over);
+            if column == self.wanted.len() {
+                begun = begun.min(cells[index]);
+            }
+        }
+        let is_over = cells.iter().all(|typos| *typos >= over);
+        Row { end: last.end + length, character, cells, begun, is_over }
     }
 }
 
-/// The rows of the table for a word of at most so many characters are on the stack.
-const SHORT: usize = 64;
-
-fn of_characters<C: PartialEq>(wanted: &[C], word: &[C], limit: usize) -> Option<Distances> {
-    if wanted.first() != word.first() || wanted.is_empty() || wanted.len() > word.len() + limit {
-        return None;
-    }
-    let columns = wanted.len() + 1;
-    if wanted.len() <= SHORT {
-        let [a, b, c] = &mut [[0; SHORT + 1]; 3];
-        return by_table(wanted, word, limit, [&mut a[..columns], &mut b[..columns], &mut c[..columns]]);
-    }
-    let mut rows = vec![0; 3 * columns];
-    let (a, rest) = rows.split_at_mut(columns);
-    let (b, c) = rest.split_at_mut(columns);
-    by_table(wanted, word, limit, [a, b, c])
-}
-
-/// Fills the rows of the table, of which the last three are kept.
-fn by_table<C: PartialEq>(wanted: &[C], word: &[C], limit: usize, mut rows: [&mut [usize]; 3]) -> Option<Distances> {
-    // Row by character of `word`, column by character of `wanted`. Cells further from the diagonal than `limit` are over it.
-    let over = limit + 1;
-    for (column, cell) in rows[0].iter_mut().enumerate() {
-        *cell = column.min(over);
-    }
-    let mut begun = over;
-    for (index, character) in word.iter().enumerate() {
-        let row = index + 1;
-        if row > wanted.len() + limit {
-            // Too long to be the whole word, and every beginning in reach was looked at.
-            return found(over, begun, limit);
-        }
-        let [before_last, last, this] = {
-            let [a, b, c] = &mut rows;
-            match row % 3 {
-                0 => [b, c, a],
-                1 => [c, a, b],
-                _ => [a, b, c],
-            }
-        };
-        let (from, to) = (row.saturating_sub(limit).max(1), (row + limit).min(wanted.len()));
-        this[from - 1] = if from == 1 { row.min(over) } else { over };
-        let mut least = this[from - 1];
-        for column in from..=to {
-            let is_same = *character == wanted[column - 1];
-            let mut typos = last[column - 1] + usize::from(!is_same);
-            // Cells outside the band of the row before are stale.
-            if column < row + limit {
-                typos = typos.min(last[column] + 1);
-            }
-            typos = typos.min(this[column - 1] + 1);
-            if row > 1 && column > 1 && *character == wanted[column - 2] && word[index - 1] == wanted[column - 1] {
-                typos = typos.min(before_last[column - 2] + 1);
-            }
-            this[column] = typos.min(over);
-            least = least.min(this[column]);
-        }
-        if to == wanted.len() {
-            begun = begun.min(this[wanted.len()]);
-        }
-        if least == over {
-            return found(over, begun, limit);
-        }
-        if row == word.len() {
-            let whole = if to == wanted.len() { this[wanted.len()] } else { over };
-            return found(whole, begun, limit);
+/// The first character of a text that is not empty, and its length in bytes.
+fn character_at(text: &[u8]) -> (char, usize) {
+    match text[0] {
+        byte if byte.is_ascii() => (char::from(byte), 1),
+        _ => {
+            let chunk = text.utf8_chunks().next();
+            let character = chunk.and_then(|chunk| chunk.valid().chars().next());
+            character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, character.len_utf8()))
         }
     }
-    None
-}
-
-fn found(whole: usize, begun: usize, limit: usize) -> Option<Distances> {
-    let within = |typos: usize| (typos <= limit).then_some(typos);
-    let distances = Distances { whole: within(whole), begun: within(begun) };
-    (distances.whole.is_some() || distances.begun.is_some()).then_some(distances)
 }

@@ -111,7 +111,13 @@ fn distance(one: &[char], other: &[char]) -> usize {
 
 proptest! {
     #[test]
-    fn distances_are_those_of_the_definition(wanted in "[ab\u{e4}]{1,6}", word in "[ab\u{e4}]{0,7}", limit in 1usize..3) {
+    fn distances_are_those_of_the_definition(
+        wanted in "[ab\u{e4}\u{e5}]{1,6}",
+        words in prop::collection::vec("[ab\u{e4}\u{e5}]{0,7}", 1..8),
+        limit in 1usize..3,
+    ) {
+        let mut distance_from_wanted = distance::Distance::new(&wanted, limit);
+        for word in words {
         let (of_wanted, of_word): (Vec<char>, Vec<char>) = (wanted.chars().collect(), word.chars().collect());
         let within = |typos: usize| (typos <= limit).then_some(typos);
         let whole = within(distance(&of_wanted, &of_word));
@@ -120,7 +126,8 @@ proptest! {
             true => Some(distance::Distances { whole, begun }),
             false => None,
         };
-        prop_assert_eq!(distance::distances(&wanted, &word, limit), expected);
+        prop_assert_eq!(distance_from_wanted.to(word.as_bytes()), expected, "{} {}", wanted, word);
+        }
     }
 
     #[test]

@@ -225,6 +225,8 @@ impl Work {
             Ok(()) => tracing::debug!(number, elapsed = ?started.elapsed(), "checkpoint written"),
             Err(error) => tracing::error!(%error, "a checkpoint failed; the log is kept"),
         }
+        // Nobody waits for a base.
+        bindery_index::priority::lower();
         if is_base_due && !progress.has_lost_data.load(Ordering::SeqCst) {
             match write_base(&folder, &store, &*log) {
                 Ok(header) => {

@@ -1,11 +1,10 @@
-//! Finding the tokens of a disk run that are wanted, and the documents that have them. It knows not which documents are current.
+//! Finding the tokens of a disk run that are wanted, and how long its texts are. It knows not which documents are current.
 
 use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
-use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::run::postings::{PostingList, ReusedBlocks};
+use crate::run::postings::{PostingList, PostingLists};
 use crate::run::token_match::{FieldLengths, TokenMatch};
 use crate::schema::ColumnId;
 use crate::text_query::WantedToken;
@@ -28,30 +27,15 @@ impl DiskRun {
         }
         let from = wanted.beginning().as_bytes();
         let to = [from, &[AFTER_ALL]].concat();
-        let mut found = Vec::new();
-        for (token, postings) in self.dictionary.between(column, StringsOf::Tokens, from..&to) {
-            interrupt.step()?;
-            let closeness = str::from_utf8(token).ok().and_then(|token| wanted.closeness(token));
-            found.extend(closeness.map(|closeness| TokenMatch { closeness, postings }));
-        }
-        Ok(found)
+        let mut measure = wanted.measure();
+        let closeness = |token: &[u8]| measure.closeness(token);
+        let found = self.dictionary.pick(column, StringsOf::Tokens, from..&to, interrupt, closeness)?;
+        Ok(found.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }).collect())
     }
 
-    /// Adds the documents that have one of the tokens.
-    pub(crate) fn add_having(
-        &self,
-        tokens: &[ListedToken],
-        interrupt: &Interrupt<'_>,
-        documents: &mut Bitmap,
-    ) -> Result<(), Error> {
-        let lists: Vec<PostingList> = tokens.iter().map(|token| token.postings).collect();
-        self.dictionary.lists().union(&lists, interrupt, documents)
-    }
-
-    /// Emits the documents that have a token, and how often they do.
-    pub(crate) fn each_having(&self, token: &ListedToken, mut emit: impl FnMut(u32, u32)) -> Result<(), Error> {
-        let lists = self.dictionary.lists();
-        lists.each(token.postings, &mut ReusedBlocks::default(), &mut emit).map_err(Error::io(&self.folder))
+    /// The posting lists of its tokens.
+    pub(crate) fn lists(&self) -> &PostingLists {
+        self.dictionary.lists()
     }
 
     /// How many tokens the text of a document has, in Tantivy's steps.

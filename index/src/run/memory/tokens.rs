@@ -180,13 +180,14 @@ impl TokenBlock {
     ) -> Result<(), Error> {
         let beginning = wanted.beginning();
         let first = self.partition_point(|token| token < beginning);
+        let mut measure = wanted.measure();
         for index in first..self.tokens.len() {
             interrupt.step()?;
             let token = self.token(index);
             if !token.starts_with(beginning) {
                 break;
             }
-            if let Some(closeness) = wanted.closeness(token) {
+            if let Some(closeness) = measure.closeness(token.as_bytes()) {
                 let start = index.checked_sub(1).map_or(0, |before| self.tokens[before].postings);
                 let postings = BlockPostings { block: Arc::clone(self), within: start..self.tokens[index].postings };
                 found.push(TokenMatch { closeness, postings });

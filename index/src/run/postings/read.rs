@@ -12,6 +12,7 @@ use super::varint::take_varint;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::rank_bitmap::RankBitmap;
 use crate::run::checked::CheckedFile;
 
 /// At most so many bytes precede the documents of a list, or are a list of one document: three numbers.
@@ -22,6 +23,9 @@ pub(crate) struct PostingLists {
     file: Arc<CheckedFile>,
     packed: PackedReader,
 }
+
+/// Seeking a document costs about as much as reading so many.
+const SKIP_FROM: usize = 64;
 
 /// What reading packed lists needs again and again, without and with counts.
 #[derive(Default)]
@@ -83,6 +87,35 @@ impl PostingLists {
                 emit(document, if list.has_counts { blocks.freq(index) } else { 1 });
             }
             blocks.advance();
+        }
+        Ok(())
+    }
+
+    /// Emits those documents of a list that are in `among`, with their counts. Skips what lies between them if they are few.
+    pub(crate) fn each_among(
+        &self,
+        list: PostingList,
+        among: &RankBitmap,
+        reused: &mut ReusedBlocks,
+        interrupt: &Interrupt<'_>,
+        mut emit: impl FnMut(u32, u32),
+    ) -> Result<(), Error> {
+        if list.documents < PACKED_FROM || among.count() > list.documents as usize / SKIP_FROM {
+            let each = self.each(list, reused, |document, count| {
+                if among.contains(document) {
+                    emit(document, count);
+                }
+            });
+            return each.map_err(Error::io(self.file.path()));
+        }
+        let mut postings = self.packed.postings(list).map_err(Error::io(self.file.path()))?;
+        for document in among.iter() {
+            interrupt.step()?;
+            match if postings.doc() < document { postings.seek(document) } else { postings.doc() } {
+                TERMINATED => break,
+                at if at == document => emit(at, if list.has_counts { postings.term_freq() } else { 1 }),
+                _ => {}
+            }
         }
         Ok(())
     }

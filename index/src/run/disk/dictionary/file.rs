@@ -93,6 +93,21 @@ impl Dictionary {
         strings.flat_map(move |strings| strings.between(&self.lists, range.start, range.end))
     }
 
+    /// Those strings of a column in a range of which `pick` makes something: that, with their posting lists, in their order.
+    pub(in crate::run::disk) fn pick<T>(
+        &self,
+        column: ColumnId,
+        of: StringsOf,
+        range: Range<&[u8]>,
+        interrupt: &Interrupt<'_>,
+        pick: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<(T, PostingList)>, Error> {
+        match self.strings(column, of) {
+            Some(strings) => strings.pick(&self.lists, range, interrupt, pick),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// How many documents the posting lists have together.
     pub(in crate::run::disk) fn postings(&self) -> u64 {
         let strings = self.columns.iter().flat_map(|column| column.strings.iter().flatten());

@@ -1,5 +1,7 @@
 //! The strings of one list: searching them, and walking through them in order.
 
+use std::ops::Range;
+
 use memchr::memchr;
 use memchr::memmem::Finder;
 
@@ -98,6 +100,35 @@ impl Strings {
         let rest = self.bytes.all().get(self.string_at(group)..).unwrap_or_default();
         let cursor = Cursor { rest, lists, at: self.postings_at(group), has_counts: self.has_counts };
         cursor.skip(first % GROUP).take_while(move |(string, _)| *string < to)
+    }
+
+    /// Those strings from `from` on and before `to` of which `pick` makes something: that, with their posting lists, in their
+    /// order. The lists of the others are not read.
+    pub(super) fn pick<T>(
+        &self,
+        lists: &PostingLists,
+        range: Range<&[u8]>,
+        interrupt: &Interrupt<'_>,
+        mut pick: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<(T, PostingList)>, Error> {
+        let first = self.partition_point(|string| string < range.start);
+        let end = self.partition_point(|string| string < range.end);
+        let begin = first - first % GROUP;
+        let mut rest = self.bytes.all().get(self.string_at(begin / GROUP)..).unwrap_or_default();
+        let mut walk = ListWalk { strings: self, lists, next: None };
+        let mut found = Vec::new();
+        for index in begin..end {
+            interrupt.step()?;
+            let Some(length) = memchr(FRAME, rest) else { break };
+            let string = &rest[..length];
+            rest = &rest[length + 1..];
+            if index >= first
+                && let Some(picked) = pick(string)
+            {
+                found.extend(walk.get(index).map(|list| (picked, list)));
+            }
+        }
+        Ok(found)
     }
 
     fn lists(

@@ -1,0 +1,23 @@
+//! The order by relevance. Scores are known to the engine only, but every page must be a part of one order, and no resource may
+//! come before one that is closer to what was asked for.
+
+use super::*;
+
+pub(super) fn check(snapshot: &Snapshot, oracle: &Oracle, query: &Query, expected: &[u128]) {
+    let by_relevance = SortKey { by: SortBy::Relevance, descending: true };
+    let ranked = Query { sort: vec![by_relevance], ..query.clone() };
+    let Some(text) = ranked.ranks_by() else { return };
+    let page = |offset: usize, limit: usize| {
+        let found = snapshot.search(&ranked, offset as u64, limit).unwrap();
+        assert_eq!(found.total, expected.len() as u64, "{query:?}");
+        found.hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>()
+    };
+    let all = page(0, usize::MAX);
+    assert_eq!(IdSet::of(all.clone()), IdSet::of(expected.to_vec()), "{query:?}");
+    let distances: Vec<usize> = all.iter().map(|id| oracle.distance_from(*id, query.variant, text)).collect();
+    assert!(distances.is_sorted(), "{distances:?} {query:?}");
+    for (offset, limit) in [(0, 1), (0, 2), (1, 2), (2, 5), (5, 3)] {
+        let end = all.len().min(offset + limit);
+        assert_eq!(page(offset, limit), all.get(offset..end).unwrap_or_default(), "{offset}, {limit}: {query:?}");
+    }
+}

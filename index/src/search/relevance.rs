@@ -1,0 +1,182 @@
+//! Ranked search: which of the resources that have the words of a text query come first. It knows no filters.
+//!
+//! The order: the fewest typos, then whole words before words that are only begun, then BM25 with the weights of the fields,
+//! then the newest, then the id. So resources that are too far away to be on the page are not scored: how far each is can be
+//! told from bitmaps. Of a word, what counts in a resource is how often it has the word's closest form: where `server` is found,
+//! `servers` adds nothing. The statistics of BM25 are those of all runs, outdated documents and drafts included: so the score of a
+//! resource does not depend on who asks, nor on which run holds it.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use tantivy::query::Bm25Weight;
+
+use super::text_search::{FoundToken, InRun, SearchedField, TextSearch};
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::rank_bitmap::RankBitmap;
+use crate::run::{FieldLengths, NumberedRun, RunNumber};
+use crate::text_query::Closeness;
+
+/// Slots that a token is scored in.
+enum Within<'a> {
+    All,
+    Some(&'a Bitmap),
+}
+
+impl<'a> Within<'a> {
+    /// The slots, unless these are all.
+    fn bitmap(&self) -> Option<&'a Bitmap> {
+        match self {
+            Within::All => None,
+            Within::Some(slots) => Some(slots),
+        }
+    }
+}
+
+/// Slots that may be on the page, and how far each is from what was asked for, by slot; without that, all are equally far.
+struct Nearest {
+    slots: Bitmap,
+    distances: Option<Vec<u16>>,
+}
+
+impl<'a> TextSearch<'a> {
+    /// The first `count` of the slots, which must be among the matches.
+    pub(super) fn first(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
+        let Nearest { slots, distances } = self.nearest(slots, count)?;
+        let candidates = RankBitmap::of(slots);
+        let mut scores = vec![0f32; candidates.count()];
+        let mut of_runs = BTreeMap::new();
+        for token in &self.required {
+            self.score(token, &candidates, &mut of_runs, &mut scores)?;
+        }
+        let key = |slot: u32, score: f32| {
+            let distance = distances.as_ref().map_or(0, |distances| distances[slot as usize]);
+            // The bits of floats that are not negative are ordered as the floats are.
+            u64::from(distance) << 32 | u64::from(!score.max(0.0).to_bits())
+        };
+        let mut ranked: Vec<(u64, u32)> =
+            candidates.iter().zip(scores).map(|(slot, score)| (key(slot, score), slot)).collect();
+        if count < ranked.len() {
+            // Those as good as the last one that is wanted stay: the dates decide between them.
+            let (_, &mut (last, _), _) = ranked.select_nth_unstable(count);
+            ranked.retain(|(key, _)| *key <= last);
+        }
+        self.interrupt.check()?;
+        ranked.sort_by_cached_key(|&(key, slot)| {
+            let row = self.version.rows.get(slot);
+            (key, Reverse(row.created), Reverse(row.id))
+        });
+        ranked.truncate(count);
+        Ok(ranked.into_iter().map(|(_, slot)| slot).collect())
+    }
+
+    /// Those of the slots that are not too far away to be among the first `count`.
+    fn nearest(&self, slots: &Bitmap, count: usize) -> Result<Nearest, Error> {
+        let mut far = Bitmap::default();
+        let loose = || self.required.iter().filter(|token| token.wanted.has_degrees());
+        for token in loose() {
+            self.equally_close(token)?
+                .iter()
+                .filter(|class| class.closeness > 0)
+                .for_each(|class| far.union(&class.slots));
+        }
+        let mut nearest = slots.clone();
+        nearest.subtract(&far);
+        if far.is_empty() || nearest.count() >= count {
+            return Ok(Nearest { slots: nearest, distances: None });
+        }
+        // At most one word of a query may be only begun, so the sum orders by typos first.
+        let mut distances = vec![0u16; self.version.slot_count as usize];
+        for class in loose().filter_map(|token| token.slots.get()).flatten().filter(|class| class.closeness > 0) {
+            let mut here = class.slots.clone();
+            here.intersect(slots);
+            here.each(
+                || self.interrupt.check(),
+                |slot| {
+                    let sum = &mut distances[slot as usize];
+                    *sum = sum.saturating_add(u16::from(class.closeness));
+                },
+            )?;
+        }
+        let mut counts = BTreeMap::new();
+        slots.each(|| self.interrupt.check(), |slot| *counts.entry(distances[slot as usize]).or_insert(0usize) += 1)?;
+        let mut so_far = 0;
+        let farthest = counts.iter().find_map(|(distance, here)| {
+            so_far += here;
+            (so_far >= count).then_some(*distance)
+        });
+        if let Some(farthest) = farthest {
+            nearest = slots.iter().filter(|slot| distances[*slot as usize] <= farthest).collect();
+        } else {
+            nearest = slots.clone();
+        }
+        Ok(Nearest { slots: nearest, distances: Some(distances) })
+    }
+
+    /// Adds what a token counts to the scores, which are by the ranks of the candidates. `of_runs` keeps the candidates' documents.
+    fn score(
+        &self,
+        token: &FoundToken<'a>,
+        candidates: &RankBitmap,
+        of_runs: &mut BTreeMap<RunNumber, RankBitmap>,
+        scores: &mut [f32],
+    ) -> Result<(), Error> {
+        for found in token.found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness)) {
+            let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
+            let Some(within) = self.candidates_at(token, closeness, candidates.members())? else { continue };
+            let weight = field.bm25(found, self.interrupt)?;
+            for InRun { is_fallback, run: NumberedRun { run, live, number }, tokens, .. } in found {
+                let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
+                let documents = of_runs.entry(*number).or_insert_with(|| {
+                    let mut documents = run.documents_in(candidates.members());
+                    live.retain_in(&mut documents);
+                    RankBitmap::of(documents)
+                });
+                run.each_counted(tokens, documents, self.interrupt, |document, count| {
+                    let slot = run.slot(document);
+                    let is_in = |slots: Option<&Bitmap>| slots.is_none_or(|slots| slots.contains(slot));
+                    if let Some(rank) = candidates.rank(slot).filter(|_| is_in(within.bitmap()) && is_in(nulls)) {
+                        let step = run.length_step(field.of.column, document);
+                        scores[rank] += field.of.weight * weight.score(step, count);
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those candidates whose closest token is so close. `None` if there are none.
+    fn candidates_at<'b>(
+        &self,
+        token: &'b FoundToken<'a>,
+        closeness: Closeness,
+        candidates: &Bitmap,
+    ) -> Result<Option<Within<'b>>, Error> {
+        if !token.wanted.has_degrees() {
+            return Ok(Some(Within::All));
+        }
+        let classes = self.equally_close(token)?;
+        let class = classes.iter().find(|class| class.closeness == closeness);
+        Ok(class.filter(|class| class.slots.meets(candidates)).map(|class| Within::Some(&class.slots)))
+    }
+}
+
+impl SearchedField<'_> {
+    /// What tokens count that were found in this field.
+    fn bm25(&self, found: &[InRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
+        let mut lengths = FieldLengths::default();
+        for (copies, _) in self.copies() {
+            copies.runs.iter().for_each(|run| lengths += run.run.field_lengths(self.of.column));
+        }
+        let mut having = 0;
+        for found in found {
+            having += found.count(interrupt)? as u64;
+        }
+        // A text that is only marks of punctuation has no token, and is not among the documents with a length.
+        let documents = lengths.documents.max(having).max(1);
+        let average = lengths.tokens.max(1) as f32 / documents as f32;
+        Ok(Bm25Weight::for_one_term_without_explain(having, documents, average))
+    }
+}
