@@ -200,6 +200,11 @@ impl Measure<'_> {
         // At most 2 typos.
         whole.into_iter().chain(begun).min().and_then(|closeness| Closeness::try_from(closeness).ok())
     }
+
+    /// If no token is wanted that begins like the last one, by how many bytes they are alike.
+    pub(crate) fn hopeless(&self) -> Option<usize> {
+        self.distance.as_ref().and_then(Distance::hopeless)
+    }
 }
 
 /// Tests texts for a row of tokens.

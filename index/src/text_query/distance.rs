@@ -81,6 +81,12 @@ impl Distance {
         (distances.whole.is_some() || distances.begun.is_some()).then_some(distances)
     }
 
+    /// If all words that begin like the one measured last are too far away, by how many bytes they are alike.
+    pub(super) fn hopeless(&self) -> Option<usize> {
+        let last = self.last();
+        (last.is_over && usize::from(last.begun) > self.limit).then_some(last.end)
+    }
+
     fn last(&self) -> &Row {
         &self.rows[self.rows.len() - 1]
     }

@@ -1,6 +1,6 @@
 //! Finding the tokens of a disk run that are wanted, and how long its texts are. It knows not which documents are current.
 
-use super::dictionary::StringsOf;
+use super::dictionary::{Picked, StringsOf};
 use super::disk_run::DiskRun;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -28,8 +28,12 @@ impl DiskRun {
         let from = wanted.beginning().as_bytes();
         let to = [from, &[AFTER_ALL]].concat();
         let mut measure = wanted.measure();
-        let closeness = |token: &[u8]| measure.closeness(token);
-        let found = self.dictionary.pick(column, StringsOf::Tokens, from..&to, interrupt, closeness)?;
+        let pick = |token: &[u8]| match (measure.closeness(token), measure.hopeless()) {
+            (Some(closeness), _) => Picked::Yes(closeness),
+            (None, Some(alike)) => Picked::NoneBeginningSo(alike),
+            (None, None) => Picked::No,
+        };
+        let found = self.dictionary.pick(column, StringsOf::Tokens, from..&to, interrupt, pick)?;
         Ok(found.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }).collect())
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::format::{MAGIC, SectionKind, StringsOf};
-use super::strings::{Place, Strings};
+use super::strings::{Picked, Place, Strings};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::checked::{CheckedBytes, CheckedFile};
@@ -93,14 +93,14 @@ impl Dictionary {
         strings.flat_map(move |strings| strings.between(&self.lists, range.start, range.end))
     }
 
-    /// Those strings of a column in a range of which `pick` makes something: that, with their posting lists, in their order.
+    /// The strings of a column in a range that are picked, with what was made of them and their posting lists, in their order.
     pub(in crate::run::disk) fn pick<T>(
         &self,
         column: ColumnId,
         of: StringsOf,
         range: Range<&[u8]>,
         interrupt: &Interrupt<'_>,
-        pick: impl FnMut(&[u8]) -> Option<T>,
+        pick: impl FnMut(&[u8]) -> Picked<T>,
     ) -> Result<Vec<(T, PostingList)>, Error> {
         match self.strings(column, of) {
             Some(strings) => strings.pick(&self.lists, range, interrupt, pick),

@@ -22,6 +22,15 @@ pub(in crate::run::disk) enum Place {
     Whole,
 }
 
+/// Whether a string is picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::run::disk) enum Picked<T> {
+    Yes(T),
+    No,
+    /// Nor is any other that has so many bytes at its beginning in common with it.
+    NoneBeginningSo(usize),
+}
+
 /// The strings of one list.
 pub(super) struct Strings {
     bytes: CheckedBytes,
@@ -102,33 +111,66 @@ impl Strings {
         cursor.skip(first % GROUP).take_while(move |(string, _)| *string < to)
     }
 
-    /// Those strings from `from` on and before `to` of which `pick` makes something: that, with their posting lists, in their
-    /// order. The lists of the others are not read.
+    /// The strings in a range that are picked, with what was made of them and their posting lists, in their order. The lists of
+    /// others are not read.
     pub(super) fn pick<T>(
         &self,
         lists: &PostingLists,
         range: Range<&[u8]>,
         interrupt: &Interrupt<'_>,
-        mut pick: impl FnMut(&[u8]) -> Option<T>,
+        mut pick: impl FnMut(&[u8]) -> Picked<T>,
     ) -> Result<Vec<(T, PostingList)>, Error> {
+        let bytes = self.bytes.all();
         let first = self.partition_point(|string| string < range.start);
         let end = self.partition_point(|string| string < range.end);
-        let begin = first - first % GROUP;
-        let mut rest = self.bytes.all().get(self.string_at(begin / GROUP)..).unwrap_or_default();
         let mut walk = ListWalk { strings: self, lists, next: None };
         let mut found = Vec::new();
-        for index in begin..end {
-            interrupt.step()?;
-            let Some(length) = memchr(FRAME, rest) else { break };
-            let string = &rest[..length];
-            rest = &rest[length + 1..];
-            if index >= first
-                && let Some(picked) = pick(string)
-            {
-                found.extend(walk.get(index).map(|list| (picked, list)));
+        let mut group = first / GROUP;
+        while group * GROUP < end {
+            interrupt.check()?;
+            let mut rest = bytes.get(self.string_at(group)..).unwrap_or_default();
+            let mut next_group = group + 1;
+            for index in (group * GROUP..end).take(GROUP) {
+                let Some(length) = memchr(FRAME, rest) else { break };
+                let string = &rest[..length];
+                rest = &rest[length + 1..];
+                if index < first {
+                    continue;
+                }
+                match pick(string) {
+                    Picked::Yes(made) => found.extend(walk.get(index).map(|list| (made, list))),
+                    Picked::No => {}
+                    Picked::NoneBeginningSo(alike) => {
+                        let last = self.last_group_beginning(group, string.get(..alike).unwrap_or(string));
+                        if last > group {
+                            next_group = last;
+                            break;
+                        }
+                    }
+                }
             }
+            group = next_group;
         }
         Ok(found)
+    }
+
+    /// The last group whose first string begins so, of those from `group` on; `group` if there is none.
+    fn last_group_beginning(&self, group: usize, beginning: &[u8]) -> usize {
+        let begins_so = |group: usize| {
+            group < self.group_count() && self.group(group).next().is_some_and(|string| string.starts_with(beginning))
+        };
+        let (mut last, mut step) = (group, 1);
+        while begins_so(last + step) {
+            last += step;
+            step *= 2;
+        }
+        while step > 1 {
+            step /= 2;
+            if begins_so(last + step) {
+                last += step;
+            }
+        }
+        last
     }
 
     fn lists(

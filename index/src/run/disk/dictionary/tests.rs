@@ -91,6 +91,32 @@ proptest! {
     }
 
     #[test]
+    fn strings_are_picked_as_by_a_test_of_each(
+        contents in contents(),
+        hopeless in "[abc]{1,2}",
+        from in "[abc]{0,2}",
+        to in "[abc]{0,2}",
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let dictionary = write(folder.path(), &contents, StringsOf::Words);
+        let is_picked = |string: &str| !string.starts_with(&hopeless) && string.len().is_multiple_of(2);
+        let pick = |string: &[u8]| {
+            let string = str::from_utf8(string).unwrap();
+            match string.starts_with(&hopeless) {
+                true => Picked::NoneBeginningSo(hopeless.len()),
+                false if is_picked(string) => Picked::Yes(string.to_owned()),
+                false => Picked::No,
+            }
+        };
+        let range = from.as_bytes()..to.as_bytes();
+        let found = dictionary.pick(1, StringsOf::Words, range, &Interrupt::never(), pick).unwrap();
+        let found: Vec<_> = found.into_iter().map(|(string, list)| (string, read(&dictionary, list))).collect();
+        let is_wanted = |string: &String| (&from..&to).contains(&string) && is_picked(string);
+        let all = expected(&contents, StringsOf::Words).into_iter().filter(|(string, _)| is_wanted(string));
+        prop_assert_eq!(found, all.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn merging_renumbers_documents_and_drops_those_not_kept(
         contents in prop::collection::vec(contents(), 1..4),
         kept in prop::collection::vec(any::<bool>(), 1_600),
