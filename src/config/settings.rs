@@ -209,7 +209,7 @@ impl Settings {
             log: Some("info".to_owned()),
             log_format: Some(LogFormat::Off),
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
-            store_cache_mib: Some(96),
+            store_cache_mib: Some(32),
             changes_kept: Some(1_000_000),
             cache_control: Some("private, no-cache".to_owned()),
             webhook_private_addresses: Some(false),

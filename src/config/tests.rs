@@ -43,7 +43,7 @@ fn without_settings_the_defaults_apply() {
     assert_eq!((config.max_connections, config.max_buffer_bytes), (None, 256 * 1024 * 1024));
     assert_eq!((config.client_timeout.as_secs(), config.keepalive_timeout.as_secs()), (30, 75));
     assert_eq!(resolve(&["--max-body-bytes=209715200"], &[], "").unwrap().max_buffer_bytes, 400 * 1024 * 1024);
-    assert_eq!(config.store_cache_bytes, 96 * 1024 * 1024);
+    assert_eq!(config.store_cache_bytes, 32 * 1024 * 1024);
     assert_eq!((config.log.as_str(), config.log_format), ("info", LogFormat::Off));
 }
 

@@ -24,6 +24,6 @@ pub struct StoreOptions {
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { cache_bytes: 96 << 20, flush_every: Duration::from_secs(1) }
+        StoreOptions { cache_bytes: 32 << 20, flush_every: Duration::from_secs(1) }
     }
 }
