@@ -40,7 +40,7 @@ pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};
 pub use select::{Key, Selection};
-pub use words::Highlights;
+pub use words::{Highlights, has_ranked_fields, has_words};
 
 /// Which resources are asked for, and in which order.
 #[derive(Debug, Clone, PartialEq)]

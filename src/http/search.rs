@@ -1,4 +1,4 @@
-//! `GET /v2/search` (`API.md` 4.17): one search over all blueprints, as a list of each would answer it. Must not know what
+//! `GET /v2/search` (`API.md` 4.17): one search over all blueprints, by text or by words, as a list of each would answer it. Must not know what
 //! matches.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::content::Explained;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
-use crate::query::{RawParams, strict};
+use crate::query::{RawParams, has_ranked_fields, has_words, strict};
 
 /// The most resources that are shown of each blueprint.
 const MOST: usize = 20;
@@ -26,16 +26,15 @@ const DEFAULT: usize = 5;
 pub(super) async fn search(call: Call) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
-    strict::check(&params, &["search", "limit", "explain"])?;
+    strict::check(&params, &["search", "q", "typos", "limit", "explain"])?;
     let is_explained = params.flag("explain")?;
     if is_explained {
         call.access.require(&[Ability::Manage])?;
     }
-    let text = params.single("search")?.filter(|text| !text.is_empty()).map(str::to_owned);
-    let text = text.ok_or_else(|| Error::new(Code::InvalidParameter, "`search` is required: the text to look for"))?;
+    let asked = Asked::of(&params)?;
     let limit = limit(params.single("limit")?)?;
     let most = call.app.config.query_timeout;
-    let search = Search { text, limit, is_explained };
+    let search = Search { asked, limit, is_explained };
     match tokio::time::timeout(most, search.all(&call)).await {
         Ok(found) => found,
         Err(_) => Err(too_slow(most).into()),
@@ -49,9 +48,35 @@ fn limit(sent: Option<&str>) -> Result<usize> {
 
 /// What is asked for.
 struct Search {
-    text: String,
+    asked: Asked,
     limit: usize,
     is_explained: bool,
+}
+
+/// What is looked for: the parameters of each list, and whether `q` is among them.
+struct Asked {
+    parameters: String,
+    is_ranked: bool,
+}
+
+impl Asked {
+    fn of(params: &RawParams) -> Result<Asked> {
+        let given = |name| Ok::<_, Error>(params.single(name)?.filter(|text| !text.is_empty()));
+        let (search, q, typos) = (given("search")?, given("q")?, params.given_flag("typos")?);
+        let invalid = |text: &str| Error::new(Code::InvalidParameter, text);
+        if search.is_none() && q.is_none() {
+            return Err(invalid("`search` or `q` is required: the text, or the words, to look for"));
+        }
+        if q.is_some_and(|q| !has_words(q)) {
+            return Err(invalid("`q` has no words; `search` finds any text"));
+        }
+        let parameter = |(name, text): (&str, &str)| format!("{name}={}", utf8_percent_encode(text, NON_ALPHANUMERIC));
+        let typos = typos.filter(|_| q.is_some()).map(|typos| if typos { "true" } else { "false" });
+        let given = [("search", search), ("q", q), ("typos", typos)];
+        let parameters: Vec<String> =
+            given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
+        Ok(Asked { parameters: parameters.join("&"), is_ranked: q.is_some() })
+    }
 }
 
 impl Search {
@@ -60,13 +85,17 @@ impl Search {
         let (mut found, mut total) = (Vec::new(), 0);
         let mut how: Option<Explained> = None;
         for blueprint in call.app.content.list_blueprints(&call.access)? {
+            // Without fields that `q` looks in, a list would ignore it.
+            if self.asked.is_ranked && !has_ranked_fields(&blueprint) {
+                continue;
+            }
             let view = match call.app.content.view(&call.access, &blueprint.slug) {
                 Ok(view) => view,
                 // Deleted since the list was made.
                 Err(error) if error.code == Code::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };
-            let params = view.list_params(&query(&blueprint, &self.text, self.limit))?;
+            let params = view.list_params(&query(&blueprint, &self.asked, self.limit))?;
             let page = view.list_in_time(&params, self.is_explained).await?;
             how = match (how, page.explained) {
                 (Some(how), Some(next)) => Some(how.and(next)),
@@ -91,12 +120,11 @@ impl Search {
 }
 
 /// The list that is asked for: of each resource what labels it.
-fn query(blueprint: &Blueprint, text: &str, limit: usize) -> String {
-    let text = utf8_percent_encode(text, NON_ALPHANUMERIC);
+fn query(blueprint: &Blueprint, asked: &Asked, limit: usize) -> String {
     let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
     let title = blueprint.record_title.as_ref().filter(is_field);
     let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
-    format!("search={text}&per_page={limit}&fields=id,type,published_at,updated_at,relationships{title}")
+    format!("{}&per_page={limit}&fields=id,type,published_at,updated_at,relationships{title}", asked.parameters)
 }
 
 fn of_blueprint(blueprint: &Blueprint, total: u64, resources: &str) -> Result<Map<String, Value>> {

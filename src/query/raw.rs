@@ -57,7 +57,7 @@ impl RawParams {
     ///
     /// # Errors
     /// As [`RawParams::flag`].
-    pub(super) fn given_flag(&self, name: &str) -> Result<Option<bool>, Error> {
+    pub fn given_flag(&self, name: &str) -> Result<Option<bool>, Error> {
         match self.single(name)? {
             None => Ok(None),
             Some(value) => boolean(value).map(Some).ok_or_else(|| {

@@ -31,6 +31,16 @@ pub struct Highlights {
     pub fields: Vec<u32>,
 }
 
+/// Whether a text for `q` has words. Without any, a list ignores it.
+pub fn has_words(q: &str) -> bool {
+    !Words::parse(q, true).is_empty()
+}
+
+/// Whether a blueprint has fields that `q` looks in. Without any, a list ignores it.
+pub fn has_ranked_fields(blueprint: &Blueprint) -> bool {
+    !ranked_columns(blueprint).is_empty()
+}
+
 /// What `q` asks for; `None` if that is nothing.
 ///
 /// # Errors

@@ -85,6 +85,9 @@ fn one_search_finds_what_the_token_sees_in_all_blueprints() {
     }
     server.create("pages", json!({ "title": "About", "body": "<p>The KERNEL &amp; more</p>" }));
     server.create("untitled", json!({ "text": "kernel" }));
+    // `q` finds nothing in it.
+    server.blueprint("numbers", json!([{ "name": "Number", "slug": "number", "type": "number" }]));
+    server.create("numbers", json!({ "number": 1 }));
     let hidden = json!({ "attributes": { "title": "A kernel that is a draft" } });
     server.post("/v2/resources/pages", &hidden).expect(201);
     let search =
@@ -105,6 +108,13 @@ fn one_search_finds_what_the_token_sees_in_all_blueprints() {
     assert_eq!(first["attributes"].as_object().unwrap().keys().collect::<Vec<_>>(), ["title"]);
     assert_eq!(first["relationships"]["blueprint"]["data"]["id"], "articles");
     assert_eq!(totals(&search(server.secret(), "search=%26%20more&limit=1")), [("pages".to_owned(), 1, 1)]);
+    let words = [("articles", 7, 1), ("pages", 2, 1), ("untitled", 1, 1)];
+    assert_eq!(
+        totals(&search(server.secret(), "q=krenel&limit=1")),
+        words.map(|(slug, total, shown)| (slug.to_owned(), total, shown))
+    );
+    assert_eq!(totals(&search(server.secret(), "q=krenel&typos=false")), []);
+    assert_eq!(totals(&search(server.secret(), "q=kernel&search=%26")), [("pages".to_owned(), 1, 1)]);
     assert_eq!(search(server.secret(), "search=nothing"), json!({ "data": [], "meta": { "total": 0 } }));
 
     let limited = json!({ "name": "l", "abilities": ["view"], "blueprints": ["pages"] });
@@ -114,6 +124,8 @@ fn one_search_finds_what_the_token_sees_in_all_blueprints() {
     for (token, query, outcome) in [
         (server.secret(), "", "422 INVALID_PARAMETER"),
         (server.secret(), "search=", "422 INVALID_PARAMETER"),
+        (server.secret(), "q=%2C", "422 INVALID_PARAMETER"),
+        (server.secret(), "q=kernel&typos=maybe", "422 INVALID_PARAMETER"),
         (server.secret(), "search=a&search=b", "422 INVALID_PARAMETER"),
         (server.secret(), "search=a&limit=0", "422 INVALID_PARAMETER"),
         (server.secret(), "search=a&limit=21", "422 INVALID_PARAMETER"),
