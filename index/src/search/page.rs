@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
 use super::slot_order::OrderView;
+use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::query::{Filter, Predicate};
 use crate::run::RankRange;
@@ -30,6 +31,10 @@ const MAX_STEPS_PER_MATCH: usize = 256;
 const MAX_WALKED_PER_MATCH: usize = 32;
 /// A walk is given up after so many times the steps that it should take if the matches were spread evenly.
 const MAX_UNEVENNESS: usize = 4;
+
+/// So many slots are looked at near each end of an order to find out whether the matches stand together in it. Few in tests, so
+/// that these cover both ways.
+const MAX_PROBES: usize = if cfg!(test) { 2 } else { 1_000 };
 
 /// Orders the matches for reading the page: sorts only them, filters an order of all slots, or walks along the orders of runs
 /// until the page is found, whichever is cheapest.
@@ -141,6 +146,16 @@ impl OrderedSlots {
                 slots
             }
             OrderedSlots::Filtered { order, matches: Matches::Some(matches) } => {
+                if expected_steps(order.len(), total, &page) > MAX_PROBES
+                    && let Some(start) = start_of_slice(order, matches, total)
+                {
+                    let mut slots = Vec::with_capacity(page.len());
+                    order.each(start + page.start..start + page.end, false, |slot| {
+                        slots.push(slot);
+                        true
+                    });
+                    return slots;
+                }
                 let backwards = page.start > total - page.end;
                 let mut skip = if backwards { total - page.end } else { page.start };
                 let mut slots = Vec::with_capacity(page.len());
@@ -187,6 +202,26 @@ impl OrderedSlots {
         }
         slots
     }
+}
+
+/// Where the matches begin in the order, if they stand together in it, as those do that have the first sort key in a range: what
+/// is published, newest first. Looks near the ends of the order, and before the slots without a value.
+fn start_of_slice(order: &OrderView, matches: &Bitmap, total: usize) -> Option<usize> {
+    let nearest = |positions: Range<usize>, backwards: bool| {
+        let mut passed = 0;
+        let mut is_found = false;
+        order.each(positions, backwards, |slot| {
+            is_found = matches.contains(slot);
+            passed += usize::from(!is_found);
+            !is_found
+        });
+        is_found.then_some(passed)
+    };
+    let len = order.len();
+    let first = nearest(0..len.min(MAX_PROBES), false)?;
+    let last_before = |end: usize| nearest(end.saturating_sub(MAX_PROBES)..end, true).map(|passed| end - 1 - passed);
+    let last = last_before(len).or_else(|| last_before(order.valued))?;
+    (last + 1 == first + total).then_some(first)
 }
 
 /// How many of the ordered slots must be looked at to find a page from the nearer end, if the `total` matches are
