@@ -22,6 +22,7 @@ mod options;
 mod plot;
 mod postgres;
 mod queries;
+mod query;
 mod random;
 mod reads;
 mod report;

@@ -1,39 +1,9 @@
 //! The kinds of requests that are measured. Each kind makes as many different requests as are wanted; each request comes
 //! with the SQL that answers the same question. Knows neither server nor PostgreSQL.
 
-use std::collections::HashSet;
-
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-
+use crate::query::{Kind, Make, Material, Query, distinct, encode};
 use crate::random::Random;
-use crate::sample::Sample;
 use crate::site_queries;
-
-/// One request, and the statements that answer the same question, if there is anything to compare.
-#[derive(Clone)]
-pub(crate) struct Query {
-    pub(crate) path: String,
-    pub(crate) sql: Vec<String>,
-}
-
-/// Requests of one kind, no two of them the same.
-pub(crate) struct Kind {
-    /// A short name for file formats.
-    pub(crate) key: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) queries: Vec<Query>,
-}
-
-/// What queries are made of.
-pub(crate) struct Material<'a> {
-    pub(crate) sample: &'a Sample,
-    pub(crate) ids: &'a [String],
-    pub(crate) size: usize,
-    /// How many queries of a kind to make. There are fewer if there are not so many.
-    pub(crate) wanted: usize,
-}
-
-pub(crate) type Make<'a> = &'a dyn Fn(&mut Random) -> Option<Query>;
 
 /// All kinds, in the order in which they are measured.
 pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
@@ -109,13 +79,6 @@ pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
     kinds
 }
 
-/// Different queries, as many as are wanted if there are so many.
-pub(crate) fn distinct(make: Make<'_>, random: &mut Random, wanted: usize) -> Vec<Query> {
-    let mut paths = HashSet::new();
-    let attempts = (0..wanted * 20).filter_map(|_| make(random));
-    attempts.filter(|query| paths.insert(query.path.clone())).take(wanted).collect()
-}
-
 const ROW: &str = "id, attributes, created_at, published_at";
 const DEFAULT: &str = "created_at desc, id desc";
 const PUBLISHED: &str = "published_at <= now()";
@@ -145,10 +108,6 @@ fn search(needle: &str) -> Query {
     let fields = ["title", "attributes->>'summary'", "attributes->>'body'"];
     let conditions: Vec<String> = fields.iter().map(|field| format!("{field} ilike {}", like(needle))).collect();
     query(format!("?search={}", encode(needle)), &format!("({})", conditions.join(" or ")), DEFAULT, 0)
-}
-
-pub(crate) fn encode(text: &str) -> String {
-    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
 fn quote(text: &str) -> String {

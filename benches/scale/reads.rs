@@ -11,7 +11,7 @@ use crate::bare::{self, Bare};
 use crate::client::{Connection, get};
 use crate::load::{Measured, Sample, cycle, once, run_one};
 use crate::postgres::Postgres;
-use crate::queries::{Kind, Query};
+use crate::query::{Kind, Query};
 use crate::report::{Figure, Unit};
 use crate::wrk::{self, Wrk};
 use crate::{Result, say};

@@ -1,7 +1,7 @@
 //! What pages of a site ask for beyond lists: facets, stats, groups, relations, ranked search and neighbours. They come
 //! without SQL: nothing else is measured beside them. Knows neither server nor PostgreSQL.
 
-use crate::queries::{Kind, Make, Material, Query, distinct, encode};
+use crate::query::{Kind, Make, Material, Query, distinct, encode};
 use crate::random::Random;
 
 /// All kinds, in the order in which they are measured.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::client::{get, post};
 use crate::load::{Group, Measured, Source, cycle, run, run_one};
 use crate::postgres::Postgres;
-use crate::queries::Kind;
+use crate::query::Kind;
 use crate::reads::{MANY, figure};
 use crate::report::{Figure, Pauses, Unit};
 use crate::sample::Sample;
