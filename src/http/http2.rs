@@ -121,10 +121,7 @@ type Accepted = (Request<RecvStream>, SendResponse<Bytes>, OwnedSemaphorePermit)
 
 /// The next stream, once fewer than [`MAX_STREAMS`] have a task: one that the client has reset no longer counts for the
 /// protocol, but its task may still be computing. `None` once the connection is closed.
-async fn accept(
-    protocol: &mut Protocol<Socket, Bytes>,
-    slots: &Arc<Semaphore>,
-) -> Result<Option<Accepted>, h2::Error> {
+async fn accept(protocol: &mut Protocol<Socket, Bytes>, slots: &Arc<Semaphore>) -> Result<Option<Accepted>, h2::Error> {
     let slot = tokio::select! {
         biased;
         slot = Arc::clone(slots).acquire_owned() => slot,

@@ -128,7 +128,10 @@ impl HttpBody for Received {
     type Data = Bytes;
     type Error = h2::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
         let Some(data) = ready!(self.body.poll_data(context)) else { return Poll::Ready(None) };
         let taken = data.and_then(|data| {
             self.body.flow_control().release_capacity(data.len())?;
