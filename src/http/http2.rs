@@ -247,6 +247,9 @@ async fn send(sender: &mut SendStream<Bytes>, body: AnswerBody, stream: &Connect
             },
         };
         let is_last = data.is_empty() || body.is_end_stream();
+        if data.is_empty() && sender.send_data(Bytes::new(), true).is_err() {
+            return End::Reset;
+        }
         while !data.is_empty() {
             let Some(room) = room(sender, data.len().min(SEND_BUFFER_BYTES), stream).await else { return End::Reset };
             let piece = data.split_to(room.min(data.len()));
