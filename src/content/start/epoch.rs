@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use crate::base::{BaseError, restoring};
+use crate::content::data::changes::ChangeGroup;
 use crate::content::data::version::encode_epoch;
 use crate::content::data::webhook::Webhook;
 use crate::content::start::error::StartError;
@@ -60,13 +61,18 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
 /// what the backup had left to send is for the original to send. Returns how many were on, too.
 fn switch_off_webhooks(store: &Store, first_change: u64) -> Result<(Vec<StoreWrite>, usize), StartError> {
     let (mut writes, mut count) = (Vec::new(), 0);
+    // What the backup has of the feed goes on under its own numbers: the first change that is made names the last of them.
+    let since = match store.last(Prefix::Changes).map_err(StartError::content)? {
+        Some((_, bytes)) => ChangeGroup::decode(&bytes).map_err(StartError::content)?.last,
+        None => first_change.saturating_sub(1),
+    };
     for entry in store.scan(Prefix::Webhooks) {
         let (key, bytes) = entry.map_err(StartError::content)?;
         let webhook = Webhook::decode(&bytes).map_err(StartError::content)?;
         count += usize::from(webhook.active);
         let updated_at = now_millis().max(webhook.updated_at + 1);
         writes.push(StoreWrite::delete(Key::WebhookProgress(webhook.id.as_str().into())));
-        let after = Webhook { active: false, since: first_change.saturating_sub(1), updated_at, ..webhook };
+        let after = Webhook { active: false, since, updated_at, ..webhook };
         writes.push(StoreWrite::put(key, after.encode()));
     }
     Ok((writes, count))
