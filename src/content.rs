@@ -35,7 +35,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::access::AdminToken;
-use crate::base::{self, Header, Recovered};
+use crate::base::{self, Recovered};
 use crate::content::admission::Admission;
 use crate::content::apply::{Applier, ChangeKeeper, Rebuilds};
 use crate::content::blueprint_change::ChangeRunner;
@@ -221,12 +221,12 @@ impl Content {
 }
 
 /// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
-/// incomplete.
+/// incomplete. Unless `keeps_webhooks`, all webhooks are switched off. Returns how many that were.
 ///
 /// # Errors
 /// [`StartError`].
-pub fn restore_backup(file: &Path, options: &ContentOptions) -> Result<Header, StartError> {
-    folder::restore_backup(file, &options.folder, &options.recover_options())
+pub fn restore_backup(file: &Path, options: &ContentOptions, keeps_webhooks: bool) -> Result<usize, StartError> {
+    folder::restore_backup(file, &options.folder, &options.recover_options(), keeps_webhooks)
 }
 
 /// Checks the content of a data folder and changes nothing in it. Copies of store and index are made in a folder within

@@ -1,8 +1,9 @@
 //! The mark of a data folder that is being restored: the file `RESTORING`, from before the base is placed until the
-//! content begins its own epoch. Without it, a server started on a half restored folder would be an empty one.
+//! content begins its own epoch. Without it, a server started on a half restored folder would be an empty one. It also
+//! holds what the restore was asked for, since a start may have to finish it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::error::{BaseError, at};
@@ -11,11 +12,25 @@ use super::files::{list, sync_folder_of};
 /// The file.
 pub const RESTORING: &str = "RESTORING";
 
-/// Marks a folder.
-pub fn begin(data_folder: &Path) -> Result<(), BaseError> {
+/// What the file holds if webhooks stay as they are.
+const KEEP_WEBHOOKS: &[u8] = b"keep webhooks\n";
+
+/// Marks a folder. `keeps_webhooks` says whether its webhooks go on sending.
+pub fn begin(data_folder: &Path, keeps_webhooks: bool) -> Result<(), BaseError> {
     let mark = data_folder.join(RESTORING);
-    File::create(&mark).and_then(|file| file.sync_all()).map_err(at("create", &mark))?;
+    let create = || {
+        let mut file = File::create(&mark)?;
+        file.write_all(if keeps_webhooks { KEEP_WEBHOOKS } else { b"" })?;
+        file.sync_all()
+    };
+    create().map_err(at("create", &mark))?;
     sync_folder_of(&mark)
+}
+
+/// Whether the webhooks of a marked folder go on sending.
+pub fn keeps_webhooks(data_folder: &Path) -> Result<bool, BaseError> {
+    let mark = data_folder.join(RESTORING);
+    Ok(fs::read(&mark).map_err(at("read", &mark))? == KEEP_WEBHOOKS)
 }
 
 /// Whether the folder is marked: it has its base, and all else can be made from that.

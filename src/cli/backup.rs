@@ -112,14 +112,20 @@ pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
     let folder = options.folder.clone();
     let restore = move || {
         let found = check(&args.file)?;
-        restore_backup(&args.file, &options)?;
+        let switched_off = restore_backup(&args.file, &options, args.keep_webhooks)?;
         if let Some(start) = rest_of_backup(&args.file)? {
             let analytics = AnalyticsOptions::in_folder(&options.folder).folder;
             restore_analytics(&args.file, start, Some(&analytics))?;
         }
-        Ok::<_, CliError>(found)
+        Ok::<_, CliError>((found, switched_off))
     };
-    let found = blocking("restoring the backup", restore).await?;
+    let (found, switched_off) = blocking("restoring the backup", restore).await?;
     note(&format!("{} holds {found}", folder.display()));
+    if switched_off > 0 {
+        note(&format!(
+            "webhooks switched off: {switched_off}, so that this copy sends nothing to their receivers; \
+             `PATCH /v2/webhooks/{{id}}` with `\"active\": true` switches one on, and `--keep-webhooks` keeps all as they are"
+        ));
+    }
     Ok(())
 }

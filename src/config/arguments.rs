@@ -199,6 +199,10 @@ pub struct BackupArgs {
 pub struct RestoreArgs {
     /// A file that `bindery backup` wrote
     pub file: PathBuf,
+    /// Leave webhooks as they are in the backup; otherwise they are switched off, so that a copy sends nothing to the
+    /// receivers of the original
+    #[arg(long)]
+    pub keep_webhooks: bool,
     /// The new data folder.
     #[command(flatten)]
     pub folder: FolderArgs,

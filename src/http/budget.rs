@@ -48,19 +48,37 @@ impl Budget {
     }
 }
 
-/// What one connection holds of the budget.
+/// What one connection holds of the budget, or one of its streams.
 #[derive(Debug)]
 pub(super) struct Account {
     budget: Arc<Budget>,
     held: AtomicUsize,
+    /// The account of the connection, for a stream: what a stream holds, its connection holds too.
+    outer: Option<Arc<Account>>,
 }
 
 impl Account {
     pub(super) fn new(budget: Arc<Budget>) -> Arc<Account> {
-        Arc::new(Account { budget, held: AtomicUsize::new(0) })
+        Arc::new(Account { budget, held: AtomicUsize::new(0), outer: None })
     }
 
-    /// How many bytes the connection holds.
+    /// The account of a stream of the connection that has this one.
+    pub(super) fn within(outer: &Arc<Account>) -> Arc<Account> {
+        let (budget, outer) = (Arc::clone(&outer.budget), Some(Arc::clone(outer)));
+        Arc::new(Account { budget, held: AtomicUsize::new(0), outer })
+    }
+
+    fn hold(&self, bytes: usize) {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        self.outer.iter().for_each(|outer| outer.hold(bytes));
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.outer.iter().for_each(|outer| outer.give_back(bytes));
+    }
+
+    /// How many bytes are held.
     pub(super) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
@@ -102,7 +120,7 @@ impl Charge {
         if !budget.try_take(more, budget.limit_for(bytes)) {
             return false;
         }
-        account.held.fetch_add(more, Ordering::Relaxed);
+        account.hold(more);
         self.bytes = bytes;
         true
     }
@@ -111,7 +129,7 @@ impl Charge {
     pub(super) fn add(&mut self, bytes: usize) {
         let Some(account) = &self.account else { return };
         account.budget.used.fetch_add(bytes, Ordering::Relaxed);
-        account.held.fetch_add(bytes, Ordering::Relaxed);
+        account.hold(bytes);
         self.bytes += bytes;
     }
 
@@ -123,7 +141,7 @@ impl Charge {
     fn release(&mut self, bytes: usize) {
         let Some(account) = &self.account else { return };
         account.budget.used.fetch_sub(bytes, Ordering::Relaxed);
-        account.held.fetch_sub(bytes, Ordering::Relaxed);
+        account.give_back(bytes);
         self.bytes -= bytes;
     }
 }
@@ -180,6 +198,19 @@ mod tests {
         let mut held = charge(&budget);
         held.add(700 << 10);
         assert!(!account.has_room_for(100 << 10) && account.has_room_for(64 << 10));
+    }
+
+    #[test]
+    fn what_a_stream_holds_its_connection_holds_too() {
+        let budget = Arc::new(Budget::new(1 << 20));
+        let connection = Account::new(Arc::clone(&budget));
+        let (one, other) = (Account::within(&connection), Account::within(&connection));
+        let (mut first, mut second) = (Charge::to(Some(Arc::clone(&one))), Charge::to(Some(Arc::clone(&other))));
+        first.add(100);
+        assert!(second.try_set(30) && second.try_set(20));
+        assert_eq!((one.held(), other.held(), connection.held()), (100, 20, 120));
+        drop(first);
+        assert_eq!((one.held(), other.held(), connection.held()), (0, 20, 20));
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! One connection as the server sees it: for what it waits, since when, and how much memory it holds. Must not read,
 //! write or close anything: [`super::connections`] decides, and the connection's own task closes.
+//!
+//! A connection of HTTP/1.1 has one request at a time, so its record says everything. A connection of HTTP/2 has many at
+//! once: each stream has a record of its own, for its body and its answer, and that of the connection is left with what
+//! all streams share: the bytes on the wire, and how long no request has been running.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,11 +22,15 @@ pub(super) const MIN_PROGRESS_BYTES: usize = 16 << 10;
 /// How much of a head is not charged to the budget: what the parser reserves for every connection.
 const FREE_HEAD_BYTES: usize = 8 << 10;
 
-/// A connection.
+/// How long a connection of HTTP/2 that was asked to leave may take to do so: the client must hear of it and answer.
+const LEAVING_TIME: Duration = Duration::from_secs(2);
+
+/// A connection, or a stream of one.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) account: Arc<Account>,
+    is_stream: bool,
     waits: Mutex<Waits>,
     is_cut: AtomicBool,
     is_stopping: AtomicBool,
@@ -39,6 +47,12 @@ struct Waits {
     is_line_complete: bool,
     head_charge: Charge,
     has_served: bool,
+    /// How many requests are running.
+    running: usize,
+    /// Whether the connection speaks HTTP/2.
+    is_multiplexed: bool,
+    /// Whether anything has arrived since the last look.
+    is_heard: bool,
     /// Since when a handler waits for more of its request's body.
     body: Option<Instant>,
     /// Since when the client has not accepted [`MIN_PROGRESS_BYTES`].
@@ -59,14 +73,43 @@ pub(super) struct Patience {
     pub(super) body: Option<Duration>,
 }
 
+/// A request that is running on a connection. It has ended when this is dropped.
+pub(super) struct Running(Arc<Connection>);
+
+impl Running {
+    /// The head of a request has arrived.
+    pub(super) fn begin(connection: &Arc<Connection>) -> Running {
+        connection.request_begins();
+        Running(Arc::clone(connection))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.request_ends();
+    }
+}
+
 impl Connection {
     pub(super) fn new(peer: SocketAddr, account: Arc<Account>) -> Connection {
+        Connection::with(peer, account, false)
+    }
+
+    /// A stream of this connection, whose request has arrived.
+    pub(super) fn stream(&self) -> Connection {
+        Connection::with(self.peer, Account::within(&self.account), true)
+    }
+
+    fn with(peer: SocketAddr, account: Arc<Account>, is_stream: bool) -> Connection {
         let waits = Waits {
-            head: Some(Instant::now()),
+            head: (!is_stream).then(Instant::now),
             head_bytes: 0,
             is_line_complete: false,
             head_charge: Charge::to(Some(Arc::clone(&account))),
             has_served: false,
+            running: 0,
+            is_multiplexed: false,
+            is_heard: false,
             body: None,
             write: None,
             written: 0,
@@ -74,6 +117,7 @@ impl Connection {
         Connection {
             peer,
             account,
+            is_stream,
             waits: Mutex::new(waits),
             is_cut: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
@@ -89,6 +133,10 @@ impl Connection {
 
     /// Asks the connection's task to serve no more requests.
     pub(super) fn stop(&self) {
+        let mut waits = self.waits.lock();
+        if waits.is_multiplexed {
+            waits.head = waits.head.map(|_| Instant::now());
+        }
         self.is_stopping.store(true, Ordering::Relaxed);
         self.signal.notify_one();
     }
@@ -106,25 +154,54 @@ impl Connection {
         self.signal.notified().await;
     }
 
-    /// The head of a request has arrived.
-    pub(super) fn request_begins(&self) {
-        self.waits.lock().head = None;
+    /// Whether this is a stream of HTTP/2.
+    pub(super) fn is_stream(&self) -> bool {
+        self.is_stream
     }
 
-    /// The answer was handed over to be sent.
-    pub(super) fn request_ends(&self) {
+    /// The connection speaks HTTP/2: what arrives from now on is not the head of one request.
+    pub(super) fn multiplex(&self) {
         let mut waits = self.waits.lock();
+        (waits.is_multiplexed, waits.head_bytes) = (true, 0);
+    }
+
+    /// Whether the connection should be asked to leave before it is closed: clients of HTTP/2 may send a request at any
+    /// time, and repeat it elsewhere only if they hear in time that it is not served.
+    pub(super) fn leaves_when_asked(&self) -> bool {
+        let waits = self.waits.lock();
+        waits.is_multiplexed && waits.write.is_none() && !self.is_stopping()
+    }
+
+    /// Whether anything has arrived since this was asked last.
+    pub(super) fn is_heard(&self) -> bool {
+        std::mem::take(&mut self.waits.lock().is_heard)
+    }
+
+    fn request_begins(&self) {
+        let mut waits = self.waits.lock();
+        waits.running += 1;
+        waits.head = None;
+    }
+
+    /// The answer was handed over to be sent, or will not be sent.
+    fn request_ends(&self) {
+        let mut waits = self.waits.lock();
+        waits.running = waits.running.saturating_sub(1);
+        waits.has_served = true;
+        if waits.running > 0 {
+            return;
+        }
         waits.head = Some(Instant::now());
         waits.head_bytes = 0;
         waits.is_line_complete = false;
         waits.head_charge = Charge::to(Some(Arc::clone(&self.account)));
-        waits.has_served = true;
     }
 
     /// Bytes have arrived.
     pub(super) fn arrived(&self, bytes: &[u8]) {
         let mut waits = self.waits.lock();
-        if waits.head.is_none() || bytes.is_empty() {
+        waits.is_heard = true;
+        if waits.head.is_none() || waits.is_multiplexed || bytes.is_empty() {
             return;
         }
         if waits.head_bytes == 0 {
@@ -204,6 +281,9 @@ impl Connection {
             return exceeds(since, patience).then_some("the body of the request does not arrive");
         }
         let since = waits.head?;
+        if waits.is_multiplexed && self.is_stopping() {
+            return exceeds(since, LEAVING_TIME).then_some("the client does not leave");
+        }
         if waits.head_bytes > 0 || !waits.has_served {
             return exceeds(since, patience.head).then_some("the head of the request does not arrive");
         }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::budget::{Account, Budget};
-use super::connection::{Connection, Patience};
+use super::connection::{Connection, Patience, Running};
 
 /// How many connections beyond the limit may exist for the moment that closing others takes.
 const BEYOND: usize = 64;
@@ -36,7 +36,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// What clients may use of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many connections may be open.
+    /// How many connections may be open, and how many requests may run on those of HTTP/2 together.
     pub max_connections: usize,
     /// How much memory bodies of requests and answers may use, in bytes.
     pub max_buffer_bytes: usize,
@@ -53,6 +53,7 @@ pub(super) struct Connections {
     pub(super) limits: Limits,
     budget: Arc<Budget>,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
+    streams: Mutex<HashMap<u64, Arc<Connection>>>,
     next: AtomicU64,
     is_stopping: AtomicBool,
     closed: Notify,
@@ -64,6 +65,13 @@ pub(super) struct Place {
     connections: Arc<Connections>,
     number: u64,
     connection: Arc<Connection>,
+}
+
+/// A stream's place among those that run. It is free again when this is dropped. The connection keeps its own as long.
+pub(super) struct StreamPlace {
+    connection: Arc<Place>,
+    number: u64,
+    stream: Arc<Connection>,
 }
 
 /// Whether there is a place for a connection.
@@ -83,6 +91,40 @@ impl Deref for Place {
     }
 }
 
+impl Place {
+    /// The limits of the server.
+    pub(super) fn limits(&self) -> Limits {
+        self.connections.limits
+    }
+
+    /// A place for a stream of this connection, and the mark that its request runs; `None` if too many run.
+    pub(super) fn begin_stream(self: &Arc<Place>) -> Option<(StreamPlace, Running)> {
+        let connections = &self.connections;
+        let mut streams = connections.streams.lock();
+        if streams.len() >= connections.limits.max_connections {
+            return None;
+        }
+        let (stream, number) = (Arc::new(self.stream()), connections.next.fetch_add(1, Ordering::Relaxed));
+        streams.insert(number, Arc::clone(&stream));
+        drop(streams);
+        Some((StreamPlace { connection: Arc::clone(self), number, stream }, Running::begin(self)))
+    }
+}
+
+impl Deref for StreamPlace {
+    type Target = Arc<Connection>;
+
+    fn deref(&self) -> &Arc<Connection> {
+        &self.stream
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        self.connection.connections.streams.lock().remove(&self.number);
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         self.connections.open.lock().remove(&self.number);
@@ -96,6 +138,7 @@ impl Connections {
             limits,
             budget: Arc::new(Budget::new(limits.max_buffer_bytes)),
             open: Mutex::default(),
+            streams: Mutex::default(),
             next: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
             closed: Notify::new(),
@@ -133,12 +176,13 @@ impl Connections {
 
     /// Closes what has taken too long, and what must yield because memory is short. To be called a few times a second.
     pub(super) fn sweep(&self, now: Instant) {
-        let open: Vec<Arc<Connection>> = self.open.lock().values().cloned().collect();
+        let mut open: Vec<Arc<Connection>> = self.open.lock().values().cloned().collect();
+        open.extend(self.streams.lock().values().cloned());
         let patience = self.patience();
         for connection in &open {
             if let Some(reason) = connection.overdue(now, patience) {
-                tracing::debug!(peer = %connection.peer, reason, "closing a connection");
-                connection.cut();
+                tracing::debug!(peer = %connection.peer, reason, is_stream = connection.is_stream(), "closing");
+                if connection.leaves_when_asked() { connection.stop() } else { connection.cut() }
             }
         }
         self.relieve(&open, now);
@@ -204,5 +248,6 @@ impl Connections {
     /// Closes all connections, whatever they do.
     pub(super) fn cut_all(&self) {
         self.open.lock().values().for_each(|connection| connection.cut());
+        self.streams.lock().values().for_each(|stream| stream.cut());
     }
 }

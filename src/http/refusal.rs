@@ -1,13 +1,19 @@
-//! Answers to what never becomes a request, as the bytes that are sent. Must not know sockets.
+//! Answers to what never becomes a request: for HTTP/1.1 as the bytes that are sent, for a stream of HTTP/2 as a
+//! response. Must not know sockets.
 
-use axum::http::StatusCode;
+use axum::http::header::X_CONTENT_TYPE_OPTIONS;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
 
-use super::error::{error_object, wire};
-use super::request_id;
+use super::error::{Failure, error_object, wire};
+use super::request_id::{self, X_REQUEST_ID};
 use crate::model::error::{Code, Error};
 
 /// The longest head of a request, in bytes.
 pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
+
+/// The most headers of a request, which is hyper's limit.
+pub(super) const MAX_HEADERS: usize = 100;
 
 /// The statuses of the parser's answers.
 pub(super) const PARSER_STATUSES: [&str; 3] = ["400", "414", "431"];
@@ -15,20 +21,12 @@ pub(super) const PARSER_STATUSES: [&str; 3] = ["400", "414", "431"];
 /// The answer in place of one that the parser gives with this status; `None` for a status that it does not use.
 /// `is_line_complete` tells a long URL from long headers, and `date` is a header line.
 pub(super) fn of_the_parser(status: &str, is_line_complete: bool, date: Option<&str>) -> Option<Vec<u8>> {
-    let too_large = |what: &str| {
-        Error::new(
-            Code::PayloadTooLarge,
-            format!("{what} too long: the head of a request has at most {MAX_HEAD_BYTES} bytes"),
-        )
-    };
     let (status, error) = match status {
         "400" => {
             let message = "the request is not valid HTTP/1.1: its first line or a header is malformed";
             (StatusCode::BAD_REQUEST, Error::new(Code::MalformedJson, message))
         }
-        "431" if is_line_complete => {
-            (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, too_large("there are more than 100 headers, or they are"))
-        }
+        "431" if is_line_complete => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, large_headers()),
         "414" | "431" => (StatusCode::URI_TOO_LONG, too_large("the URL is")),
         _ => return None,
     };
@@ -41,11 +39,36 @@ pub(super) fn no_place() -> Vec<u8> {
     answer(StatusCode::SERVICE_UNAVAILABLE, &Error::new(Code::Overloaded, message), Some("retry-after: 1"))
 }
 
+/// The answer to a stream whose head is too large.
+pub(super) fn large_head_of_stream() -> Response {
+    let (status, error) = (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, large_headers());
+    let id = refused(status, &error);
+    let mut response = Failure::from(error).into_response();
+    *response.status_mut() = status;
+    response.headers_mut().insert(X_REQUEST_ID, id);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+fn large_headers() -> Error {
+    too_large(&format!("there are more than {MAX_HEADERS} headers, or they are"))
+}
+
+fn too_large(what: &str) -> Error {
+    let message = format!("{what} too long: the head of a request has at most {MAX_HEAD_BYTES} bytes");
+    Error::new(Code::PayloadTooLarge, message)
+}
+
+/// Logs the refusal under a new id.
+fn refused(status: StatusCode, error: &Error) -> HeaderValue {
+    let (id, (_, code)) = (request_id::random(), wire(error.code));
+    tracing::info!(id = id.to_str().unwrap_or_default(), status = status.as_u16(), code, "refused");
+    id
+}
+
 fn answer(status: StatusCode, error: &Error, header: Option<&str>) -> Vec<u8> {
-    let id = request_id::random();
+    let id = refused(status, error);
     let id = id.to_str().unwrap_or_default();
-    let (_, code) = wire(error.code);
-    tracing::info!(id, status = status.as_u16(), code, "refused");
     let body = serde_json::json!({ "errors": error_object(error) }).to_string();
     let mut lines = vec![
         format!("HTTP/1.1 {} {}", status.as_u16(), status.canonical_reason().unwrap_or_default()),

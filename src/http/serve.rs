@@ -20,8 +20,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::MissedTickBehavior;
 
+use super::connection::Running;
 use super::connections::{Admission, Connections, Limits, Place};
 use super::frame::Framed;
+use super::http2;
 use super::refusal;
 use super::socket::Socket;
 use super::transfer::{AnswerBody, RequestBody};
@@ -114,7 +116,7 @@ async fn accept(connections: &Arc<Connections>, stream: TcpStream, peer: SocketA
     };
     match admission {
         Admission::Now(place) => {
-            tokio::spawn(run(place, stream, router.clone(), connections.limits.client_timeout));
+            tokio::spawn(run(place, stream, router.clone()));
         }
         // Beyond the number that may wait, connections are closed without an answer.
         Admission::Later | Admission::Refused => {
@@ -137,11 +139,28 @@ async fn refuse(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Serves the requests of a connection until either side closes it.
-async fn run(place: Place, stream: TcpStream, router: Framed, client_timeout: Duration) {
+/// Serves a connection in the protocol that its client speaks, until either side closes it.
+async fn run(place: Place, stream: TcpStream, router: Framed) {
+    let mut socket = Socket::new(stream, Arc::clone(&place));
+    let speaks_http2 = tokio::select! {
+        biased;
+        known = socket.speaks_http2() => known,
+        // A connection that has not said what it speaks has no request that could be lost.
+        () = place.signalled() => return,
+    };
+    match speaks_http2 {
+        Ok(true) => http2::run(place, socket, router).await,
+        Ok(false) => run_http1(place, socket, router).await,
+        Err(error) => tracing::debug!(peer = %place.peer, %error, "a connection failed"),
+    }
+}
+
+/// Serves the requests of a connection of HTTP/1.1.
+async fn run_http1(place: Place, socket: Socket, router: Framed) {
+    let client_timeout = place.limits().client_timeout;
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {
-        connection.request_begins();
+        let running = Running::begin(&connection);
         let is_stream = request.uri().path().ends_with("/import");
         let mut request = request.map(|body| match body.is_end_stream() {
             true => Body::empty(),
@@ -151,15 +170,14 @@ async fn run(place: Place, stream: TcpStream, router: Framed, client_timeout: Du
         let (router, connection) = (router.clone(), Arc::clone(&connection));
         async move {
             let response: Response<Body> = router.answer(request).await;
-            Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection)))
+            Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection, running)))
         }
     });
-    let socket = TokioIo::new(Socket::new(stream, Arc::clone(&place)));
     let mut parser = http1::Builder::new();
     // Its own timer for heads closes connections that are merely idle; `Connections::sweep` tells them apart.
     parser.header_read_timeout(None).max_buf_size(refusal::MAX_HEAD_BYTES);
     parser.max_header_size(refusal::MAX_HEAD_BYTES);
-    let mut serving = pin!(parser.serve_connection(socket, service));
+    let mut serving = pin!(parser.serve_connection(TokioIo::new(socket), service));
     loop {
         // The connection comes first: it is woken for each request, the signal at most twice.
         tokio::select! {

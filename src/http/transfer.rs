@@ -10,21 +10,20 @@ use std::time::{Duration, Instant};
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use super::budget::Charge;
-use super::connection::{Connection, MIN_PROGRESS_BYTES};
+use super::connection::{Connection, MIN_PROGRESS_BYTES, Running};
 
 /// A body that is read whole may keep the server waiting for this many timeouts, however steadily it arrives.
 const TIMEOUTS_PER_BODY: u32 = 10;
 
-/// Answers of fewer bytes are not charged: there is at most one for each connection.
+/// Answers of fewer bytes are not charged: there is at most one for each connection of HTTP/1.1.
 const FREE_BYTES: usize = 4 << 10;
 
 /// The body of a request. Only the time in which the server waits for the client counts.
-pub(super) struct RequestBody {
-    body: Incoming,
+pub(super) struct RequestBody<B> {
+    body: B,
     connection: Arc<Connection>,
     timeout: Duration,
     /// How many bytes must arrive in `timeout`; `None` for a stream, of which any byte is enough, however long it lasts.
@@ -37,9 +36,9 @@ pub(super) struct RequestBody {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl RequestBody {
+impl<B> RequestBody<B> {
     /// A body that is read whole, or a stream of lines.
-    pub(super) fn new(body: Incoming, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody {
+    pub(super) fn new(body: B, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody<B> {
         RequestBody {
             body,
             connection,
@@ -88,7 +87,7 @@ impl RequestBody {
     }
 }
 
-impl HttpBody for RequestBody {
+impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for RequestBody<B> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -100,7 +99,7 @@ impl HttpBody for RequestBody {
         };
         let bytes = frame.as_ref().and_then(|frame| Some(frame.as_ref().ok()?.data_ref()?.len()));
         self.arrived(bytes.unwrap_or(0));
-        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -112,7 +111,7 @@ impl HttpBody for RequestBody {
     }
 }
 
-impl Drop for RequestBody {
+impl<B> Drop for RequestBody<B> {
     fn drop(&mut self) {
         if self.waiting.is_some() {
             self.connection.awaits_body(None);
@@ -126,13 +125,15 @@ pub(super) struct AnswerBody {
     connection: Arc<Connection>,
     /// For all of a body of known size, until its first piece is handed over.
     charge: Option<Charge>,
+    _running: Running,
 }
 
 impl AnswerBody {
-    pub(super) fn new(body: Body, connection: Arc<Connection>) -> AnswerBody {
+    /// The body of the answer on this connection or stream to a request that runs until the body is dropped.
+    pub(super) fn new(body: Body, connection: Arc<Connection>, running: Running) -> AnswerBody {
         let bytes = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         let charge = bytes.and_then(|bytes| charge_of(&connection, bytes));
-        AnswerBody { body, connection, charge }
+        AnswerBody { body, connection, charge, _running: running }
     }
 }
 
@@ -163,17 +164,11 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// The charge for a piece of an answer, unless it is small.
+/// The charge for a piece of an answer, unless it is small. A connection of HTTP/2 may have many small ones.
 fn charge_of(connection: &Connection, bytes: usize) -> Option<Charge> {
-    (bytes >= FREE_BYTES).then(|| {
+    (bytes >= FREE_BYTES || connection.is_stream()).then(|| {
         let mut charge = Charge::to(Some(Arc::clone(&connection.account)));
         charge.add(bytes);
         charge
     })
-}
-
-impl Drop for AnswerBody {
-    fn drop(&mut self) {
-        self.connection.request_ends();
-    }
 }

@@ -6,13 +6,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Resolves names to addresses that may be reached.
-pub(super) struct PublicResolver;
+/// Resolves names to addresses that may be reached, with the answers of another resolver.
+pub(super) struct PublicResolver<R = SystemResolver>(pub(super) R);
 
-impl Resolve for PublicResolver {
+/// The resolver of the system.
+pub(super) struct SystemResolver;
+
+impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+impl<R: Resolve> Resolve for PublicResolver<R> {
+    fn resolve(&self, name: Name) -> Resolving {
+        let resolving = self.0.resolve(name);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = resolving.await?.collect();
             let public: Vec<SocketAddr> = found.iter().copied().filter(|address| is_public(address.ip())).collect();
             if public.is_empty() && !found.is_empty() {
                 return Err(refused().into());

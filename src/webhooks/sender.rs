@@ -7,7 +7,7 @@ use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::address::{PublicResolver, is_private_address, refused};
+use super::address::{PublicResolver, SystemResolver, is_private_address, refused};
 use super::progress::{Waiting, message_id};
 use super::signature::sign;
 use crate::access::Access;
@@ -170,18 +170,75 @@ fn cause(error: &reqwest::Error) -> String {
 }
 
 fn client(allows_private_addresses: bool) -> reqwest::Result<reqwest::Client> {
+    match allows_private_addresses {
+        true => builder().build(),
+        false => builder().dns_resolver(PublicResolver(SystemResolver)).build(),
+    }
+}
+
+fn builder() -> reqwest::ClientBuilder {
     // Fails if a provider is installed already, which is just as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = reqwest::Client::builder()
+    reqwest::Client::builder()
         .user_agent(concat!("Bindery/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
         .no_proxy()
         .timeout(TIMEOUT)
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(Duration::from_secs(30))
-        .pool_max_idle_per_host(1);
-    match allows_private_addresses {
-        true => builder.build(),
-        false => builder.dns_resolver(PublicResolver).build(),
+        .pool_max_idle_per_host(1)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::net::SocketAddr;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A name server that answers these addresses, one after the other, and the last one from then on.
+    struct Rebinding {
+        answers: Vec<SocketAddr>,
+        asked: Arc<AtomicUsize>,
+    }
+
+    impl Resolve for Rebinding {
+        fn resolve(&self, _: Name) -> Resolving {
+            let asked = self.asked.fetch_add(1, Ordering::SeqCst);
+            let answer = self.answers[asked.min(self.answers.len() - 1)];
+            Box::pin(async move { Ok(Box::new(std::iter::once(answer)) as Addrs) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_turns_to_a_private_address_is_refused_when_the_connection_is_made() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let here = listener.local_addr().unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let rebinding = |answers: Vec<SocketAddr>| PublicResolver(Rebinding { answers, asked: Arc::clone(&asked) });
+        let public = SocketAddr::from(([1, 1, 1, 1], here.port()));
+        let resolver = Arc::new(rebinding(vec![public, here]));
+        // Whoever checks the name first sees a public address.
+        let found: Vec<SocketAddr> = resolver.resolve("rebinding.example".parse().unwrap()).await.unwrap().collect();
+        assert_eq!(found, [public]);
+        let client = builder().dns_resolver(Arc::clone(&resolver)).build().unwrap();
+        let url = format!("http://rebinding.example:{}/", here.port());
+        for connection in 2..4 {
+            let error = client.post(&url).send().await.unwrap_err();
+            assert_eq!(cause(&error), refused());
+            assert_eq!(asked.load(Ordering::SeqCst), connection, "each connection asks again");
+        }
+        // Without the check the same client arrives, so it is the check that keeps it away.
+        let unchecked = Rebinding { answers: vec![here], asked: Arc::default() };
+        let client = builder().dns_resolver(Arc::new(unchecked)).build().unwrap();
+        let sent = tokio::spawn(async move { client.post(&url).send().await.map(drop) });
+        let accepted = tokio::time::timeout(Duration::from_secs(10), listener.accept()).await;
+        assert!(accepted.is_ok_and(|accepted| accepted.is_ok()), "the only connection is the unchecked one");
+        sent.abort();
     }
 }

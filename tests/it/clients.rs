@@ -2,6 +2,7 @@
 //! of full size.
 
 pub(crate) mod attack;
+mod http2;
 mod long;
 mod parser;
 

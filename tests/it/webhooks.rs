@@ -296,3 +296,97 @@ fn private_addresses_and_redirects_to_them_are_refused() {
     redirecting.next();
     assert!(redirecting.is_quiet_for(Duration::from_secs(1)) && target.is_quiet_for(Duration::ZERO));
 }
+
+/// The figures of a process in `/proc`: its threads, and its resident memory in MiB.
+fn threads_and_memory(server: &Server) -> (usize, usize) {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", server.process())).unwrap().count();
+    (threads, crate::clients::attack::memory(server))
+}
+
+#[test]
+fn a_thousand_webhooks_get_a_change_each_and_one_more_is_refused() {
+    let server = start();
+    let receiving = Receiving::accepting();
+    let before = threads_and_memory(&server);
+    let hooks: Vec<String> = (0..1_000)
+        .map(|n| {
+            let url = receiving.url.replace("a=b", &format!("hook={n}"));
+            webhook(&server, &url, &["created"])["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let body = json!({ "name": "one more", "url": receiving.url, "events": ["created"] });
+    let refused = server.post("/v2/webhooks", &body).expect(409);
+    assert_eq!((refused.code().as_str(), refused.message().contains("1000")), ("CONFLICT", true), "{refused:?}");
+    let id = server.create("notes", json!({ "title": "for all" }));
+    let started = Instant::now();
+    let mut most = before;
+    let mut arrived = std::collections::BTreeSet::new();
+    for n in 0..1_000 {
+        let message = receiving.next();
+        assert_eq!(message.change(), ("created".to_owned(), id.clone()));
+        arrived.insert(message.headers["webhook-id"].clone());
+        if n % 50 == 0 {
+            let now = threads_and_memory(&server);
+            most = (most.0.max(now.0), most.1.max(now.1));
+        }
+    }
+    eprintln!("1000 deliveries in {:?}; threads and MiB: {before:?} before, {most:?} at most", started.elapsed());
+    assert_eq!(arrived.len(), 1_000, "each webhook got it once");
+    assert!(hooks.iter().all(|hook| arrived.iter().any(|message| message.contains(hook.as_str()))));
+    assert!(receiving.is_quiet_for(Duration::from_millis(500)), "nothing is sent twice");
+    assert!(most.0 < before.0 + 40 && most.1 < before.1 + 150, "{before:?} before, {most:?} at most");
+    server.delete(&format!("/v2/webhooks/{}", hooks[0])).expect(204);
+    server.post("/v2/webhooks", &body).expect(201);
+}
+
+#[test]
+fn a_restored_copy_sends_nothing_unless_it_is_asked_to() {
+    let receiving = Receiving::accepting();
+    let server = start();
+    let hook = webhook(&server, &receiving.url, &["created"]);
+    let idle = json!({ "name": "off", "url": receiving.url, "events": ["created"], "active": false });
+    server.post("/v2/webhooks", &idle).expect(201);
+    server.create("notes", json!({ "title": "on the original" }));
+    receiving.next();
+    // How far it is gets saved every two seconds.
+    std::thread::sleep(Duration::from_secs(4));
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("all.backup");
+    let bindery = |arguments: &[&std::ffi::OsStr]| {
+        let output = Command::new(crate::support::binary()).args(arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        assert!(output.status.success(), "{text}");
+        text
+    };
+    let (address, token) = (server.address().to_owned(), server.secret().to_owned());
+    bindery(&[
+        "backup".as_ref(),
+        file.as_ref(),
+        "--url".as_ref(),
+        address.as_ref(),
+        "--token".as_ref(),
+        token.as_ref(),
+    ]);
+    drop(server);
+    for keeps in [false, true] {
+        let folder = temp.path().join(if keeps { "kept" } else { "copy" });
+        let mut arguments: Vec<&std::ffi::OsStr> = vec!["restore".as_ref(), file.as_ref()];
+        arguments.extend(["--data".as_ref(), folder.as_os_str()]);
+        if keeps {
+            arguments.push("--keep-webhooks".as_ref());
+        }
+        let output = bindery(&arguments);
+        assert_eq!(output.contains("webhooks switched off: 1,"), !keeps, "{output}");
+        let restored = Server::start_in(&folder, &["--webhook-private-addresses"]);
+        let shown = restored.get(&path(&hook)).expect(200).data();
+        assert_eq!(shown["active"], json!(keeps), "{shown}");
+        let id = restored.create("notes", json!({ "title": "on the copy" }));
+        if !keeps {
+            assert!(receiving.is_quiet_for(Duration::from_secs(2)), "the copy sent something");
+            restored.patch(&path(&hook), &json!({ "active": true })).expect(200);
+        }
+        assert_eq!(receiving.next().change(), ("created".to_owned(), id));
+        assert!(receiving.is_quiet_for(Duration::from_millis(500)), "and nothing else");
+    }
+}

@@ -71,24 +71,29 @@ pub fn rest_of_backup(file: &Path) -> Result<Option<u64>, StartError> {
 }
 
 /// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
-/// incomplete.
+/// incomplete. Unless `keeps_webhooks`, all webhooks are switched off. Returns how many that were.
 ///
 /// # Errors
 /// [`StartError`].
-pub(crate) fn restore_backup(file: &Path, folder: &Path, options: &base::RecoverOptions) -> Result<Header, StartError> {
+pub(crate) fn restore_backup(
+    file: &Path,
+    folder: &Path,
+    options: &base::RecoverOptions,
+    keeps_webhooks: bool,
+) -> Result<usize, StartError> {
     let header = verify_backup(file)?;
     let _lock = lock(folder)?;
     require_empty(folder)?;
     let fail = |error: BaseError| StartError::folder(folder, &error);
-    restoring::begin(folder).and_then(|()| base::place(file, folder, header.number)).map_err(fail)?;
+    restoring::begin(folder, keeps_webhooks).and_then(|()| base::place(file, folder, header.number)).map_err(fail)?;
     let (mut log, store, recovered) = base::recover(folder, options).map_err(fail)?;
     if recovered.number != header.number {
         let text = format!("it is at number {} after the restore, not at {}", recovered.number, header.number);
         return Err(StartError::folder(folder, &text));
     }
-    epoch::begin_if_due(folder, &mut log, &store)?;
+    let switched_off = epoch::begin_if_due(folder, &mut log, &store)?;
     store.checkpoint().map_err(|error| StartError::folder(folder, &error))?;
-    Ok(header)
+    Ok(switched_off)
 }
 
 /// Removes the index of a data folder, so that the next start rebuilds it from the store.

@@ -38,7 +38,7 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     }
     let new_lock = folder::lock(new)?;
     let fail = |error: BaseError| StartError::folder(old, &error);
-    restoring::begin(new).map_err(fail)?;
+    restoring::begin(new, true).map_err(fail)?;
     let scratch = Scratch::create(new)?;
     let copy = scratch.copy_of(&old.join(base::STORE), "old-store")?;
     let gathered = base::gather(old, copy.as_deref(), &scratch.path("new-store"), &options.store).map_err(fail)?;

@@ -172,7 +172,7 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
     drop(content);
 
     let restored = tempfile::tempdir().unwrap();
-    crate::content::restore_backup(&backup, &options(restored.path())).unwrap();
+    crate::content::restore_backup(&backup, &options(restored.path()), false).unwrap();
     for folder in [killed.path(), restored.path(), temp.path()] {
         let content = open(folder);
         assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 300, "{folder:?}");
