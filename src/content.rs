@@ -56,7 +56,7 @@ use crate::log::CommitLog;
 use crate::sanitize::Sanitizer;
 use crate::store::{Store, StoreOptions};
 
-pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewSession, SignedIn};
+pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewPassword, NewSession, SignedIn};
 pub use api::blueprints::{BlueprintPlan, Replaced, Replacement};
 pub use api::bulk::{AppliedItem, BulkAnswer, FailedItem};
 pub use api::idempotency::{Answered, Idempotent};

@@ -66,7 +66,7 @@ mod tests;
 use axum::extract::{RawQuery, State};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 
 use self::administration as admin;
 use self::error::Answer;
@@ -126,6 +126,7 @@ fn routes() -> Vec<Route> {
         Route::new("/docs/{file}", get(docs::asset)).open_to_all(&probe),
         Route::new("/v2/members/{id}/invitations", post(sessions::invite)),
         Route::new("/v2/session", session).open_to_all(&[Method::POST]),
+        Route::new("/v2/session/password", put(sessions::change_password)),
         Route::new("/v2/sessions", get(sessions::list)),
         Route::new("/v2/sessions/{id}", delete(sessions::end)),
         Route::new("/v2/invitation", invitation).open_to_all(&[Method::GET, Method::HEAD, Method::POST]),

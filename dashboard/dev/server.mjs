@@ -159,6 +159,15 @@ async function sessionApi(request, response, url, current) {
     sessions.delete(key);
     return send(response, 204, null, { 'set-cookie': 'bindery_session=; Path=/; Max-Age=0' });
   }
+  if (route === 'PUT /v2/session/password') {
+    const { current_password: present, password } = JSON.parse(await bodyOf(request));
+    if (passwords.get(member.id) !== hash(present)) return send(response, 422, failure('VALIDATION_FAILED', 'the password is wrong', { current_password: ['is not the password of this member'] }));
+    if (typeof password !== 'string' || password.length < 10) return send(response, 422, failure('VALIDATION_FAILED', 'the password is too short', { password: ['is required: a string of 10 to 1000 characters'] }));
+    passwords.set(member.id, hash(password));
+    for (const [other, one] of sessions) if (one.memberId === member.id) sessions.delete(other);
+    const { session: begun, cookie } = openSession(member, request);
+    return send(response, 200, view(member, begun), { 'set-cookie': cookie });
+  }
   if (route === 'GET /v2/sessions') {
     const wanted = member.role === 'owner' && url.searchParams.get('member') ? Number(url.searchParams.get('member')) : member.id;
     const mine = [...sessions.values()].filter((one) => one.memberId === wanted);

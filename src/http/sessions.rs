@@ -15,7 +15,7 @@ use super::head::{BaseUrl, Call, check_pretty, known_session, session_of, takes_
 use super::respond::{data_value, no_content};
 use super::session_cookie::{CookieKind, check_origin};
 use crate::access::{ClientNote, Session, csrf_of};
-use crate::content::{Credentials, NewSession, SignedIn};
+use crate::content::{Credentials, NewPassword, NewSession, SignedIn};
 use crate::model::error::{Code, Error};
 use crate::model::time::{format_millis, now_millis};
 use crate::query::{RawParams, strict};
@@ -123,6 +123,24 @@ pub(super) async fn sign_out(
     let (known, _) = session_of(&app, &method, &extensions, &headers)?;
     app.content.sign_out(&known.session).await?;
     Ok(with_cookie(no_content(), CookieKind::of(&app, &extensions, &headers).clear()?))
+}
+
+/// A wrong password is not 401, which would mean that the session has ended. It counts as a failed attempt to sign in.
+pub(super) async fn change_password(signing_in: SigningIn, body: JsonBody) -> Answer {
+    let SigningIn { app, extensions, headers } = &signing_in;
+    let (known, _) = known_session(app, &Method::PUT, extensions, headers)?;
+    let SignedIn { member, .. } = app.content.signed_in(&known.session)?;
+    let new = NewPassword::parse(&body.read(MAX_BODY_BYTES).await?)?;
+    let attempt = app.sign_ins.begin(signing_in.client().address, &member.email)?;
+    match app.content.change_password(&member, new, signing_in.note()).await {
+        Err(error) if error.code == Code::Unauthenticated => {
+            Err(Error::of_field("current_password", "is not the password of this member").into())
+        }
+        outcome => {
+            attempt.did_not_fail();
+            signing_in.answer(&outcome?)
+        }
+    }
 }
 
 pub(super) async fn list(call: Call, extensions: Extensions, headers: HeaderMap) -> Answer {

@@ -3,6 +3,7 @@
 mod attacks;
 mod authors;
 mod invitations;
+mod passwords;
 mod roles;
 
 use serde_json::{Value, json};

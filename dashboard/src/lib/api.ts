@@ -1,5 +1,6 @@
 // Sends requests to the API with the session's cookie and CSRF token, and turns every failure into an ApiError. It must not
 // know any endpoint's meaning, nor any component.
+import { faultTexts } from './faults';
 import type { ErrorBody } from './types';
 
 export class ApiError extends Error {
@@ -14,7 +15,7 @@ export class ApiError extends Error {
     super(body.message);
     this.status = status;
     this.code = body.code;
-    this.fields = body.fields ?? {};
+    this.fields = faultTexts(body.fields ?? {});
     this.count = body.count;
     this.ids = body.ids ?? [];
     this.retryAfter = retryAfter;

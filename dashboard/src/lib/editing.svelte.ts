@@ -225,7 +225,7 @@ export class Editing {
     if (error instanceof ApiError && error.status === 412) return this.differ(options);
     if (error instanceof ApiError && error.status === 422) {
       this.errors = error.fields;
-      this.fault = Object.keys(error.fields).some((slug) => this.blueprint.fields.some((field) => field.slug === slug)) ? '' : error.message;
+      this.fault = Object.keys(error.fields).some((slug) => this.blueprint.fields.some((field) => field.slug === slug)) ? '' : explain(error);
       return false;
     }
     this.offline = error instanceof ApiError && error.offline;

@@ -1,6 +1,6 @@
 // Who is signed in, and what they may do. Screens stay open when a session ends: the sign-in form is laid over them, so that
 // nothing that was typed is lost.
-import { ApiError, get, post, remove, useCsrf, whenUnauthenticated } from './api';
+import { ApiError, get, post, put, remove, useCsrf, whenUnauthenticated } from './api';
 import type { Ability, Session } from './types';
 
 type Status = 'loading' | 'out' | 'in' | 'expired' | 'unreachable';
@@ -32,6 +32,11 @@ class SessionState {
 
   async signIn(email: string, password: string): Promise<void> {
     this.enter((await post<{ data: Session }>('/v2/session', { email, password })).data);
+  }
+
+  /** All sessions of the member end. This browser gets a new one. */
+  async changePassword(present: string, password: string): Promise<void> {
+    this.enter((await put<{ data: Session }>('/v2/session/password', { current_password: present, password })).data);
   }
 
   enter(session: Session): void {

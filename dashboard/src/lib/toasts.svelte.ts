@@ -1,6 +1,7 @@
 // Short messages about what was done, at the edge of the screen and read out by screen readers.
 import { ApiError } from './api';
-import { t } from './i18n.svelte';
+import { codeText } from './faults';
+import { locale, t } from './i18n.svelte';
 
 export interface Toast {
   id: number;
@@ -33,7 +34,9 @@ export function explain(error: unknown): string {
   if (error.offline) return t('error.offline');
   if (error.status === 403) return t('error.forbidden');
   if (error.status === 429) return t('error.slow', { count: error.retryAfter ?? 60 });
-  return error.message || t('error.unknown');
+  const [field, texts] = Object.entries(error.fields)[0] ?? [];
+  if (field && texts?.[0]) return `${field}: ${texts[0]}`;
+  return (locale.language === 'en' ? error.message : codeText(error.code)) || error.message || t('error.unknown');
 }
 
 export function showError(error: unknown): void {

@@ -1,15 +1,22 @@
 // HTML to the editor's document and back, and the check whether the editor can hold a text without losing anything.
 import { DOMParser as Reader, DOMSerializer, type Node } from 'prosemirror-model';
 import { parseHtml } from '../lib/inert';
+import { divided, flat } from './chunks';
 import { HELD, schema } from './schema';
 
-export const readHtml = (html: string): Node => Reader.fromSchema(schema).parse(parseHtml(html));
+export const readHtml = (html: string): Node => divided(Reader.fromSchema(schema).parse(parseHtml(html), { topNode: schema.nodes.chunk!.create() }));
+
+/**
+ * Reads what the browser did by itself, such as joining two paragraphs: it wraps what it moved in elements for the look, which are
+ * no part of the text.
+ */
+export const domReader = new Reader(schema, [{ tag: 'span[style]', skip: true }, ...Reader.fromSchema(schema).rules]);
 
 /** The HTML of a document, as the server stores it. */
 export function writeHtml(doc: Node): string {
   const target = document.implementation.createHTMLDocument('');
   const root = target.createElement('div');
-  root.append(DOMSerializer.fromSchema(schema).serializeFragment(doc.content, { document: target }));
+  root.append(DOMSerializer.fromSchema(schema).serializeFragment(flat(doc.content), { document: target }));
   for (const element of root.querySelectorAll(`[${HELD}]`)) {
     element.setAttribute('class', element.getAttribute(HELD)!);
     element.removeAttribute(HELD);

@@ -65,7 +65,9 @@ function cell(tag: 'td' | 'th'): NodeSpec {
 const sectionOf = (element: HTMLElement): string => element.parentElement?.tagName.toLowerCase() ?? 'tbody';
 
 const nodes: Record<string, NodeSpec> = {
-  doc: { content: 'block+' },
+  doc: { content: 'chunk+' },
+  /** A part of a long text (`chunks.ts`). It is in no HTML. */
+  chunk: { content: 'block+', isolating: true, selectable: false, toDOM: () => ['div', { class: 'chunk' }, 0] },
   paragraph: block('p', 'inline*'),
   heading: {
     ...block('h1', 'inline*'),

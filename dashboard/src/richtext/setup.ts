@@ -7,9 +7,10 @@ import { inputRules, textblockTypeInputRule, undoInputRule, wrappingInputRule } 
 import { keymap } from 'prosemirror-keymap';
 import type { MarkType } from 'prosemirror-model';
 import { liftListItem, sinkListItem, splitListItem } from 'prosemirror-schema-list';
-import { Plugin, type Command, type EditorState } from 'prosemirror-state';
+import { Plugin, Selection, TextSelection, type Command, type EditorState } from 'prosemirror-state';
 import { goToNextCell, tableEditing } from 'prosemirror-tables';
 import { Decoration, DecorationSet } from 'prosemirror-view';
+import { acrossChunks, chunks } from './chunks';
 import { schema } from './schema';
 
 const { nodes, marks } = schema;
@@ -22,8 +23,22 @@ const breakLine: Command = (state, dispatch) => {
   return true;
 };
 
+/** To the beginning or the end of the text. The browser does not know places in parts of it that it has not laid out yet. */
+const toEdge = (end: boolean, extend: boolean): Command => (state, dispatch) => {
+  const { doc, selection, tr } = state;
+  const edge = end ? Selection.atEnd(doc) : Selection.atStart(doc);
+  dispatch?.(tr.setSelection(extend ? TextSelection.between(selection.$anchor, edge.$head) : edge).scrollIntoView());
+  return true;
+};
+
+const edges: Record<string, Command> = Object.fromEntries(
+  [['Ctrl-End', 'Ctrl-Home'], ['Meta-ArrowDown', 'Meta-ArrowUp']].flatMap((pair) =>
+    pair.flatMap((key, at) => [[key, toEdge(at === 0, false)], [`Shift-${key}`, toEdge(at === 0, true)]] as [string, Command][])),
+);
+
 const keys = (openLink: () => void) =>
   keymap({
+    ...edges,
     'Mod-z': undo,
     'Shift-Mod-z': redo,
     'Mod-y': redo,
@@ -43,6 +58,9 @@ const keys = (openLink: () => void) =>
     ...Object.fromEntries([1, 2, 3, 4].map((level) => [`Mod-Alt-${level}`, setBlockType(node('heading'), { level })])),
   });
 
+/** Keys that join blocks see no chunks. */
+const joining = Object.fromEntries(Object.entries(baseKeymap).map(([key, command]) => [key, /Backspace|Delete|-[hd]$/.test(key) ? acrossChunks(command) : command]));
+
 const rules = inputRules({
   rules: [
     textblockTypeInputRule(/^(#{1,6})\s$/, node('heading'), (match) => ({ level: match[1]!.length })),
@@ -57,9 +75,9 @@ const placeholder = (text: () => string) =>
   new Plugin({
     props: {
       decorations(state) {
-        const first = state.doc.firstChild;
-        if (state.doc.childCount !== 1 || !first?.isTextblock || first.content.size > 0) return null;
-        return DecorationSet.create(state.doc, [Decoration.node(0, first.nodeSize, { 'data-placeholder': text() })]);
+        const [chunk, first] = [state.doc.firstChild, state.doc.firstChild?.firstChild];
+        if (state.doc.childCount !== 1 || chunk?.childCount !== 1 || !first?.isTextblock || first.content.size > 0) return null;
+        return DecorationSet.create(state.doc, [Decoration.node(1, 1 + first.nodeSize, { 'data-placeholder': text() })]);
       },
     },
   });
@@ -67,7 +85,8 @@ const placeholder = (text: () => string) =>
 export const plugins = (openLink: () => void, hint: () => string): Plugin[] => [
   rules,
   keys(openLink),
-  keymap(baseKeymap),
+  keymap(joining),
+  chunks(),
   history(),
   dropCursor(),
   gapCursor(),

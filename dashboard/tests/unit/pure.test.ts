@@ -1,7 +1,10 @@
 import './globals';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readFileSync } from 'node:fs';
 import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
+import { faultText, faultTexts } from '../../src/lib/faults';
+import { locale } from '../../src/lib/i18n.svelte';
 import { formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns } from '../../src/lib/list';
 import { compare, merged } from '../../src/lib/merge';
 import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
@@ -132,4 +135,29 @@ test('both languages have the same strings with the same values in them', () => 
   const names = (text: string): string[] => [...text.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!).sort();
   assert.deepEqual(Object.keys(de), Object.keys(en));
   for (const [key, text] of Object.entries(en)) assert.deepEqual(names((de as Record<string, string>)[key]!), names(text), key);
+});
+
+test('what the server finds wrong with a value is said in German, too', () => {
+  // The snapshot of the server's own tests: a message that changes there is missed here.
+  const snapshot = readFileSync('../tests/data/messages.txt', 'utf8');
+  const values = snapshot.slice(snapshot.indexOf('## Values'), snapshot.indexOf('## States'));
+  const messages = [...new Set([...values.matchAll(/^ {4}[\w-]+: (.*)$/gm)].map((found) => found[1]!))];
+  assert.ok(messages.length > 30, `${messages.length} messages`);
+  // No form sends values of another shape, or keys that it does not know.
+  const unreachable = /^(element \d+ |`\w+` )?must (be (an array|an object|a string|the id)|not have the key|contain only objects)/;
+  locale.choose('de');
+  const left = messages.filter((one) => !unreachable.test(one) && faultText(one) === one);
+  locale.choose('en');
+  assert.deepEqual(left, []);
+});
+
+test('a message has the figures of the server, and one that is not known stays', () => {
+  locale.choose('de');
+  assert.equal(faultText('must be from 1 to 5, not `0`'), 'Muss von 1 bis 5 sein.');
+  assert.equal(faultText('must have at most 1000 characters, not 1001'), 'Darf höchstens 1000 Zeichen haben.');
+  assert.equal(faultText('element 2 must be one of `red`, `green`, not `blue`'), '„blue“ kann hier nicht gewählt werden.');
+  assert.equal(faultText('must contain only letters, digits, `-`, `_`, `.`, `~` and `/`; `two words` contains ` `'), 'Darf nur Buchstaben, Ziffern und - _ . ~ / enthalten, nicht „ “.');
+  assert.equal(faultText('is something new'), 'is something new');
+  assert.deepEqual(faultTexts({ tags: ['must not be empty', 'must be given: a string'] }), { tags: ['Darf nicht leer sein.'] });
+  locale.choose('en');
 });

@@ -10,7 +10,7 @@ use crate::content::command::{AccountCommand, Command, Outcome};
 use crate::content::data::refusals::{invitation_is_void, no_session, role_without_rights, wrong_password};
 use crate::content::data::state::State;
 use crate::content::handle::Content;
-use crate::content::prepare::account::{self, Profile, SignIn};
+use crate::content::prepare::account::{self, PasswordChange, Profile, SignIn};
 use crate::model::ability::Ability;
 use crate::model::error::{Code, Error, Result};
 use crate::model::time::{Millis, now_millis};
@@ -37,6 +37,9 @@ pub struct NewSession {
 
 /// An email and a password that are to be checked.
 pub struct Credentials(SignIn);
+
+/// The password that a member has, and the one that they want.
+pub struct NewPassword(PasswordChange);
 
 /// An invitation with its secret, for a link.
 #[derive(Debug)]
@@ -73,6 +76,16 @@ impl Credentials {
     }
 }
 
+impl NewPassword {
+    /// Reads them from a request body.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `VALIDATION_FAILED`.
+    pub fn parse(body: &[u8]) -> Result<NewPassword> {
+        account::password_change(body).map(NewPassword)
+    }
+}
+
 impl Content {
     /// Signs a member in. `replaced` is the secret of a session that ends with it.
     ///
@@ -106,6 +119,19 @@ impl Content {
         };
         let matches = self.shared.passwords.run(check).await?;
         known.filter(|_| matches).ok_or_else(wrong_password)
+    }
+
+    /// Sets another password of a member who is signed in, ends all sessions of the member, and begins one for the sender.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED` if the present password is wrong, `FORBIDDEN` for a member whose role carries no rights, `OVERLOADED`.
+    pub async fn change_password(&self, member: &Member, new: NewPassword, client: ClientNote) -> Result<NewSession> {
+        let PasswordChange { present, password } = new.0;
+        role_of(member)?;
+        let (member, present) = self.check_password(&member.email, present).await?;
+        let password = self.shared.passwords.run(move || PasswordHash::of(&password)).await??;
+        let command = AccountCommand::ChangePassword { member: member.id, present, password, client };
+        self.begin_session(Some(Actor::Member(member.id)), command).await
     }
 
     /// The session with this secret.

@@ -22,6 +22,17 @@ pub(crate) enum AccountCommand {
     EndSession(String),
     /// Makes an invitation for the member, in the place of an earlier one.
     Invite(u64),
+    /// Sets another password of a member who knows the present one, and begins a session in the place of all others.
+    ChangePassword {
+        /// The member.
+        member: u64,
+        /// The hash that the present password matched: it may have been replaced meanwhile.
+        present: PasswordHash,
+        /// The new password.
+        password: PasswordHash,
+        /// Where the session begins.
+        client: ClientNote,
+    },
     /// Sets the password of the member that an invitation is for, and begins a session.
     Accept {
         /// The invitation, as it was found.

@@ -14,6 +14,12 @@ pub(crate) struct SignIn {
     pub(crate) password: String,
 }
 
+/// What a member sends who wants another password.
+pub(crate) struct PasswordChange {
+    pub(crate) present: String,
+    pub(crate) password: String,
+}
+
 /// What somebody sends who has an invitation.
 pub(crate) struct Acceptance {
     /// The secret of the invitation.
@@ -36,9 +42,24 @@ pub(crate) fn sign_in(body: &[u8]) -> Result<SignIn> {
     let object = &into_object(json::parse(body)?)?;
     let mut errors = unknown_keys(object, &["email", "password"], &[]);
     let email = required_text(object, "email", &mut errors);
-    let password = password(object, 1, &mut errors);
+    let password = password(object, "password", 1, &mut errors);
     match (email, password) {
         (Some(email), Some(password)) if errors.is_empty() => Ok(SignIn { email, password }),
+        _ => Err(Error::validation(errors)),
+    }
+}
+
+/// Reads the body of a member who wants another password.
+///
+/// # Errors
+/// `MALFORMED_JSON`, `VALIDATION_FAILED`.
+pub(crate) fn password_change(body: &[u8]) -> Result<PasswordChange> {
+    let object = &into_object(json::parse(body)?)?;
+    let mut errors = unknown_keys(object, &["current_password", "password"], &[]);
+    let present = password(object, "current_password", 1, &mut errors);
+    let password = password(object, "password", PASSWORD_MIN, &mut errors);
+    match (present, password) {
+        (Some(present), Some(password)) if errors.is_empty() => Ok(PasswordChange { present, password }),
         _ => Err(Error::validation(errors)),
     }
 }
@@ -68,19 +89,19 @@ impl Acceptance {
         let is_sent = |key: &str| is_first_owner || object.get(key).is_some_and(|value| !value.is_null());
         let name = if is_sent("name") { required_text(object, "name", &mut errors) } else { None };
         let email = if is_first_owner { email(object, &mut errors) } else { None };
-        match password(object, PASSWORD_MIN, &mut errors) {
+        match password(object, "password", PASSWORD_MIN, &mut errors) {
             Some(password) if errors.is_empty() => Ok(Profile { name, email, password }),
             _ => Err(Error::validation(errors)),
         }
     }
 }
 
-fn password(object: &Map<String, Value>, least: usize, errors: &mut FieldErrors) -> Option<String> {
+fn password(object: &Map<String, Value>, key: &str, least: usize, errors: &mut FieldErrors) -> Option<String> {
     let is_valid = |text: &&str| (least..=PASSWORD_MAX).contains(&text.chars().count());
-    let password = object.get("password").and_then(Value::as_str).filter(is_valid);
+    let password = object.get(key).and_then(Value::as_str).filter(is_valid);
     if password.is_none() {
         let text = format!("is required: a string of {least} to {PASSWORD_MAX} characters");
-        errors.push(("password".to_owned(), vec![text]));
+        errors.push((key.to_owned(), vec![text]));
     }
     password.map(str::to_owned)
 }

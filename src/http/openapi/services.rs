@@ -84,6 +84,7 @@ pub(super) fn sessions() -> Schemas {
     let accepted = also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
     vec![
         ("SignIn", object([("email", text()), ("password", text())])),
+        ("ChangedPassword", object([("current_password", text()), ("password", text())])),
         ("Session", session),
         ("OpenSession", open),
         ("IssuedInvitation", object([("type", text()), ("url", text()), ("expires_at", time())])),

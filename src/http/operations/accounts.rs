@@ -4,7 +4,7 @@ use crate::http::operation::{Body, Operation, Request, operation};
 
 const TAG: &str = "Sessions";
 
-pub(super) static OPERATIONS: [Operation; 8] = [
+pub(super) static OPERATIONS: [Operation; 9] = [
     operation("post", "/v2/session", TAG, "signIn", "Sign in with an email and a password.", "")
         .takes(Request::Json("SignIn"))
         .answers(&[(200, Body::Data("Session"))])
@@ -12,6 +12,9 @@ pub(super) static OPERATIONS: [Operation; 8] = [
     operation("get", "/v2/session", TAG, "getSession", "Who is signed in, and what they may do.", "session")
         .answers(&[(200, Body::Data("Session"))]),
     operation("delete", "/v2/session", TAG, "signOut", "Sign out.", "session").answers(&[(204, Body::None)]),
+    operation("put", "/v2/session/password", TAG, "changePassword", "Set another password.", "session")
+        .takes(Request::Json("ChangedPassword"))
+        .answers(&[(200, Body::Data("Session"))]),
     operation("get", "/v2/sessions", TAG, "listSessions", "The sessions of a member.", "session")
         .with(&["member"])
         .answers(&[(200, Body::DataList("OpenSession"))])

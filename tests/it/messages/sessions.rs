@@ -43,6 +43,10 @@ pub(super) fn record(transcript: &mut Transcript, server: &Server) {
     let cookie = reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
     let csrf = reply.data()["csrf"].as_str().unwrap().to_owned();
     let session = [("cookie", cookie.as_str()), ("x-csrf-token", csrf.as_str())];
+    let wrong = json!({ "current_password": "wrong", "password": "short" });
+    ask("PUT", "/v2/session/password", &session, Some(wrong));
+    let wrong = json!({ "current_password": "wrong", "password": "another password" });
+    ask("PUT", "/v2/session/password", &session, Some(wrong));
     let dated = json!({ "attributes": { "must": "x" }, "published_at": "2026-01-01" });
     ask("POST", "/v2/resources/notes", &session[..1], Some(dated.clone()));
     ask("GET", "/v2/tokens", &[session[0], ("origin", "https://evil.example")], None);

@@ -29,6 +29,15 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Account
             Ok(Outcome::Done)
         }
         AccountCommand::Invite(member) => invite(state, overlay, *member),
+        AccountCommand::ChangePassword { member, present, password, client } => {
+            if state.accounts.password(*member) != Some(present) || !state.members.contains_key(member) {
+                return Err(wrong_password());
+            }
+            overlay.put(Key::Password(*member), password.encode());
+            // As with an invitation: the old password may be in foreign hands.
+            end_sessions(state, overlay, *member);
+            begin_session(state, overlay, *member, client)
+        }
         AccountCommand::Accept { invitation, name, email, password, client } => {
             let member = accept(state, overlay, invitation, name.as_deref(), email.as_deref())?;
             overlay.put(Key::Password(member), password.encode());

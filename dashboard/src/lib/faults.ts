@@ -1,0 +1,82 @@
+// What the server says is wrong with a value, in the words of the dashboard. The server's messages are fixed (a snapshot in its
+// tests compares them), so they are recognised by how they begin. One that is not known here is shown as the server wrote it.
+import { t, type Key } from './i18n.svelte';
+
+const QUOTED = '`([^`]*)`';
+/** The parts in brackets are `{a}` and `{b}` of the text. */
+const KNOWN: [RegExp, Key][] = [
+  [/^must not be empty/, 'fault.empty'],
+  [/^must be given: no slug can be derived/, 'fault.slug.none'],
+  [/^`blueprint` must be given|^relates to the blueprint `[^`]*`, which does not exist/, 'fault.blueprint'],
+  [/^`currency` must be given/, 'fault.currency.empty'],
+  [/^(?:`\w+` )?must be given/, 'fault.empty'],
+  [/^is required: a string of (\d+) to (\d+) characters/, 'fault.length'],
+  [/^is required/, 'fault.empty'],
+  [/^is not the password of this member/, 'fault.password'],
+  [/^(?:element \d+ )?must have (\d+) to (\d+) characters, not/, 'fault.length'],
+  [/^must have at most (\d+) characters/, 'fault.long'],
+  [/^must have at most (\d+) bytes/, 'fault.bytes'],
+  [/^must have at most (\d+) elements/, 'fault.many'],
+  [/^must not nest elements more than (\d+) deep/, 'fault.deep'],
+  [/^must be unique: another variant/, 'fault.taken'],
+  [/^must be unique: field/, 'fault.taken'],
+  [/^must be unique: the member/, 'fault.email.taken'],
+  [/^must be unique: .*holds this value already/, 'fault.unique'],
+  [new RegExp(`^${QUOTED} is taken by another blueprint`), 'fault.blueprint.taken'],
+  [new RegExp(`^must not be ${QUOTED}: the slugs .* are reserved`), 'fault.reserved'],
+  [/^must contain only letters, digits, `-`, `_`, `\.`, `~` and `\/`; `[^`]*` contains `(.*)`$/, 'fault.slug'],
+  [/^must be a lowercase letter followed by/, 'fault.slug.lower'],
+  [/^must be a letter followed by up to/, 'fault.variant'],
+  [/^must be one email address/, 'fault.email'],
+  [/^must be an absolute URL with one of the schemes .*`mailto`/, 'fault.link'],
+  [/^must be an absolute URL|^is required: an absolute URL/, 'fault.url'],
+  [/^must not contain white space, control characters or backslashes/, 'fault.url.space'],
+  [/^must be `#RGB`/, 'fault.color'],
+  [/^must be an existing date in the form/, 'fault.date'],
+  [/^must be (?:a date and time|an ISO 8601 date and time)/, 'fault.datetime'],
+  [/^(?:`\w+` )?must be a number of magnitude/, 'fault.number.large'],
+  [/^(?:`\w+` )?must be a number, not/, 'fault.number'],
+  [/^must be from (\S+) to (\S+), not/, 'fault.between'],
+  [/^must be (-?[\d.e+]+) or more, not/, 'fault.least'],
+  [/^must be (-?[\d.e+]+) or less, not/, 'fault.most'],
+  [/^`min` must not be greater than `max`/, 'fault.minmax'],
+  [/^`currency` must be one of ([A-Z, ]+?)(?:, not .*)?$/, 'fault.currency'],
+  [/^(?:element \d+ )?must be one of .*, not (?:the string )?`([^`]*)`$/, 'fault.choice'],
+  [/^element \d+ must not repeat element \d+: `([^`]*)`/, 'fault.repeat'],
+  [/^`values` must not contain `([^`]*)` twice/, 'fault.repeat'],
+  [/^`values` must have at least one value/, 'fault.values'],
+  [/^must be true or false/, 'fault.boolean'],
+  [/^must name (?:a resource|resources) of the blueprint/, 'fault.gone'],
+  [/^there is no member with the id/, 'fault.member'],
+  [/^must be false: only fields of the types/, 'fault.unique.type'],
+  [/^must have exactly one default variant/, 'fault.variant.default'],
+];
+
+/** A message of the server at a field, in the language of the person. */
+export function faultText(message: string): string {
+  for (const [pattern, key] of KNOWN) {
+    const found = pattern.exec(message);
+    if (found) return t(key, { a: found[1] ?? '', b: found[2] ?? '' });
+  }
+  return message;
+}
+
+/** All messages of a rejected body, each under its field. */
+export const faultTexts = (fields: Record<string, string[]>): Record<string, string[]> =>
+  Object.fromEntries(Object.entries(fields).map(([slug, messages]) => [slug, [...new Set(messages.map(faultText))]]));
+
+/** What a code of the server means to somebody who cannot change the request. */
+const CODES: Record<string, Key> = {
+  UNAUTHENTICATED: 'error.signedout',
+  NOT_FOUND: 'error.missing',
+  SINGULAR_RESOURCE: 'error.singular',
+  CONFLICT: 'error.conflict',
+  PRECONDITION_FAILED: 'error.changed',
+  PAYLOAD_TOO_LARGE: 'error.large',
+  VALIDATION_FAILED: 'error.invalid',
+  INVALID_FILTER: 'error.filter',
+  INTERNAL: 'error.server',
+  OVERLOADED: 'error.busy',
+};
+
+export const codeText = (code: string): string | null => (CODES[code] ? t(CODES[code]) : null);
