@@ -10,14 +10,17 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::live_set::LiveSet;
 use crate::predicate::PreparedPredicate;
+use crate::rank_bitmap::RankBitmap;
 use crate::schema::{Column, ColumnId, VariantNumber};
+use crate::text_query::WantedToken;
 use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
-use memory::BlockPostings;
 pub(crate) use memory::{Document, MemoryRun};
 pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
 pub(crate) use ordinals::{Ordinals, text_at};
+use postings::ReusedBlocks;
 pub(crate) use ranked::RunTokens;
+use ranked::{TokenPostings, grouped};
 pub(crate) use tally::{Counted, Tally};
 pub(crate) use token_match::FieldLengths;
 
@@ -212,6 +215,108 @@ impl Run {
         match self {
             Run::Memory(run) => documents.iter().for_each(|doc| slots.insert(run.document(doc).slot)),
             Run::Disk(run) => run.add_slots(documents, slots),
+        }
+    }
+}
+
+impl Run {
+    /// The tokens of a column that are wanted, the closest first.
+    pub(crate) fn find_tokens(
+        &self,
+        column: ColumnId,
+        wanted: &WantedToken,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<RunTokens>, Error> {
+        Ok(match self {
+            Run::Memory(run) => grouped(run.find_tokens(column, wanted, interrupt)?, TokenPostings::Memory),
+            Run::Disk(run) => grouped(run.find_tokens(column, wanted, interrupt)?, TokenPostings::Disk),
+        })
+    }
+
+    /// The documents that have one of the tokens, which must be of this run.
+    pub(crate) fn having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
+        let mut documents = Bitmap::with_room(self.len() as usize);
+        match (self, &tokens.postings) {
+            (Run::Disk(run), TokenPostings::Disk(lists)) => run.lists().union(lists, interrupt, &mut documents)?,
+            (_, TokenPostings::Memory(postings)) => {
+                for postings in postings {
+                    interrupt.step()?;
+                    postings.each(|document, _| documents.insert(document));
+                }
+            }
+            // The tokens of another run.
+            _ => {}
+        }
+        Ok(documents)
+    }
+
+    /// Emits those of `among` that have one of the tokens, which must be of this run: each document once, and how often it has
+    /// any of them.
+    pub(crate) fn each_counted(
+        &self,
+        tokens: &RunTokens,
+        among: &RankBitmap,
+        interrupt: &Interrupt<'_>,
+        mut emit: impl FnMut(u32, u32),
+    ) -> Result<(), Error> {
+        if tokens.postings.is_single() {
+            return self.each_having(&tokens.postings, among, interrupt, emit);
+        }
+        let mut counts = vec![0u32; among.count()];
+        self.each_having(&tokens.postings, among, interrupt, |document, count| {
+            if let Some(sum) = among.rank(document).and_then(|rank| counts.get_mut(rank)) {
+                *sum = sum.saturating_add(count);
+            }
+        })?;
+        among.iter().zip(counts).filter(|(_, count)| *count > 0).for_each(|(document, count)| emit(document, count));
+        Ok(())
+    }
+
+    /// The same with a document as often as it has different tokens.
+    fn each_having(
+        &self,
+        postings: &TokenPostings,
+        among: &RankBitmap,
+        interrupt: &Interrupt<'_>,
+        mut emit: impl FnMut(u32, u32),
+    ) -> Result<(), Error> {
+        match (self, postings) {
+            (Run::Memory(_), TokenPostings::Memory(postings)) => {
+                for postings in postings {
+                    interrupt.step()?;
+                    postings.each(|document, count| {
+                        if among.contains(document) {
+                            emit(document, count);
+                        }
+                    });
+                }
+            }
+            (Run::Disk(run), TokenPostings::Disk(lists)) => {
+                let mut reused = ReusedBlocks::default();
+                for &list in lists {
+                    interrupt.check()?;
+                    run.lists().each_among(list, among, &mut reused, interrupt, &mut emit)?;
+                }
+            }
+            // The tokens of another run.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How many tokens the text of a document has, in Tantivy's steps.
+    pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
+        match self {
+            Run::Memory(run) => run.length_step(column, document),
+            Run::Disk(run) => run.length_step(column, document),
+        }
+    }
+
+    /// How many tokens the texts of a column have. In a run in memory, those that were looked at so far.
+    pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
+        match self {
+            Run::Memory(run) => run.field_lengths(column),
+            Run::Disk(run) => run.field_lengths(column),
         }
     }
 }
