@@ -1,4 +1,4 @@
-//! Members who set another password themselves (`API.md` 5.8.6).
+//! Members who set another password themselves (`API.md` 5.8.7).
 
 use serde_json::{Value, json};
 
