@@ -2,7 +2,6 @@
 //! testing every document.
 
 pub(crate) use disk_run::{DiskRun, MergeInput};
-pub(crate) use wanted_tokens::ListedToken;
 
 mod cost;
 mod dictionary;
