@@ -3,6 +3,7 @@
 
 use crate::query::{Kind, Make, Material, Query, distinct, encode};
 use crate::random::Random;
+use crate::sample::Sample;
 use crate::site_queries;
 
 /// All kinds, in the order in which they are measured.
