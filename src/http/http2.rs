@@ -308,7 +308,7 @@ impl Pings {
                 return;
             }
             if let Some(ping_pong) = &mut self.ping_pong {
-                poll_fn(|context| Poll::Ready(drop(ping_pong.poll_pong(context)))).await;
+                poll_fn(|context| Poll::Ready(ping_pong.poll_pong(context).is_ready())).await;
                 // It fails while the one before is unanswered, which says enough.
                 let _ = ping_pong.send_ping(Ping::opaque());
             }

@@ -53,11 +53,8 @@ struct Search {
     is_explained: bool,
 }
 
-/// What is looked for: the parameters of each list, and whether `q` is among them.
-struct Asked {
-    parameters: String,
-    is_ranked: bool,
-}
+/// What is looked for: parameters of each list.
+struct Asked(String);
 
 impl Asked {
     fn of(params: &RawParams) -> Result<Asked> {
@@ -75,7 +72,7 @@ impl Asked {
         let given = [("search", search), ("q", q), ("typos", typos)];
         let parameters: Vec<String> =
             given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
-        Ok(Asked { parameters: parameters.join("&"), is_ranked: q.is_some() })
+        Ok(Asked(parameters.join("&")))
     }
 }
 
@@ -85,8 +82,8 @@ impl Search {
         let (mut found, mut total) = (Vec::new(), 0);
         let mut how: Option<Explained> = None;
         for blueprint in call.app.content.list_blueprints(&call.access)? {
-            // Without fields that `q` looks in, a list would ignore it.
-            if self.asked.is_ranked && !has_ranked_fields(&blueprint) {
+            // Without fields that are searched, a list would ignore what is looked for, and show everything.
+            if !has_ranked_fields(&blueprint) {
                 continue;
             }
             let view = match call.app.content.view(&call.access, &blueprint.slug) {
@@ -124,7 +121,7 @@ fn query(blueprint: &Blueprint, asked: &Asked, limit: usize) -> String {
     let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
     let title = blueprint.record_title.as_ref().filter(is_field);
     let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
-    format!("{}&per_page={limit}&fields=id,type,published_at,updated_at,relationships{title}", asked.parameters)
+    format!("{}&per_page={limit}&fields=id,type,published_at,updated_at,relationships{title}", asked.0)
 }
 
 fn of_blueprint(blueprint: &Blueprint, total: u64, resources: &str) -> Result<Map<String, Value>> {

@@ -36,7 +36,7 @@ pub fn has_words(q: &str) -> bool {
     !Words::parse(q, true).is_empty()
 }
 
-/// Whether a blueprint has fields that `q` looks in. Without any, a list ignores it.
+/// Whether a blueprint has fields that `search` and `q` look in. Without any, a list ignores both.
 pub fn has_ranked_fields(blueprint: &Blueprint) -> bool {
     !ranked_columns(blueprint).is_empty()
 }
