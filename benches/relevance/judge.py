@@ -188,7 +188,7 @@ class Postgres:
         self.client = subprocess.Popen(self.psql, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
         self.trigrams = self.rows("select name from pg_available_extensions where name = 'pg_trgm'") != []
         if self.trigrams:
-            self.run("create extension pg_trgm", "set pg_trgm.word_similarity_threshold = 0.6")
+            self.run("create extension pg_trgm", "set pg_trgm.word_similarity_threshold = 0.4")
 
     def stop(self):
         if self.client:
