@@ -278,7 +278,10 @@ fn many_requests_run_at_once_on_a_connection() {
 fn exports_are_streamed_beside_other_requests() {
     let server = Server::start_with(&["--client-timeout", "2"]);
     fill(&server, 300, 10_000);
-    let client = Client::with(&server, Builder::new().initial_window_size(65_535));
+    // The window of the connection has room for another answer beside what of the export is not read yet.
+    let windows = &mut Builder::new();
+    windows.initial_window_size(65_535).initial_connection_window_size(1 << 20);
+    let client = Client::with(&server, windows);
     let (answer, _) = client.begin("GET", EXPORT, &[], true);
     let mut body = client.runtime.block_on(answer).unwrap().into_body();
     let mut text = Vec::new();
