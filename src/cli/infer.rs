@@ -158,7 +158,7 @@ impl Columns {
             }
             fields.push(field);
         }
-        let titles = TITLES.into_iter().find(|title| self.names.iter().any(|name| name == title));
+        let titles = TITLES.into_iter().find(|title| self.names.iter().any(|name| name.to_lowercase() == *title));
         json!({ "name": name, "fields": fields, "record_title": titles })
     }
 }

@@ -243,16 +243,30 @@ impl RowOptions {
     /// Which column has the keys.
     fn key_column(&self, header: &[String]) -> io::Result<Option<usize>> {
         let Some(key) = &self.key else { return Ok(None) };
-        let is_key = |column: &&String| *column == key || self.map.get(*column) == Some(key);
-        let column = header.iter().position(|column| is_key(&column));
-        column.map(Some).ok_or_else(|| invalid(format!("`--key` names {}, which is no column of the file", quote(key))))
+        let column = header.iter().position(|column| self.is_key(column));
+        let columns = || quote_all(header.iter());
+        column.map(Some).ok_or_else(|| {
+            invalid(format!(
+                "`--key` names {}, which is no column of the file; its columns are {}",
+                quote(key),
+                columns()
+            ))
+        })
+    }
+
+    /// Whether a column has the keys: it has the name of the key, or that of the field that the key names.
+    fn is_key(&self, column: &str) -> bool {
+        let Some(key) = &self.key else { return false };
+        let is_field_of_key = |position: usize| self.position(key) == Some(position);
+        column == key || matches!(self.target(column), Some(Target::Field(position)) if is_field_of_key(position))
     }
 
     /// A plain object as an item.
     fn item_of_object(&self, object: Map<String, Value>) -> io::Result<Value> {
         let mut item = Map::new();
         let mut attributes = Map::new();
-        if let Some(key) = self.key.as_ref().and_then(|key| object.get(key)).and_then(key_text) {
+        let key = object.iter().find(|(name, _)| self.is_key(name));
+        if let Some(key) = key.and_then(|(_, key)| key_text(key)) {
             item.insert("key".to_owned(), key);
         }
         for (name, value) in object {

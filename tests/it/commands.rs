@@ -211,6 +211,12 @@ fn a_proposed_blueprint_takes_the_data_that_it_was_proposed_for() {
     server.post("/v2/blueprints", &proposal).expect(201);
     let imported = run_in(folder.path(), &server, &["import", "my_products", "my_products.csv", "--key", "SKU"], "");
     assert!(succeeds(&imported).contains("40 created"), "{}", printed(&imported));
+    // The key is that of the column or of its field.
+    let again = run_in(folder.path(), &server, &["import", "my_products", "my_products.csv", "--key", "sku"], "");
+    assert!(succeeds(&again).contains("40 updated"), "{}", printed(&again));
+    let wrong = run_in(folder.path(), &server, &["import", "my_products", "my_products.csv", "--key", "nr"], "");
+    assert!(printed(&wrong).contains("its columns are `SKU`, `Name`"), "{}", printed(&wrong));
+    assert_eq!(proposal["record_title"], "name");
     let found = server.get("/v2/resources/my_products?filter[kind]=k1&filter[price_eur][gt]=30").expect(200);
     assert_eq!(found.json()["meta"]["total"], 3, "{}", found.text);
 }
