@@ -17,10 +17,11 @@ use crate::trace::Done;
 #[derive(Debug, Clone)]
 pub(super) enum OrderedSlots {
     Listed(Vec<u32>),
-    /// Those slots of the order that match.
+    /// Those slots of the order that match. None does from the position `end` on.
     Filtered {
         order: OrderView,
         matches: Matches,
+        end: usize,
     },
 }
 
@@ -76,7 +77,7 @@ fn ordered_by(
     if let Some(order) = sorter.cached_order()?
         && (!is_sortable || expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH)
     {
-        return Ok((OrderedSlots::Filtered { order, matches }, "cache"));
+        return Ok((filtered(sorter, filter, order, matches), "cache"));
     }
     if range.is_none()
         && let Some(found) = walked(None)?
@@ -85,7 +86,23 @@ fn ordered_by(
     }
     match is_sortable {
         true => sort_matches(&matches),
-        false => Ok((OrderedSlots::Filtered { order: sorter.order()?, matches }, "order of all")),
+        false => Ok((filtered(sorter, filter, sorter.order()?, matches), "order of all")),
+    }
+}
+
+/// The matches in an order of all slots. Those without a value of the first key stand last; there is none if the filter asks for
+/// a value.
+fn filtered(sorter: &Sorter<'_>, filter: &Filter, order: OrderView, matches: Matches) -> OrderedSlots {
+    let end = if needs_first_key(sorter, filter) { order.valued } else { order.len() };
+    OrderedSlots::Filtered { order, matches, end }
+}
+
+/// Whether every match has a value of the first key: the filter says so.
+fn needs_first_key(sorter: &Sorter<'_>, filter: &Filter) -> bool {
+    match (filter, sorter.keys.first().map(|key| &key.source)) {
+        (Filter::And(filters), _) => filters.iter().any(|filter| needs_first_key(sorter, filter)),
+        (Filter::Date(date, _), Some(KeySource::Date(key))) => date == key,
+        _ => range_of_first_key(sorter, filter).is_some(),
     }
 }
 
@@ -137,7 +154,7 @@ impl OrderedSlots {
         match self {
             // There may be fewer if the index is damaged, which fails the search.
             OrderedSlots::Listed(slots) => slots.get(page).unwrap_or_default().to_vec(),
-            OrderedSlots::Filtered { order, matches: Matches::All } => {
+            OrderedSlots::Filtered { order, matches: Matches::All, .. } => {
                 let mut slots = Vec::with_capacity(page.len());
                 order.each(page, false, |slot| {
                     slots.push(slot);
@@ -145,9 +162,9 @@ impl OrderedSlots {
                 });
                 slots
             }
-            OrderedSlots::Filtered { order, matches: Matches::Some(matches) } => {
-                if expected_steps(order.len(), total, &page) > MAX_PROBES
-                    && let Some(start) = start_of_slice(order, matches, total)
+            OrderedSlots::Filtered { order, matches: Matches::Some(matches), end } => {
+                if expected_steps(*end, total, &page) > MAX_PROBES
+                    && let Some(start) = start_of_slice(order, matches, *end, total)
                 {
                     let mut slots = Vec::with_capacity(page.len());
                     order.each(start + page.start..start + page.end, false, |slot| {
@@ -159,7 +176,7 @@ impl OrderedSlots {
                 let backwards = page.start > total - page.end;
                 let mut skip = if backwards { total - page.end } else { page.start };
                 let mut slots = Vec::with_capacity(page.len());
-                order.each(0..order.len(), backwards, |slot| {
+                order.each(0..*end, backwards, |slot| {
                     if matches.contains(slot) {
                         match skip {
                             0 => slots.push(slot),
@@ -185,7 +202,7 @@ impl OrderedSlots {
                 slots.extend_from_slice(&listed[*position..end]);
                 *position = end;
             }
-            OrderedSlots::Filtered { order, matches } => order.each(*position..order.len(), false, |slot| {
+            OrderedSlots::Filtered { order, matches, end } => order.each(*position..*end, false, |slot| {
                 if slots.len() == count {
                     return false;
                 }
@@ -204,9 +221,9 @@ impl OrderedSlots {
     }
 }
 
-/// Where the matches begin in the order, if they stand together in it, as those do that have the first sort key in a range: what
-/// is published, newest first. Looks near the ends of the order, and before the slots without a value.
-fn start_of_slice(order: &OrderView, matches: &Bitmap, total: usize) -> Option<usize> {
+/// Where the `total` matches begin in the order, if they stand together in it, as those do that have the first sort key in a
+/// range: what is published, newest first. Looks near both ends of the part of the order that has matches.
+fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize) -> Option<usize> {
     let nearest = |positions: Range<usize>, backwards: bool| {
         let mut passed = 0;
         let mut is_found = false;
@@ -217,10 +234,8 @@ fn start_of_slice(order: &OrderView, matches: &Bitmap, total: usize) -> Option<u
         });
         is_found.then_some(passed)
     };
-    let len = order.len();
-    let first = nearest(0..len.min(MAX_PROBES), false)?;
-    let last_before = |end: usize| nearest(end.saturating_sub(MAX_PROBES)..end, true).map(|passed| end - 1 - passed);
-    let last = last_before(len).or_else(|| last_before(order.valued))?;
+    let first = nearest(0..end.min(MAX_PROBES), false)?;
+    let last = end - 1 - nearest(end.saturating_sub(MAX_PROBES)..end, true)?;
     (last + 1 == first + total).then_some(first)
 }
 

@@ -83,7 +83,7 @@ impl Snapshot {
         let from = order.partition_point(|slot| sorter.compare_with(slot, position).is_le());
         let mut slots = Vec::with_capacity(limit);
         let mut start = from;
-        let filtered = OrderedSlots::Filtered { order, matches: matches.clone() };
+        let filtered = OrderedSlots::Filtered { end: order.len(), order, matches: matches.clone() };
         if limit > 0 {
             slots = filtered.next(&mut start, limit);
         }
@@ -114,12 +114,12 @@ impl Snapshot {
             let is_sorted = total <= self.context.options.always_sort_limit || query.ranks_by().is_some();
             let ordered = match if is_sorted { None } else { sorter.cached_order()? } {
                 // Sorting some thousands takes longer than counting bits along it.
-                Some(order) => OrderedSlots::Filtered { order, matches: matches.clone() },
+                Some(order) => OrderedSlots::Filtered { end: order.len(), order, matches: matches.clone() },
                 None => self.ordered(query, matches.clone(), None, &(0..total), interrupt)?,
             };
             let place = match &ordered {
                 OrderedSlots::Listed(slots) => place_in_list(slots, slot),
-                OrderedSlots::Filtered { order, matches } => {
+                OrderedSlots::Filtered { order, matches, .. } => {
                     place_in_order(order, matches, total, slot, |other| sorter.compare(other, slot), interrupt)?
                 }
             };
