@@ -5,10 +5,10 @@
 //! A block is read with `pread` for that, not through the memory map: a sector that the disk cannot read is an error
 //! then, and not a signal that ends the process.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,12 +25,16 @@ use crate::failure;
 /// An open file of a run, memory-mapped. Stays readable after it is unlinked.
 pub(crate) struct CheckedFile {
     path: PathBuf,
+    inode: Inode,
     map: OwnedBytes,
     sums: FileSums,
     /// A bit for each block, set once the block has been checked.
     checked: Box<[AtomicU64]>,
     damage: Arc<Damage>,
 }
+
+/// The device and number of a file. No other file has them as long as it is mapped.
+type Inode = (u64, u64);
 
 /// A part of a file.
 #[derive(Debug, Clone)]
@@ -49,13 +53,14 @@ impl CheckedFile {
     /// Opens a file in `folder`, and compares nothing but its length.
     pub(super) fn open(folder: &Path, sums: FileSums, damage: &Arc<Damage>) -> Result<Arc<CheckedFile>, Error> {
         let path = folder.join(&sums.name);
+        let inode = fs::metadata(&path).map(|metadata| inode(&metadata)).map_err(Error::io(&path))?;
         let map = map(folder, &sums.name).map_err(Error::io(&path))?;
         if map.len() as u64 != sums.length {
             let what = format!("the file has {} bytes, expected {}", map.len(), sums.length);
             return Err(Error::corrupt(&path, what));
         }
         let checked = (0..sums.blocks.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Ok(Arc::new(CheckedFile { path, map, sums, checked, damage: Arc::clone(damage) }))
+        Ok(Arc::new(CheckedFile { path, inode, map, sums, checked, damage: Arc::clone(damage) }))
     }
 
     /// The name of the file in its folder.
@@ -115,9 +120,10 @@ impl CheckedFile {
     /// Compares blocks with their checksums. Reports what differs.
     #[cold]
     fn check(&self, blocks: std::ops::RangeInclusive<usize>) -> bool {
-        // A run that was merged into another one is unlinked while snapshots still read it, and descriptors may be short:
-        // then the map has to do.
-        let file = File::open(&self.path).ok();
+        // A run that was merged into another one is unlinked while snapshots still read it, another may have its place after
+        // the folder was opened again, and descriptors may be short: then the map has to do.
+        let is_same = |file: &File| file.metadata().is_ok_and(|metadata| inode(&metadata) == self.inode);
+        let file = File::open(&self.path).ok().filter(is_same);
         let mut buffer = vec![0; BLOCK.min(self.map.len())];
         for block in blocks.filter(|&block| !self.is_checked(block)) {
             match self.sum(file.as_ref(), block, &mut buffer) {
@@ -205,6 +211,10 @@ impl CheckedBytes {
     pub(super) fn damage(&self) -> FileDamage<'_> {
         FileDamage { path: &self.file.path, damage: &self.file.damage }
     }
+}
+
+fn inode(metadata: &Metadata) -> Inode {
+    (metadata.dev(), metadata.ino())
 }
 
 fn map(folder: &Path, name: &str) -> io::Result<OwnedBytes> {
