@@ -1,5 +1,7 @@
-//! `bindery types typescript`: types of the blueprints that exist, and a small client. Must not know what a value means
-//! beside its shape.
+//! `bindery types typescript`: types of the blueprints that exist, and a small client; or types of the API itself. Must not know
+//! what a value means beside its shape.
+
+mod shapes;
 
 use serde_json::Value;
 
@@ -7,14 +9,28 @@ use super::blueprint::on_site;
 use super::error::CliError;
 use super::output::print;
 use crate::config::TypesArgs;
+use crate::http::schemas;
 
 /// What does not depend on blueprints.
 const CLIENT: &str = include_str!("types/client.ts");
 
 pub(super) async fn types(args: TypesArgs) -> Result<(), CliError> {
+    if args.api {
+        print(api().trim_end());
+        return Ok(());
+    }
     let blueprints = on_site(&args.server, async |site| site.blueprints().await).await?;
     print(typescript(blueprints.values()).trim_end());
     Ok(())
+}
+
+/// A module with the types of what the API takes and answers, whatever blueprints there are.
+fn api() -> String {
+    let mut out = String::from(
+        "// What the API of a Bindery server takes and answers. Made by `bindery types typescript --api`; do not edit.\n\n",
+    );
+    out.push_str(&shapes::declarations(&schemas()));
+    out
 }
 
 /// A module with the types of these blueprints, and a client.
@@ -87,4 +103,16 @@ fn written(field: &Value) -> String {
 /// Texts as a union. Strings of JSON are strings of TypeScript.
 fn union<'a>(values: impl Iterator<Item = &'a Value>) -> String {
     values.map(Value::to_string).collect::<Vec<_>>().join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_dashboard_has_the_types_of_this_api() {
+        let kept = include_str!("../../dashboard/src/lib/apiTypes.ts");
+        assert!(
+            kept == super::api(),
+            "make them anew: cargo run -- types typescript --api > dashboard/src/lib/apiTypes.ts"
+        );
+    }
 }

@@ -20,6 +20,8 @@ use super::operation::{Body, Operation, Request};
 use super::operations;
 use super::respond::{self, VARY_BY_TOKEN};
 
+pub(crate) use schemas::general as schemas;
+
 /// What each status of an error means, beside the codes of `API.md` 7.
 const ERRORS: [(u16, &str); 13] = [
     (400, "The body is not JSON."),

@@ -93,12 +93,14 @@ impl Worker {
         let changes = match self.content.changes(&self.access, through, room.min(BATCH)).await {
             Ok(changes) => changes,
             Err(error) if error.code == Code::Gone => {
+                let Ok(kept) = self.content.oldest_kept_after(through).await else { return false };
                 tracing::warn!(
                     webhook = webhook.id,
                     through,
-                    "changes for a webhook are no longer kept; it misses some"
+                    kept,
+                    "changes for a webhook are no longer kept; it misses those up to the oldest that is"
                 );
-                self.run.progress.lock().through = last;
+                self.run.progress.lock().through = kept;
                 self.run.is_changed();
                 return true;
             }

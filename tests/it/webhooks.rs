@@ -1,9 +1,10 @@
 //! Webhooks (`API.md` 6.2), with receivers on this machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -267,6 +268,32 @@ fn after_a_kill_each_change_was_sent_at_least_once_and_in_order() {
         // Sent again after a kill, it may come once more from any place on.
         assert!(op == "created" || ops.iter().any(|op| op == "created"), "a deletion before the creation");
         ops.push(op);
+    }
+}
+
+#[test]
+fn a_webhook_that_fell_behind_goes_on_with_the_oldest_change_that_is_kept() {
+    let mut server = start();
+    let is_accepting = Arc::new(AtomicBool::new(false));
+    let accepts = Arc::clone(&is_accepting);
+    let receiving = Receiving::start(move |_| {
+        let status = if accepts.load(Ordering::Relaxed) { "200 OK" } else { "500 Internal Server Error" };
+        format!("{status}\r\n")
+    });
+    webhook(&server, &receiving.url, &["created"]);
+    let bulk = json!({ "resources": vec![json!({ "attributes": {} }); 100] });
+    for _ in 0..4 {
+        server.post("/v2/resources/notes/bulk", &bulk).expect(201);
+    }
+    // Refused, and waiting to be sent again.
+    receiving.next();
+    server.kill();
+    is_accepting.store(true, Ordering::Relaxed);
+    while !receiving.is_quiet_for(Duration::from_millis(50)) {}
+    server.kill_and_restart_with(&["--webhook-private-addresses", "--changes-kept", "50"]);
+    let mut missing: BTreeSet<u64> = (351..=400).collect();
+    while !missing.is_empty() {
+        missing.remove(&receiving.next().json()["number"].as_u64().unwrap());
     }
 }
 

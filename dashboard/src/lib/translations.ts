@@ -1,5 +1,6 @@
-// What the source language said when a translation was last saved in this browser, so that later changes of it are found. The
-// server keeps no earlier versions, so a translation that was saved elsewhere is not known here.
+// Which translations are outdated. The server says whether the source was written after a translation. In which fields it changed
+// is known if the translation was last saved in this browser, which keeps what the source said then: the server keeps no earlier
+// versions.
 import type { Attributes, Field } from './types';
 import { isEmpty } from './values';
 
@@ -22,7 +23,7 @@ function sumOf(value: unknown): number {
   return sum;
 }
 
-/** Called when a translation was saved: the source as it is now is what it translates. */
+/** Called when a translation was saved, or found to fit: the source as it is now is what it translates. */
 export function keepSource(place: TranslationPlace, source: Attributes): void {
   const sums = Object.fromEntries(Object.entries(source).filter(([, value]) => !isEmpty(value)).map(([slug, value]) => [slug, sumOf(value)]));
   try {
@@ -40,13 +41,23 @@ function makeRoom(): void {
   for (const key of keys.sort((a, b) => age(a) - age(b)).slice(0, keys.length - MOST_KEPT + 1)) localStorage.removeItem(key);
 }
 
-/** The fields whose source changed since the translation was saved. */
-export function changedSince(place: TranslationPlace, source: Attributes, fields: Field[]): string[] {
+/**
+ * The fields whose source changed since the translation was saved: none if it is only known that something did. Null if the
+ * translation is up to date. `outdated` are the variants that the server calls so.
+ */
+export function changedSince(place: TranslationPlace, outdated: string[], source: Attributes, fields: Field[]): string[] | null {
+  if (!outdated.includes(place.variant)) return null;
+  const kept = keptSums(place);
+  if (!kept) return [];
+  const changed = fields.map((field) => field.slug).filter((slug) => kept[slug] !== undefined && kept[slug] !== sumOf(source[slug] ?? null));
+  // Somebody has found that the translation still fits, or the source says again what it said.
+  return changed.length > 0 ? changed : null;
+}
+
+function keptSums(place: TranslationPlace): Record<string, number> | null {
   try {
-    const kept = JSON.parse(localStorage.getItem(keyOf(place)) ?? 'null') as { sums: Record<string, number> } | null;
-    if (!kept) return [];
-    return fields.map((field) => field.slug).filter((slug) => kept.sums[slug] !== undefined && kept.sums[slug] !== sumOf(source[slug] ?? null));
+    return (JSON.parse(localStorage.getItem(keyOf(place)) ?? 'null') as { sums: Record<string, number> } | null)?.sums ?? null;
   } catch {
-    return [];
+    return null;
   }
 }

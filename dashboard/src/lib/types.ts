@@ -1,211 +1,44 @@
-// The shapes of the API that the dashboard uses. It must not know how they are fetched.
+// The shapes that the dashboard works with: those of the API (`apiTypes.ts`), narrowed to what its own requests are answered with.
+// It must not know how they are fetched.
+import type * as api from './apiTypes';
+
+export type {
+  Ability, Author as Actor, Delivery, Error as ErrorBody, Field, FieldSettings, FieldType, Invitation, Member, OpenSession as SessionEntry, Point,
+  Referrers, Role, Sanitized, Seo, Session, Share, Status as ServerStatus, Summary, Variant,
+} from './apiTypes';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type Attributes = Record<string, Json>;
 
-export type FieldType =
-  | 'text' | 'rich-text' | 'html-page' | 'slug' | 'email' | 'link' | 'image' | 'file' | 'enum' | 'multi-enum' | 'boolean'
-  | 'color' | 'number' | 'money' | 'date' | 'datetime' | 'duration' | 'reference' | 'references' | 'user' | 'address';
-
-export const FIELD_TYPES: FieldType[] = [
+export const FIELD_TYPES: api.FieldType[] = [
   'text', 'rich-text', 'html-page', 'slug', 'email', 'link', 'image', 'file', 'enum', 'multi-enum', 'boolean',
   'color', 'number', 'money', 'date', 'datetime', 'duration', 'reference', 'references', 'user', 'address',
 ];
 
-export interface FieldSettings {
-  values?: string[] | null;
-  default_currency?: string | null;
-  currencies?: string[];
-  unit?: 'minutes' | 'hours' | 'days';
-  display?: string | string[] | null;
-  min?: number | null;
-  max?: number | null;
-  blueprint?: string;
-  on_delete?: 'keep' | 'nullify' | 'restrict';
-  role?: string | null;
-  blocks?: string[] | null;
-  template?: string | null;
-}
+export type Blueprint = Omit<api.Blueprint, 'type'>;
+export type Kind = Blueprint['kind'];
 
-export interface Field {
-  name: string;
-  slug: string;
-  type: FieldType;
-  description: string | null;
-  required: boolean;
-  unique: boolean;
-  settings: FieldSettings;
-}
+/** The dashboard selects whole resources, or leaves out attributes only. */
+export type Resource = Omit<Required<api.Resource>, 'attributes' | 'relationships' | 'highlights' | 'meta'> &
+  Pick<api.Resource, 'relationships' | 'highlights' | 'meta'> & { attributes: Attributes };
 
-export interface Variant {
-  name: string;
-  slug: string;
-  default: boolean;
-}
+export type ResourceAnswer = Omit<api.ResourceWritten, 'data'> & { data: Resource };
 
-export type Kind = 'resource' | 'singular_resource' | 'readonly_resource';
-
-export interface Seo {
-  content: string | null;
-  focus_keyword: string | null;
-  title: string | null;
-  description: string | null;
-  slug: string | null;
-}
-
-export interface Blueprint {
-  id: string;
-  name: string;
-  slug: string;
-  kind: Kind;
-  icon: string | null;
-  record_title: string | null;
-  is_singular: boolean;
-  is_readonly: boolean;
-  scheduled?: boolean;
-  variants: Variant[];
-  seo: Seo | null;
-  fields: Field[];
-  created_at: string;
-  updated_at: string;
-}
-
-export type Attributes = Record<string, Json>;
-
-export interface Resource {
-  id: string;
-  type: 'resource';
-  published_at: string | null;
-  created_at: string;
-  updated_at: string;
-  attributes: Attributes;
-  relationships?: { blueprint: { data: { id: string } } };
-  /** Only in lists with `highlight`. */
-  highlights?: Record<string, string | null>;
-  /** Only in answers to sessions. */
-  meta?: { created_by: Actor | null; updated_by: Actor | null };
-}
-
-export interface Actor {
-  member?: { id: number; name: string | null };
-  token?: { id: string; name: string | null };
-}
-
-export interface Sanitized {
-  [field: string]: { removed: Record<string, number> };
-}
-
-export interface ResourceAnswer {
-  data: Resource;
-  meta?: { sanitized?: Sanitized };
-}
-
-export interface FacetValue {
-  value: Json;
-  count: number;
-}
-
-export interface ListAnswer {
+/** With the numbers of pages: the dashboard does not walk by cursors. */
+export type ListAnswer = {
   data: Resource[];
-  /** Only in lists with `expand`. */
   included?: Resource[];
-  meta: {
-    current_page: number;
-    last_page: number;
-    per_page: number;
-    total: number;
-    facets?: Record<string, { values: FacetValue[]; distinct: number; null: number }>;
-  };
-}
+  meta: api.ResourceList['meta'] & { current_page: number; last_page: number };
+};
 
-export type Role = 'owner' | 'editor' | 'author' | 'viewer';
-export const ROLES: Role[] = ['owner', 'editor', 'author', 'viewer'];
+export const ROLES: api.Role[] = ['owner', 'editor', 'author', 'viewer'];
+export const ABILITIES: api.Ability[] = ['view', 'preview', 'create', 'update', 'delete', 'publish', 'analytics:view', 'manage'];
 
-export type Ability = 'view' | 'preview' | 'create' | 'update' | 'delete' | 'publish' | 'analytics:view' | 'manage';
-export const ABILITIES: Ability[] = ['view', 'preview', 'create', 'update', 'delete', 'publish', 'analytics:view', 'manage'];
-
-export interface Member {
-  id: number;
-  name: string;
-  /** Left out for roles that may not manage members. */
-  email?: string;
-  role: string | null;
-}
-
-export interface Session {
-  member: Member;
-  role: Role;
-  abilities: Ability[];
-  csrf: string;
-  expires_at: string;
-}
-
-export interface SessionEntry {
-  id: string;
-  created_at: string;
-  last_used_at: string;
-  address?: string;
-  agent: string;
-  current: boolean;
-}
-
-export interface Token {
-  id: string;
-  name: string;
-  abilities: Ability[];
-  blueprints: string[] | null;
-  created_at: string;
-  expires_at: string | null;
-  secret?: string;
-}
-
-export interface Webhook {
-  id: string | number;
-  name: string;
-  url: string;
-  events: string[];
-  blueprints: string[] | null;
-  active: boolean;
-  secret?: string;
-}
-
-export interface Delivery {
-  id: string;
-  op: string | null;
-  blueprint: string | null;
-  resource: string | null;
-  at: string;
-  attempt: number;
-  state: 'delivered' | 'retrying' | 'given_up';
-  status: number | null;
-  error: string | null;
-  duration_ms: number;
-  next_attempt_at: string | null;
-}
-
-/** `GET /v2/status`. */
-export interface ServerStatus {
-  version: string;
-  started_at: string;
-  writable: boolean;
-  number: number;
-  bytes: Record<string, number>;
-  index_runs: number;
-  blueprints: { id: string; resources: number }[];
-  tokens: number;
-  members: number;
-  analytics: { open: boolean; dropped: number };
-  process: { resident_bytes?: number; open_files?: number; threads?: number };
-}
+/** The secret is in the answer that creates it. */
+export type Token = api.Token & { secret?: string };
+export type Webhook = api.Webhook & { secret?: string };
 
 export const CURRENCIES = (
   'AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD ' +
   'THB TRY USD ZAR'
 ).split(' ');
-
-export interface ErrorBody {
-  code: string;
-  message: string;
-  fields?: Record<string, string[]>;
-  count?: number;
-  ids?: string[];
-}

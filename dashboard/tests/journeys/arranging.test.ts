@@ -80,6 +80,15 @@ test('a translation says which fields of its source changed since it was saved',
   await page.getByText('English changed in one field since').waitFor();
   await field(page, 'title').getByText('English changed since').waitFor();
   assert.equal(await field(page, 'summary').getByText('English changed since').count(), 0);
+  // Another person's browser has not kept what the source said, but the server knows that it changed.
+  const other = await signedIn('Bob', 'editor');
+  await open(other.page, `/content/articles/${id}?variant=de`);
+  await other.page.getByText('English was changed after this translation was last saved.').waitFor();
+  await other.page.getByRole('button', { name: /German Outdated/ }).waitFor();
+  await other.page.getByRole('button', { name: 'It still fits' }).click();
+  await other.page.getByText('English was changed after').waitFor({ state: 'detached' });
+  assert.equal(await other.page.getByText('Outdated').count(), 0);
+  await other.context.close();
   await field(page, 'title').getByRole('textbox').fill('Andere Quelle');
   await page.keyboard.press('Control+s');
   await page.getByText('English changed in one field since').waitFor({ state: 'detached' });

@@ -48,6 +48,9 @@ pub struct TypesArgs {
     /// The language
     #[arg(value_parser = ["typescript"])]
     pub language: String,
+    /// Print the types of the API itself instead: tokens, members, blueprints, reports. Needs no server
+    #[arg(long)]
+    pub api: bool,
     /// The server or the data folder.
     #[command(flatten)]
     pub server: ServerArgs,

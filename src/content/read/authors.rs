@@ -1,12 +1,14 @@
-//! Who wrote a resource, as it is answered to members (`API.md` 5.8.6). Answers to tokens do not have it.
+//! Who wrote a resource, and which of its translations are outdated, as it is answered to members (`API.md` 5.8.6). Answers to
+//! tokens do not have it.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::access::{Access, Actor};
-use crate::content::data::records::Authors;
+use crate::content::data::records::{Authors, Meta};
 use crate::content::data::state::State;
+use crate::model::blueprint::Blueprint;
 
 /// The names of members and tokens.
 #[derive(Clone)]
@@ -18,10 +20,14 @@ impl AuthorNames {
         access.is_session().then(|| AuthorNames(Arc::clone(state)))
     }
 
-    /// The `meta` of a resource.
-    pub(crate) fn to_json(&self, authors: &Authors) -> Value {
-        let Authors { created_by, updated_by } = authors;
-        json!({ "created_by": self.of(created_by.as_ref()), "updated_by": self.of(updated_by.as_ref()) })
+    /// The `meta` of a resource; of one that is not known, as if nobody had written it.
+    pub(crate) fn to_json(&self, blueprint: &Blueprint, meta: Option<&Meta>) -> Value {
+        let Authors { created_by, updated_by } = meta.map(|meta| meta.authors.clone()).unwrap_or_default();
+        json!({
+            "created_by": self.of(created_by.as_ref()),
+            "updated_by": self.of(updated_by.as_ref()),
+            "outdated_variants": meta.map_or_else(Vec::new, |meta| outdated_variants(blueprint, meta)),
+        })
     }
 
     /// Names are null of members and tokens that are gone.
@@ -40,4 +46,12 @@ impl AuthorNames {
             }
         }
     }
+}
+
+/// The slugs of the variants that were last written before the default variant was: they translate what it said earlier.
+fn outdated_variants<'a>(blueprint: &'a Blueprint, meta: &Meta) -> Vec<&'a str> {
+    let Some(source) = meta.copy(blueprint.default_variant()) else { return Vec::new() };
+    let is_outdated = |number| meta.copy(number).is_some_and(|translation| translation.number < source.number);
+    let outdated = blueprint.variants.iter().filter(|variant| is_outdated(variant.number));
+    outdated.map(|variant| variant.slug.as_str()).collect()
 }

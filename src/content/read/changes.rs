@@ -76,6 +76,31 @@ impl Content {
         let reading = tokio::task::spawn_blocking(move || reader.read_stored(&feed, &store));
         reading.await.map_err(Error::internal)?
     }
+
+    /// After `GONE` for the changes behind `since`: the number to go on from, behind which are the oldest changes that are kept.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub async fn oldest_kept_after(&self, since: u64) -> Result<u64> {
+        let _permit = READING.acquire().await.map_err(Error::internal)?;
+        let (last, store) = (self.shared.feed.end().last, self.shared.store.clone());
+        let reading = tokio::task::spawn_blocking(move || end_of_gap(&store, since, last));
+        reading.await.map_err(Error::internal)?
+    }
+}
+
+/// The number in front of the first group that does not follow on what is kept behind `since`; the last one if there is none.
+fn end_of_gap(store: &Store, since: u64, last: u64) -> Result<u64> {
+    let mut through = since;
+    for entry in store.scan_after(Prefix::Changes, &Key::Changes(since)) {
+        let (_, bytes) = entry.map_err(Error::internal)?;
+        let group = ChangeGroup::decode(&bytes)?;
+        if through != group.previous && through < group.first() {
+            return Ok(group.previous);
+        }
+        through = group.last;
+    }
+    Ok(last)
 }
 
 /// Collects the changes that a token sees.

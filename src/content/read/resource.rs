@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::content::command::Written;
 use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Authors, Copy, CopyVersion, empty_attributes};
+use crate::content::data::records::{Copy, CopyVersion, Meta, empty_attributes};
 use crate::content::data::state::Collection;
 use crate::content::data::version::EntityTag;
 use crate::content::read::authors::AuthorNames;
@@ -30,7 +30,7 @@ pub(crate) struct Presentation {
     pub(crate) selection: Selection,
     /// What is shown of the text around what was found.
     pub(crate) highlights: Option<Arc<Highlights>>,
-    /// Set if it is answered who wrote the resource.
+    /// Set if it is answered who wrote the resource, and which translations are outdated.
     pub(crate) names: Option<AuthorNames>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn written_answer(
     let mut json = String::new();
     let meta = &written.meta;
     renderer.write(&mut json, written.id, meta.stamps(), |variant| meta.copy(variant))?;
-    renderer.write_authors(&mut json, || Ok(meta.authors.clone()))?;
+    renderer.write_meta(&mut json, || Ok(Some(meta.clone())))?;
     Ok(ResourceAnswer { json, tag: meta.resource_version(written.id, blueprint).tag(epoch), sanitized })
 }
 
@@ -81,10 +81,10 @@ pub(crate) fn write_hit(
         let number = collection.snapshot.copy(hit.slot, variant)?;
         Some(CopyVersion { variant, number })
     })?;
-    renderer.write_authors(out, || {
+    renderer.write_meta(out, || {
         let meta = lookup.meta(collection.blueprint.number, ResourceId::from_u128(hit.id))?;
         // A later write may be in the store already, whose author is not that of what is shown.
-        Ok(meta.filter(|meta| meta.version == hit.stamps.version).map(|meta| meta.authors).unwrap_or_default())
+        Ok(meta.filter(|meta| meta.version == hit.stamps.version))
     })
 }
 
@@ -172,10 +172,10 @@ impl Renderer<'_> {
         Ok(Value::Object(shown).to_string())
     }
 
-    /// Adds who wrote the resource to its object, if that is answered.
-    fn write_authors(&self, out: &mut String, authors: impl FnOnce() -> Result<Authors>) -> Result<()> {
+    /// Adds the `meta` of the resource to its object, if that is answered.
+    fn write_meta(&self, out: &mut String, meta: impl FnOnce() -> Result<Option<Meta>>) -> Result<()> {
         let Some(names) = &self.presentation.names else { return Ok(()) };
-        let meta = names.to_json(&authors()?).to_string();
+        let meta = names.to_json(self.blueprint, meta()?.as_ref()).to_string();
         // An object that was written above; `{}` if nothing is selected of it.
         out.pop();
         if !out.ends_with('{') {

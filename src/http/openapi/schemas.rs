@@ -3,12 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use super::services::{server, sessions, webhooks};
-use super::shape::{Schemas, also, count, list_of, map_of, maybe, maybe_time, object, options, reference, text, time};
+use super::shape::{
+    Schemas, all_required, also, count, described, flag, list_of, map_of, maybe, maybe_time, object, options, or_null,
+    reference, text, time,
+};
 use crate::model::ability::Ability;
-use crate::model::blueprint::{BlueprintKind, FieldType};
+use crate::model::blueprint::{BlueprintKind, DurationUnit, FieldType, OnDelete};
 
 /// All of them, by name.
-pub(super) fn general() -> Map<String, Value> {
+pub(crate) fn general() -> Map<String, Value> {
     let all = [
         common(),
         resources(),
@@ -54,6 +57,7 @@ fn resources() -> Schemas {
         ),
         ("relationships", object([("blueprint", blueprint)])),
         ("highlights", map_of(maybe("string"))),
+        ("meta", reference("ResourceMeta")),
     ]);
     let page = || json!({ "type": "integer", "minimum": 1 });
     let aggregates = || [("facets", map_of(reference("Facet"))), ("stats", map_of(reference("Stats")))];
@@ -65,16 +69,27 @@ fn resources() -> Schemas {
     let included = || [("included", list_of(reference("Resource")))];
     let list = also(object([("data", list_of(reference("Resource"))), ("links", links), ("meta", meta)]), included());
     let answer = also(object([("data", reference("Resource"))]), included());
+    let by = |id: Value| object([("id", id), ("name", maybe("string"))]);
+    let author = options([("member", by(json!({ "type": "integer" }))), ("token", by(text()))]);
+    let resource_meta = described(
+        object([
+            ("created_by", or_null("Author")),
+            ("updated_by", or_null("Author")),
+            ("outdated_variants", list_of(text())),
+        ]),
+        "Only in answers to sessions.",
+    );
     let referrers = object([("blueprint", text()), ("field", text()), ("total", count()), ("ids", list_of(text()))]);
     let export = also(object([("data", list_of(json!({ "type": "object" })))]), included());
     let export = also(export, [("meta", options(aggregates()))]);
-    let neighbor = || json!({ "anyOf": [reference("Resource"), { "type": "null" }] });
     let neighbors = object([
-        ("data", object([("previous", neighbor()), ("next", neighbor())])),
+        ("data", object([("previous", or_null("Resource")), ("next", or_null("Resource"))])),
         ("meta", object([("position", page()), ("total", page())])),
     ]);
     vec![
         ("Resource", resource),
+        ("ResourceMeta", resource_meta),
+        ("Author", author),
         ("ResourceList", list),
         ("ResourceAnswer", answer),
         ("Neighbors", neighbors),
@@ -137,28 +152,22 @@ fn bulk() -> Schemas {
 }
 
 fn blueprints() -> Schemas {
-    let kinds = BlueprintKind::ALL.map(BlueprintKind::as_str);
-    let field = || {
+    let kind = || json!({ "type": "string", "enum": BlueprintKind::ALL.map(BlueprintKind::as_str) });
+    let described_field = || {
         options([
             ("name", text()),
             ("slug", text()),
-            ("type", json!({ "type": "string", "enum": FieldType::NAMES })),
+            ("type", reference("FieldType")),
             ("description", maybe("string")),
-            ("required", json!({ "type": "boolean" })),
-            ("unique", json!({ "type": "boolean" })),
+            ("required", flag()),
+            ("unique", flag()),
             ("settings", json!({ "type": ["object", "null"] })),
         ])
     };
-    let variant = || options([("name", text()), ("slug", text()), ("default", json!({ "type": "boolean" }))]);
-    let seo = || {
-        let part = || maybe("string");
-        let mut schema = options([
-            ("content", part()),
-            ("focus_keyword", part()),
-            ("title", part()),
-            ("description", part()),
-            ("slug", part()),
-        ]);
+    let variant = || options([("name", text()), ("slug", text()), ("default", flag())]);
+    let seo = || SEO_PARTS.map(|part| (part, maybe("string")));
+    let sent_seo = || {
+        let mut schema = options(seo());
         schema["type"] = json!(["object", "null"]);
         schema
     };
@@ -169,16 +178,16 @@ fn blueprints() -> Schemas {
     let definition = also(
         json!({
             "type": "object", "required": ["name", "fields"],
-            "properties": { "name": text(), "fields": list_of(also_required(field(), &["name", "type"])) },
+            "properties": { "name": text(), "fields": list_of(also_required(described_field(), &["name", "type"])) },
         }),
         [
             ("slug", text()),
-            ("kind", json!({ "type": "string", "enum": kinds })),
-            ("scheduled", json!({ "type": "boolean" })),
+            ("kind", kind()),
+            ("scheduled", flag()),
             ("icon", maybe("string")),
             ("record_title", maybe("string")),
             ("variants", list_of(also_required(variant(), &["slug"]))),
-            ("seo", seo()),
+            ("seo", sent_seo()),
             ("search", search()),
         ],
     );
@@ -188,14 +197,14 @@ fn blueprints() -> Schemas {
             ("type", json!({ "const": "blueprint" })),
             ("name", text()),
             ("slug", text()),
-            ("kind", json!({ "type": "string", "enum": kinds })),
+            ("kind", kind()),
             ("icon", maybe("string")),
             ("record_title", maybe("string")),
-            ("is_singular", json!({ "type": "boolean" })),
-            ("is_readonly", json!({ "type": "boolean" })),
-            ("variants", list_of(variant())),
-            ("seo", seo()),
-            ("fields", list_of(field())),
+            ("is_singular", flag()),
+            ("is_readonly", flag()),
+            ("variants", list_of(reference("Variant"))),
+            ("seo", or_null("Seo")),
+            ("fields", list_of(reference("Field"))),
             ("created_at", time()),
             ("updated_at", time()),
         ]),
@@ -208,6 +217,11 @@ fn blueprints() -> Schemas {
     ]);
     let answer = object([("data", json!({ "anyOf": [reference("Blueprint"), reference("BlueprintPlan")] }))]);
     vec![
+        ("FieldType", json!({ "type": "string", "enum": FieldType::NAMES })),
+        ("FieldSettings", field_settings()),
+        ("Field", all_required(also(described_field(), [("settings", reference("FieldSettings"))]))),
+        ("Variant", all_required(variant())),
+        ("Seo", object(seo())),
         ("BlueprintDefinition", definition),
         ("Blueprint", blueprint),
         ("BlueprintPlan", plan),
@@ -215,13 +229,41 @@ fn blueprints() -> Schemas {
     ]
 }
 
+/// What the search engine settings of a blueprint name fields for.
+const SEO_PARTS: [&str; 5] = ["content", "focus_keyword", "title", "description", "slug"];
+
+/// The settings of all types of fields, as they are answered: each type has some of them.
+fn field_settings() -> Value {
+    let maybe_list = || json!({ "type": ["array", "null"], "items": text() });
+    let unit = json!({ "type": "string", "enum": DurationUnit::ALL.map(DurationUnit::as_str) });
+    let on_delete = json!({ "type": "string", "enum": OnDelete::ALL.map(OnDelete::as_str) });
+    options([
+        ("values", described(maybe_list(), "`enum` and `multi-enum`.")),
+        ("default_currency", described(maybe("string"), "`money`.")),
+        ("currencies", described(list_of(text()), "`money`.")),
+        ("unit", described(unit, "`duration`.")),
+        (
+            "display",
+            described(json!({ "type": ["string", "array", "null"], "items": text() }), "`duration` and relations."),
+        ),
+        ("min", described(maybe("number"), "`duration`.")),
+        ("max", described(maybe("number"), "`duration`.")),
+        ("blueprint", described(text(), "Relations.")),
+        ("on_delete", described(on_delete, "Relations.")),
+        ("role", described(maybe("string"), "`user`.")),
+        ("blocks", described(maybe_list(), "`html-page`.")),
+        ("template", described(maybe("string"), "`html-page`.")),
+    ])
+}
+
+/// The same schema, of which these keys are required.
 fn also_required(mut schema: Value, keys: &[&str]) -> Value {
     schema["required"] = json!(keys);
     schema
 }
 
 fn access() -> Schemas {
-    let abilities = || list_of(json!({ "type": "string", "enum": Ability::ALL.map(Ability::as_str) }));
+    let abilities = || list_of(reference("Ability"));
     let blueprints = || json!({ "type": ["array", "null"], "items": { "type": "string" } });
     let token = || {
         object([
@@ -242,12 +284,13 @@ fn access() -> Schemas {
         ("id", json!({ "type": "integer" })),
         ("type", json!({ "const": "member" })),
         ("name", text()),
-        ("email", text()),
         ("role", maybe("string")),
     ]);
+    let member = also(member, [("email", described(text(), "Left out for sessions that may not manage."))]);
     let new_member = also(object([("name", text()), ("email", text())]), [("role", maybe("string"))]);
     let change = options([("name", text()), ("email", text()), ("role", maybe("string"))]);
     vec![
+        ("Ability", json!({ "type": "string", "enum": Ability::ALL.map(Ability::as_str) })),
         ("Token", token()),
         ("IssuedToken", also(token(), [("secret", text())])),
         ("NewToken", new_token),

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::shape::{Schemas, also, count, list_of, maybe, maybe_time, object, options, text, time};
+use super::shape::{
+    Schemas, all_required, also, count, list_of, maybe, maybe_time, object, options, reference, text, time,
+};
 use crate::access::Role;
 use crate::content::ChangeOp;
 
@@ -52,6 +54,7 @@ pub(super) fn webhooks() -> Schemas {
             ("next_attempt_at", maybe_time()),
         ],
     );
+    let delivery = all_required(delivery);
     vec![
         ("Webhook", webhook()),
         ("CreatedWebhook", also(webhook(), [("secret", text())])),
@@ -63,11 +66,11 @@ pub(super) fn webhooks() -> Schemas {
 }
 
 pub(super) fn sessions() -> Schemas {
-    let role = || json!({ "type": "string", "enum": Role::ALL.map(Role::as_str) });
+    let member = object([("id", count()), ("name", text()), ("email", text()), ("role", text())]);
     let session = object([
-        ("member", object([("id", count()), ("name", text()), ("email", text()), ("role", text())])),
-        ("role", role()),
-        ("abilities", list_of(text())),
+        ("member", member),
+        ("role", reference("Role")),
+        ("abilities", list_of(reference("Ability"))),
         ("csrf", text()),
         ("expires_at", time()),
     ]);
@@ -83,6 +86,7 @@ pub(super) fn sessions() -> Schemas {
     let invitation = object([("email", maybe("string")), ("name", maybe("string")), ("role", maybe("string"))]);
     let accepted = also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
     vec![
+        ("Role", json!({ "type": "string", "enum": Role::ALL.map(Role::as_str) })),
         ("SignIn", object([("email", text()), ("password", text())])),
         ("ChangedPassword", object([("current_password", text()), ("password", text())])),
         ("Session", session),

@@ -25,6 +25,28 @@ pub(super) fn count() -> Value {
     json!({ "type": "integer", "minimum": 0 })
 }
 
+pub(super) fn flag() -> Value {
+    json!({ "type": "boolean" })
+}
+
+/// What the schema of this name describes, or null.
+pub(super) fn or_null(schema: &str) -> Value {
+    json!({ "anyOf": [reference(schema), { "type": "null" }] })
+}
+
+/// The same object, which has all of its keys.
+pub(super) fn all_required(mut schema: Value) -> Value {
+    let keys: Vec<Value> = schema["properties"].as_object().into_iter().flatten().map(|(key, _)| json!(key)).collect();
+    schema["required"] = Value::Array(keys);
+    schema
+}
+
+/// The same schema with a description.
+pub(super) fn described(mut schema: Value, description: &str) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
 pub(super) fn list_of(items: Value) -> Value {
     json!({ "type": "array", "items": items })
 }

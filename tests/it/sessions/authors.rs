@@ -1,4 +1,4 @@
-//! Who wrote a resource (`API.md` 5.8.6): members see it, tokens and exports do not.
+//! Who wrote a resource and what is outdated of it (`API.md` 5.8.6): members see it, tokens and exports do not.
 
 use serde_json::{Value, json};
 
@@ -44,6 +44,42 @@ fn members_see_who_created_and_changed_a_resource() {
     server.delete(&format!("/v2/members/{}", ada.member)).expect(204);
     let gone = bob.get(&path).expect(200).data()["meta"]["created_by"]["member"].clone();
     assert_eq!(gone, json!({ "id": ada.member, "name": null }));
+}
+
+#[test]
+fn a_translation_is_outdated_from_a_change_of_its_source_until_it_is_written_again() {
+    let server = Server::start();
+    let variants = json!([{ "slug": "en", "default": true }, { "slug": "fr" }, { "slug": "de" }]);
+    let fields = json!([{ "name": "Title", "type": "text" }]);
+    server.post("/v2/blueprints", &json!({ "name": "Notes", "variants": variants, "fields": fields })).expect(201);
+    let ada = member(&server, "ada", "editor");
+    let id = server.create("notes", json!({ "title": "a" }));
+    let path = format!("/v2/resources/notes/{id}");
+    let write = |variant: &str, title: &str| {
+        let body = json!({ "attributes": { "title": title } });
+        let path = format!("{path}?variant={variant}");
+        let written = ada.send("PATCH", &path, Some(&body)).expect(200).data()["meta"]["outdated_variants"].clone();
+        let read = |path: &str| ada.get(path).expect(200).data();
+        let listed = read("/v2/resources/notes")[0]["meta"]["outdated_variants"].clone();
+        assert_eq!((&written, &listed), (&read(&path)["meta"]["outdated_variants"], &written));
+        written
+    };
+    for (variant, title, outdated) in [
+        ("fr", "un", json!([])),
+        ("en", "b", json!(["fr"])),
+        // What changes nothing makes nothing outdated, and nothing current.
+        ("fr", "un", json!(["fr"])),
+        ("en", "b", json!(["fr"])),
+        ("de", "eins", json!(["fr"])),
+        ("fr", "deux", json!([])),
+        ("en", "c", json!(["fr", "de"])),
+    ] {
+        assert_eq!(write(variant, title), outdated, "{variant} {title}");
+    }
+    let variants = json!([{ "slug": "fr", "default": true }, { "slug": "en" }]);
+    let changed = json!({ "name": "Notes", "variants": variants, "fields": fields });
+    server.send("PUT", "/v2/blueprints/notes", Some(&changed)).expect(200);
+    assert_eq!(ada.get(&path).expect(200).data()["meta"]["outdated_variants"], json!([]));
 }
 
 #[test]
