@@ -78,7 +78,7 @@ pub use self::app::App;
 pub use self::connections::Limits;
 pub use self::error::error_object;
 pub use self::frame::Framed;
-pub(crate) use self::openapi::schemas;
+pub(crate) use self::openapi::general_schemas;
 pub(crate) use self::represent::{issued_token, replaced, token};
 pub use self::serve::{serve, stop_signal};
 pub(crate) use self::sessions::invitation_url;

@@ -9,7 +9,7 @@ use super::blueprint::on_site;
 use super::error::CliError;
 use super::output::print;
 use crate::config::TypesArgs;
-use crate::http::schemas;
+use crate::http::general_schemas;
 
 /// What does not depend on blueprints.
 const CLIENT: &str = include_str!("types/client.ts");
@@ -29,7 +29,7 @@ fn api() -> String {
     let mut out = String::from(
         "// What the API of a Bindery server takes and answers. Made by `bindery types typescript --api`; do not edit.\n\n",
     );
-    out.push_str(&shapes::declarations(&schemas()));
+    out.push_str(&shapes::declarations(&general_schemas()));
     out
 }
 

@@ -20,8 +20,6 @@ use super::operation::{Body, Operation, Request};
 use super::operations;
 use super::respond::{self, VARY_BY_TOKEN};
 
-pub(crate) use schemas::general as schemas;
-
 /// What each status of an error means, beside the codes of `API.md` 7.
 const ERRORS: [(u16, &str); 13] = [
     (400, "The body is not JSON."),
@@ -53,13 +51,18 @@ pub(super) async fn describe(
         // A token that may read no blueprint sees none.
         blueprints = app.content.list_blueprints(&access).unwrap_or_default();
     }
-    let mut schemas = schemas::general();
+    let mut schemas = general_schemas();
     for blueprint in &blueprints {
         schemas.extend(fields::schemas(blueprint));
     }
     let slugs: Vec<&str> = blueprints.iter().map(|blueprint| blueprint.slug.as_str()).collect();
     let description = document(schemas, &slugs);
     Ok(([(VARY, VARY_BY_TOKEN)], respond::json(StatusCode::OK, description.to_string())).into_response())
+}
+
+/// The schemas that do not depend on blueprints, by name.
+pub(crate) fn general_schemas() -> Map<String, Value> {
+    schemas::general()
 }
 
 fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {

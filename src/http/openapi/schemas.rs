@@ -11,7 +11,7 @@ use crate::model::ability::Ability;
 use crate::model::blueprint::{BlueprintKind, DurationUnit, FieldType, OnDelete};
 
 /// All of them, by name.
-pub(crate) fn general() -> Map<String, Value> {
+pub(super) fn general() -> Map<String, Value> {
     let all = [
         common(),
         resources(),

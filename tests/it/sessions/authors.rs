@@ -76,10 +76,11 @@ fn a_translation_is_outdated_from_a_change_of_its_source_until_it_is_written_aga
     ] {
         assert_eq!(write(variant, title), outdated, "{variant} {title}");
     }
-    let variants = json!([{ "slug": "fr", "default": true }, { "slug": "en" }]);
+    let variants = json!([{ "slug": "fr", "default": true }, { "slug": "en" }, { "slug": "de" }]);
     let changed = json!({ "name": "Notes", "variants": variants, "fields": fields });
     server.send("PUT", "/v2/blueprints/notes", Some(&changed)).expect(200);
-    assert_eq!(ada.get(&path).expect(200).data()["meta"]["outdated_variants"], json!([]));
+    // Of French, which was written before English.
+    assert_eq!(ada.get(&path).expect(200).data()["meta"]["outdated_variants"], json!(["de"]));
 }
 
 #[test]
