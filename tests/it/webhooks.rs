@@ -282,16 +282,16 @@ fn a_webhook_that_fell_behind_goes_on_with_the_oldest_change_that_is_kept() {
     });
     webhook(&server, &receiving.url, &["created"]);
     let bulk = json!({ "resources": vec![json!({ "attributes": {} }); 100] });
-    for _ in 0..4 {
+    for _ in 0..12 {
         server.post("/v2/resources/notes/bulk", &bulk).expect(201);
     }
-    // Refused, and waiting to be sent again.
+    // Refused. A thousand wait to be sent again, and the others stay in the feed.
     receiving.next();
     server.kill();
     is_accepting.store(true, Ordering::Relaxed);
     while !receiving.is_quiet_for(Duration::from_millis(50)) {}
     server.kill_and_restart_with(&["--webhook-private-addresses", "--changes-kept", "50"]);
-    let mut missing: BTreeSet<u64> = (351..=400).collect();
+    let mut missing: BTreeSet<u64> = (1_151..=1_200).collect();
     while !missing.is_empty() {
         missing.remove(&receiving.next().json()["number"].as_u64().unwrap());
     }
