@@ -10,6 +10,9 @@ import { askTitles, remember, rememberIncluded } from './titles.svelte';
 import type { Blueprint, ListAnswer } from './types';
 import { display } from './values';
 
+/** How long nobody must have typed before the page behind the first one of a search is fetched. */
+const AHEAD_MS = 700;
+
 export class Listing {
   readonly blueprint: Blueprint;
   state = $state() as ListState;
@@ -17,6 +20,7 @@ export class Listing {
   fault = $state('');
   waiting = $state(false);
   private stop: AbortController | null = null;
+  private later: ReturnType<typeof setTimeout> | undefined;
   private shown = '';
 
   constructor(blueprint: Blueprint) {
@@ -56,6 +60,7 @@ export class Listing {
   async load(): Promise<void> {
     const url = this.urlOf(this.state.page);
     this.stop?.abort();
+    clearTimeout(this.later);
     const stop = (this.stop = new AbortController());
     const ready = peek(url);
     if (ready) this.show(ready, url);
@@ -66,7 +71,8 @@ export class Listing {
       this.fault = '';
       this.show(answer, url);
       this.waiting = false;
-      this.ahead(answer);
+      const mayBeTyping = this.state.search !== '' && this.state.page === 1;
+      this.later = setTimeout(() => this.ahead(answer), mayBeTyping ? AHEAD_MS : 0);
     } catch (error) {
       if (aborted(error) || stop.signal.aborted) return;
       this.waiting = false;
