@@ -84,7 +84,7 @@ test('a translation says which fields of its source changed since it was saved',
   const other = await signedIn('Bob', 'editor');
   await open(other.page, `/content/articles/${id}?variant=de`);
   await other.page.getByText('English was changed after this translation was last saved.').waitFor();
-  await other.page.getByRole('button', { name: /German Outdated/ }).waitFor();
+  await other.page.getByRole('button', { name: /Deutsch\s*Outdated/ }).waitFor();
   await other.page.getByRole('button', { name: 'It still fits' }).click();
   await other.page.getByText('English was changed after').waitFor({ state: 'detached' });
   assert.equal(await other.page.getByText('Outdated').count(), 0);
