@@ -23,6 +23,7 @@ mod password_pool;
 mod prepare;
 mod queue;
 mod read;
+mod read_pool;
 mod search_pool;
 mod start;
 mod write;
@@ -48,6 +49,7 @@ use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::Sweeper;
 use crate::content::password_pool::PasswordPool;
 use crate::content::queue::Queue;
+use crate::content::read_pool::ReadPool;
 use crate::content::search_pool::SearchPool;
 use crate::content::start::{epoch, folder, recovery};
 use crate::content::write::append::Appender;
@@ -199,6 +201,7 @@ impl Content {
             was_empty,
             cell,
             documents: Documents::new(store.clone()),
+            reads: Arc::new(ReadPool::new().map_err(|error| fail(&error))?),
             store,
             feed,
             searches: Arc::new(SearchPool::new(options.query_timeout).map_err(|error| fail(&error))?),

@@ -23,6 +23,7 @@ use crate::content::data::state::{State, StateCell};
 use crate::content::maintain::checkpoint::Pins;
 use crate::content::password_pool::PasswordPool;
 use crate::content::queue::Queue;
+use crate::content::read_pool::ReadPool;
 use crate::content::search_pool::SearchPool;
 use crate::log::FollowLog;
 use crate::model::error::{Error, Result};
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
     pub(crate) documents: Documents,
+    pub(crate) reads: Arc<ReadPool>,
     /// The end of the change feed.
     pub(crate) feed: Arc<Feed>,
     pub(crate) searches: Arc<SearchPool>,

@@ -102,7 +102,7 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
     let etag = etag(version.tag(""));
     if call.access.is_session() {
         // The tag is for `If-Match`. Nothing is compared with it, since a member may have another name by now.
-        let body = with_data(&view.read(&resource, &params)?);
+        let body = with_data(&view.read(&resource, &params).await?);
         return Ok(([(header::ETAG, etag)], json_response(StatusCode::OK, body)).into_response());
     }
     if known.names(&etag) {
@@ -112,7 +112,7 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
     if let Some(answer) = call.app.answers.get(&key, |_| version) {
         return Ok(answer.respond(false));
     }
-    let data = view.read(&resource, &params)?;
+    let data = view.read(&resource, &params).await?;
     let body = match params.expansion.is_empty() {
         true => with_data(&data),
         false => format!("{{\"data\":{data},\"included\":{}}}", view.read_included(&resource, &params).await?),

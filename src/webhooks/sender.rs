@@ -95,10 +95,8 @@ impl Sender {
         let resource = match change.is_deletion() {
             true => "null".to_owned(),
             false => {
-                let (content, access) = (content.clone(), Arc::clone(&self.access));
-                let (blueprint, id) = (change.blueprint.clone(), change.resource().map(|id| id.to_string()));
-                let read = move || read(&content, &access, &blueprint, &id.unwrap_or_default());
-                tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??
+                let id = change.resource().map(|id| id.to_string()).unwrap_or_default();
+                read(content, &self.access, &change.blueprint, &id).await?
             }
         };
         let Waiting { number, at, op, blueprint, id, .. } = change;
@@ -140,13 +138,13 @@ impl Sender {
 }
 
 /// The resource as JSON text; `null` if it or its blueprint no longer exists.
-fn read(content: &Content, access: &Arc<Access>, blueprint: &str, id: &str) -> Result<String, String> {
-    let read = || {
+async fn read(content: &Content, access: &Arc<Access>, blueprint: &str, id: &str) -> Result<String, String> {
+    let read = async {
         let view = content.view(access, blueprint)?;
         let resource = view.locate(id)?;
-        view.read(&resource, &view.get_params("")?)
+        view.read(&resource, &view.get_params("")?).await
     };
-    match read() {
+    match read.await {
         Ok(json) => Ok(json),
         Err(error) if error.code == Code::NotFound => Ok("null".to_owned()),
         Err(error) => Err(error.message),

@@ -38,6 +38,12 @@ struct Name {
     number: u64,
 }
 
+impl Name {
+    fn new(blueprint: u32, id: ResourceId, CopyVersion { variant, number }: CopyVersion) -> Name {
+        Name { blueprint, id: id.as_u128(), variant, number }
+    }
+}
+
 #[derive(Clone)]
 struct Weight;
 
@@ -54,6 +60,11 @@ impl Documents {
         Documents { store, kept: Arc::new(Cache::with_weighter(usual as usize, MAX_BYTES, Weight)) }
     }
 
+    /// Whether they keep a copy, so that the store is not asked for it.
+    pub(crate) fn keep(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
+        self.kept.contains_key(&Name::new(blueprint, id, version))
+    }
+
     /// How many bytes of copies are kept.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.kept.weight()
@@ -66,8 +77,7 @@ impl Lookup for Documents {
     }
 
     fn copy(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> Result<Copy> {
-        let CopyVersion { variant, number } = version;
-        let name = Name { blueprint, id: id.as_u128(), variant, number };
+        let name = Name::new(blueprint, id, version);
         if let Some(copy) = self.kept.get(&name) {
             return Ok(copy);
         }

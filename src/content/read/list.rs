@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use bindery_index::{Found, Hit, Hits};
+use bindery_index::{Found, Hits};
 use serde_json::{Map, Value};
 
 use crate::content::data::documents::Documents;
@@ -11,10 +11,10 @@ use crate::content::read::cursor::CursorKey;
 use crate::content::read::expand::Included;
 use crate::content::read::explain::Explained;
 use crate::content::read::resolve::{Result as SearchResult, Stopped};
-use crate::content::read::resource::{Presentation, write_hit};
+use crate::content::read::resource::Presentation;
 use crate::content::read::view::{Searching, View};
 use crate::model::error::Result;
-use crate::query::{ListParams, Page, Query, Selection};
+use crate::query::{ListParams, Page, Query};
 
 /// A page of a list.
 #[derive(Debug)]
@@ -65,7 +65,8 @@ impl View {
         let params = self.list_params(raw_query)?;
         let (cursors, documents) = (self.cursor_key(&params.query), &self.documents);
         let found = self.search_at_length(&params.query, |searching| find(searching, &params, &cursors, documents))?;
-        self.list_page(&params, found, None)
+        let objects = self.objects_here(&found.hits.hits, self.presentation(&params))?;
+        Ok(list_page(&params, found, objects, None))
     }
 
     /// A page of the list, searched for within the time that a request may take, and explained if that is asked for.
@@ -82,7 +83,11 @@ impl View {
         let asked = params.clone();
         let search = move |searching: &Searching<'_>| find(searching, &asked, &cursors, &documents);
         let (found, explained) = self.search(query, offset, &params.aggregation, is_explained, search).await?;
-        self.list_page(params, found, explained)
+        let started = Instant::now();
+        let objects = self.objects(&found.hits.hits, self.presentation(params)).await?;
+        let took = started.elapsed();
+        let explained = explained.map(|how| how.with_documents(&self.collection, found.hits.hits.len(), took));
+        Ok(list_page(params, found, objects, explained))
     }
 
     /// The parameters of a list.
@@ -108,51 +113,24 @@ impl View {
         CursorKey::new(self.state.epoch, &self.collection.blueprint, query, self.sight)
     }
 
-    fn list_page(&self, params: &ListParams, found: FoundPage, explained: Option<Explained>) -> Result<ListPage> {
-        let ListParams { query, fallback, page, cursor, selection, highlights, .. } = params;
-        let FoundPage { hits, next, included, aggregates } = found;
-        let place = match cursor {
-            None => Place::Numbered(*page),
-            Some(_) => Place::Walk { per_page: page.per_page, next },
-        };
+    fn presentation(&self, params: &ListParams) -> Presentation {
+        let ListParams { query, fallback, selection, highlights, .. } = params;
         let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
-        let (fallback, names) = (*fallback, self.names());
-        let presentation = Presentation { variant, fallback, selection, highlights, names };
-        let started = Instant::now();
-        let resources = self.objects(&hits.hits, &presentation)?;
-        let took = started.elapsed();
-        let explained = explained.map(|how| how.with_documents(&self.collection, hits.hits.len(), took));
-        Ok(ListPage { resources, included, place, total: hits.total, aggregates, explained })
+        Presentation { variant, fallback: *fallback, selection, highlights, names: self.names() }
     }
+}
 
-    /// Resource objects as JSON text: an array.
-    fn objects(&self, hits: &[Hit], presentation: &Presentation) -> Result<String> {
-        let mut resources = String::with_capacity(4096);
-        resources.push('[');
-        for (position, hit) in hits.iter().enumerate() {
-            if position > 0 {
-                resources.push(',');
-            }
-            write_hit(&mut resources, &self.documents, &self.collection, hit, presentation)?;
-        }
-        resources.push(']');
-        Ok(resources)
-    }
-
-    /// A resource object as JSON text.
-    pub(super) fn object(
-        &self,
-        hit: &Hit,
-        query: &Query,
-        fallback: Option<u16>,
-        selection: &Selection,
-    ) -> Result<String> {
-        let (variant, selection) = (query.copies.variant, selection.clone());
-        let presentation = Presentation { variant, fallback, selection, highlights: None, names: self.names() };
-        let mut object = String::new();
-        write_hit(&mut object, &self.documents, &self.collection, hit, &presentation)?;
-        Ok(object)
-    }
+/// The page of these resource objects, which are separated by commas.
+fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: Option<Explained>) -> ListPage {
+    let FoundPage { hits, next, included, aggregates } = found;
+    let place = match params.cursor {
+        None => Place::Numbered(params.page),
+        Some(_) => Place::Walk { per_page: params.page.per_page, next },
+    };
+    let mut resources = objects;
+    resources.insert(0, '[');
+    resources.push(']');
+    ListPage { resources, included, place, total: hits.total, aggregates, explained }
 }
 
 fn find(

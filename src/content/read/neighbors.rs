@@ -6,6 +6,7 @@ use bindery_index::Neighbors;
 
 use crate::content::data::refusals::no_resource;
 use crate::content::read::explain::Explained;
+use crate::content::read::resource::Presentation;
 use crate::content::read::view::{Located, Searching, View};
 use crate::model::error::Result;
 use crate::query::{Aggregation, NeighborsParams};
@@ -57,15 +58,22 @@ impl View {
         let id = resource.id().to_string();
         let Neighbors { previous, next, position, total } =
             found.ok_or_else(|| no_resource(&self.collection.blueprint, &id))?;
-        let object = |hit: Option<bindery_index::Hit>| {
-            let NeighborsParams { query, fallback, selection } = params;
-            hit.map(|hit| self.object(&hit, query, *fallback, selection)).transpose()
-        };
+        let NeighborsParams { query, fallback, selection } = params;
+        let (variant, fallback, selection, names) = (query.copies.variant, *fallback, selection.clone(), self.names());
+        let presentation = Presentation { variant, fallback, selection, highlights: None, names };
         let started = Instant::now();
-        let (count, previous, next) =
-            (usize::from(previous.is_some()) + usize::from(next.is_some()), object(previous)?, object(next)?);
+        let count = usize::from(previous.is_some()) + usize::from(next.is_some());
+        let (previous, next) =
+            tokio::try_join!(self.object(previous, presentation.clone()), self.object(next, presentation))?;
         let took = started.elapsed();
         let explained = explained.map(|how| how.with_documents(&self.collection, count, took));
         Ok(NeighborsAnswer { previous, next, position, total, explained })
+    }
+
+    async fn object(&self, hit: Option<bindery_index::Hit>, presentation: Presentation) -> Result<Option<String>> {
+        match hit {
+            Some(hit) => self.objects(&[hit], presentation).await.map(Some),
+            None => Ok(None),
+        }
     }
 }

@@ -88,6 +88,20 @@ pub(crate) fn write_hit(
     })
 }
 
+/// The copies of a hit that [`write_hit`] reads.
+pub(crate) fn copies_shown(
+    collection: &Collection,
+    hit: &bindery_index::Hit,
+    Presentation { variant, fallback, selection, highlights, .. }: &Presentation,
+) -> impl Iterator<Item = CopyVersion> {
+    let are_read = selection.has(Selected::Attributes) || highlights.is_some();
+    let variants = [Some(*variant), fallback.filter(|fallback| fallback != variant)];
+    variants.into_iter().flatten().filter(move |_| are_read).filter_map(|variant| {
+        let number = collection.snapshot.copy(hit.slot, variant)?;
+        Some(CopyVersion { variant, number })
+    })
+}
+
 struct Renderer<'a> {
     lookup: &'a dyn Lookup,
     blueprint: &'a Blueprint,

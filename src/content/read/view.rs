@@ -16,7 +16,8 @@ use crate::content::read::authors::AuthorNames;
 use crate::content::read::expand::Included;
 use crate::content::read::explain::{Explained, Explanation};
 use crate::content::read::resolve::{self, Resolver, Stopped, stopped};
-use crate::content::read::resource::{Presentation, write_hit};
+use crate::content::read::resource::Presentation;
+use crate::content::read_pool::ReadPool;
 use crate::content::search_pool::SearchPool;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
@@ -44,6 +45,7 @@ pub struct View {
     pub(super) documents: Documents,
     pub(super) sight: Sight,
     pub(super) searches: Arc<SearchPool>,
+    pub(super) reads: Arc<ReadPool>,
     /// When it was taken: "today" for `filter[published]` and for the version of lists.
     pub(super) now: Millis,
 }
@@ -102,9 +104,9 @@ impl Content {
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
         let sight = Sight::of(access, &collection.blueprint, now);
-        let searches = Arc::clone(&self.shared.searches);
+        let (searches, reads) = (Arc::clone(&self.shared.searches), Arc::clone(&self.shared.reads));
         let (store, documents) = (self.shared.store.clone(), self.shared.documents.clone());
-        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, sight, now })
+        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, reads, sight, now })
     }
 }
 
@@ -157,13 +159,11 @@ impl View {
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub fn read(&self, resource: &Located, params: &GetParams) -> Result<String> {
+    pub async fn read(&self, resource: &Located, params: &GetParams) -> Result<String> {
         let GetParams { variant, fallback, ref selection, .. } = *params;
-        let mut json = String::new();
         let (selection, names) = (selection.clone(), self.names());
         let presentation = Presentation { variant, fallback, selection, highlights: None, names };
-        write_hit(&mut json, &self.documents, &self.collection, &resource.0, &presentation)?;
-        Ok(json)
+        self.objects(&[resource.0], presentation).await
     }
 
     /// The resources that the parameters say are answered with a resource, as JSON text: an array.

@@ -14,6 +14,7 @@ use super::memory_log::{MemoryLog, Mishaps, Shared};
 use super::random::Random;
 use crate::base::Recovered;
 use crate::content::fixture::{access, options};
+use crate::content::read::view::View;
 use crate::content::start::folder;
 use crate::content::{Content, Export, IfMatch, Operation, Parts};
 use crate::log::{CommitLog, FollowLog};
@@ -225,7 +226,7 @@ fn answers(content: &Content) -> Vec<String> {
         }
         for id in ids(content) {
             let view = view();
-            let found = view.read(&view.locate(&id).unwrap(), &view.get_params("").unwrap()).unwrap();
+            let found = read(&view, &id);
             let state = content.state();
             let collection = state.collection(&blueprint.slug).unwrap();
             let hit = collection.snapshot.get(ResourceId::parse(&id).unwrap().as_u128()).unwrap();
@@ -233,6 +234,12 @@ fn answers(content: &Content) -> Vec<String> {
         }
     }
     answers
+}
+
+fn read(view: &View, id: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (resource, params) = (view.locate(id).unwrap(), view.get_params("").unwrap());
+    runtime.block_on(view.read(&resource, &params)).unwrap()
 }
 
 /// Reads a content until `stop` is set. Of the resources that one bulk numbered, no answer shows some with the new
@@ -248,8 +255,7 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
         assert!(rounds.len() <= 1, "half of a bulk is visible: {}", page.resources);
         for resource in &resources {
             // What a list shows, a read of the same view finds.
-            let found = view.locate(resource["id"].as_str().unwrap()).unwrap();
-            view.read(&found, &view.get_params("").unwrap()).unwrap();
+            read(&view, resource["id"].as_str().unwrap());
         }
         n_reads += 1;
     }

@@ -1,0 +1,98 @@
+//! Where the resources of an answer become JSON, and where what they need is read. Must not know what is shown of a resource.
+//!
+//! If all of it is in memory, that takes microseconds and happens at once. Otherwise the store is asked first, for several
+//! resources beside each other.
+
+use std::sync::Arc;
+
+use bindery_index::Hit;
+
+use crate::content::data::documents::Documents;
+use crate::content::data::lookup::Lookup;
+use crate::content::data::records::CopyVersion;
+use crate::content::data::state::{Collection, State};
+use crate::content::read::resource::{Presentation, copies_shown, write_hit};
+use crate::content::read::view::View;
+use crate::content::read_pool::Work;
+use crate::model::error::Result;
+use crate::model::id::ResourceId;
+
+/// A thread reads at least so many resources: handing one over takes as long as reading it when the disk is fast.
+const AT_LEAST: usize = 2;
+
+/// Hits that are to be shown, and what with.
+#[derive(Clone)]
+struct Shown {
+    /// Held so that the versions of the copies stay in the store.
+    _state: Arc<State>,
+    documents: Documents,
+    collection: Arc<Collection>,
+    presentation: Arc<Presentation>,
+}
+
+impl View {
+    /// The resource objects of hits as JSON text, separated by commas.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(super) async fn objects(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
+        let shown = self.shown(presentation);
+        if shown.is_at_hand(hits) {
+            return shown.write(hits);
+        }
+        let reading = shown.clone();
+        self.reads.share(Work::Waits, hits, AT_LEAST, move |hits| reading.read_ahead(hits)).await?;
+        if shown.is_at_hand(hits) {
+            return shown.write(hits);
+        }
+        let written = self.reads.share(Work::Computes, hits, AT_LEAST, move |hits| shown.write(hits)).await?;
+        Ok(written.into_iter().collect::<Result<Vec<String>>>()?.join(","))
+    }
+
+    /// The same on this thread, however long it takes.
+    pub(super) fn objects_here(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
+        self.shown(presentation).write(hits)
+    }
+
+    fn shown(&self, presentation: Presentation) -> Shown {
+        let (documents, collection) = (self.documents.clone(), Arc::clone(&self.collection));
+        Shown { _state: Arc::clone(&self.state), documents, collection, presentation: Arc::new(presentation) }
+    }
+}
+
+impl Shown {
+    /// Whether writing these takes microseconds: nothing is read from the store, and no text is searched.
+    fn is_at_hand(&self, hits: &[Hit]) -> bool {
+        let Presentation { highlights, names, .. } = &*self.presentation;
+        highlights.is_none() && names.is_none() && hits.iter().all(|hit| self.missing(hit).next().is_none())
+    }
+
+    fn missing(&self, hit: &Hit) -> impl Iterator<Item = CopyVersion> {
+        let (blueprint, id) = (self.collection.blueprint.number, ResourceId::from_u128(hit.id));
+        copies_shown(&self.collection, hit, &self.presentation)
+            .filter(move |version| !self.documents.keep(blueprint, id, *version))
+    }
+
+    /// Reads what is missing, so that it is in memory when these are written. What fails here fails again then.
+    fn read_ahead(&self, hits: &[Hit]) {
+        let blueprint = self.collection.blueprint.number;
+        for hit in hits {
+            let id = ResourceId::from_u128(hit.id);
+            self.missing(hit).for_each(|version| drop(self.documents.copy(blueprint, id, version)));
+            if self.presentation.names.is_some() {
+                drop(self.documents.meta(blueprint, id));
+            }
+        }
+    }
+
+    fn write(&self, hits: &[Hit]) -> Result<String> {
+        let mut resources = String::with_capacity(4096);
+        for (position, hit) in hits.iter().enumerate() {
+            if position > 0 {
+                resources.push(',');
+            }
+            write_hit(&mut resources, &self.documents, &self.collection, hit, &self.presentation)?;
+        }
+        Ok(resources)
+    }
+}
