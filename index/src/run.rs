@@ -239,7 +239,7 @@ impl Run {
         match (self, &tokens.postings) {
             (Run::Disk(run), TokenPostings::Disk(lists)) => run.lists().union(lists, interrupt, &mut documents)?,
             (_, TokenPostings::Memory(postings)) => {
-                for postings in postings {
+                for postings in postings.iter() {
                     interrupt.step()?;
                     postings.each(|document, _| documents.insert(document));
                 }
@@ -282,7 +282,7 @@ impl Run {
     ) -> Result<(), Error> {
         match (self, postings) {
             (Run::Memory(_), TokenPostings::Memory(postings)) => {
-                for postings in postings {
+                for postings in postings.iter() {
                     interrupt.step()?;
                     postings.each(|document, count| {
                         if among.contains(document) {
@@ -293,7 +293,7 @@ impl Run {
             }
             (Run::Disk(run), TokenPostings::Disk(lists)) => {
                 let mut reused = ReusedBlocks::default();
-                for &list in lists {
+                for &list in lists.iter() {
                     interrupt.check()?;
                     run.lists().each_among(list, among, &mut reused, interrupt, &mut emit)?;
                 }

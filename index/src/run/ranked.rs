@@ -1,23 +1,36 @@
 //! The tokens of a run that are wanted, with the documents that have them: what ranked search looks for in a run of either kind.
 //! It knows neither queries nor scores.
 
+use std::sync::Arc;
+
 use super::memory::BlockPostings;
 use super::postings::PostingList;
 use super::token_match::TokenMatch;
 use crate::text_query::Closeness;
 
 /// Tokens of a column of a run that are wanted, all equally close.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunTokens {
     pub(crate) closeness: Closeness,
     pub(super) postings: TokenPostings,
 }
 
 /// The documents that have each token.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum TokenPostings {
-    Memory(Vec<BlockPostings>),
-    Disk(Vec<PostingList>),
+    Memory(Arc<[BlockPostings]>),
+    Disk(Arc<[PostingList]>),
+}
+
+impl RunTokens {
+    /// The size in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let postings = match &self.postings {
+            TokenPostings::Memory(postings) => size_of_val(&postings[..]),
+            TokenPostings::Disk(lists) => size_of_val(&lists[..]),
+        };
+        size_of::<RunTokens>() + postings
+    }
 }
 
 impl TokenPostings {
@@ -28,7 +41,10 @@ impl TokenPostings {
 }
 
 /// The tokens by how close they are.
-pub(super) fn grouped<P>(mut found: Vec<TokenMatch<P>>, postings: impl Fn(Vec<P>) -> TokenPostings) -> Vec<RunTokens> {
+pub(super) fn grouped<P>(
+    mut found: Vec<TokenMatch<P>>,
+    postings: impl Fn(Arc<[P]>) -> TokenPostings,
+) -> Vec<RunTokens> {
     found.sort_by_key(|token| token.closeness);
     let mut found = found.into_iter().peekable();
     let mut groups = Vec::new();
@@ -37,7 +53,7 @@ pub(super) fn grouped<P>(mut found: Vec<TokenMatch<P>>, postings: impl Fn(Vec<P>
         while let Some(next) = found.next_if(|token| token.closeness == closeness) {
             equal.push(next.postings);
         }
-        groups.push(RunTokens { closeness, postings: postings(equal) });
+        groups.push(RunTokens { closeness, postings: postings(equal.into()) });
     }
     groups
 }

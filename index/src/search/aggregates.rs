@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::documents::{READ_SHARE, RunDocuments, documents};
 use super::facet::{facet_of, tally_dates};
-use super::lru::Key;
+use super::query_cache::OfRun;
 use super::snapshot::Snapshot;
 use super::stats::{StatsByText, StatsOf};
 use crate::bitmap::Bitmap;
@@ -170,6 +170,14 @@ fn tally_run<'a>(
     Ok(())
 }
 
+impl OfRun for Ordinals {
+    const NAME: u8 = b'o';
+
+    fn bytes(&self) -> usize {
+        Ordinals::bytes(self)
+    }
+}
+
 impl Snapshot {
     /// The ordinals of a column of texts or lists in a run on disk, if it is worth having them. They are kept.
     fn ordinals(
@@ -181,14 +189,9 @@ impl Snapshot {
         let NumberedRun { number, run, .. } = part.numbered;
         let Run::Disk(disk) = run else { return Ok(None) };
         let cache = &self.context.cache;
-        let mut key = cache.new_key();
-        // Unlike the keys of orders.
-        key.push(b'o');
-        key.extend_from_slice(&number.to_be_bytes());
-        key.extend_from_slice(&column.to_be_bytes());
-        let key: Key = key.into();
+        let key = cache.key_of_run::<Ordinals>(*number, column, &[]);
         let _claim = loop {
-            if let Some(ordinals) = cache.ordinals(&key) {
+            if let Some(ordinals) = cache.of_run(&key) {
                 return Ok(Some(ordinals));
             }
             if part.count < run.len() as usize / READ_TEXTS_SHARE {
@@ -200,7 +203,7 @@ impl Snapshot {
             interrupt.check()?;
         };
         let Some(ordinals) = disk.ordinals(column, interrupt)?.map(Arc::new) else { return Ok(None) };
-        cache.put_ordinals(&key, &ordinals);
+        cache.put_of_run(&key, &ordinals);
         Ok(Some(ordinals))
     }
 }

@@ -191,7 +191,7 @@ impl<'a> Evaluator<'a> {
     /// A text query with its tokens looked up.
     pub(super) fn text_search(&self, query: &'a TextQuery) -> Result<TextSearch<'a>, Error> {
         let nulls = |column| Ok(self.select(&Filter::Column(column, Predicate::Null))?.to_bitmap(self.version));
-        TextSearch::new(self.version, self.variant, query, self.interrupt, nulls)
+        TextSearch::new(self.version, &self.context.cache, self.variant, query, self.interrupt, nulls)
     }
 
     /// The same, and the slots that have what it requires and nothing that it excludes.

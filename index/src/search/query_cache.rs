@@ -3,6 +3,7 @@
 //! A cached result survives writes. The cache remembers which slots recent versions changed, so a result of another
 //! version is brought up to date by recomputing those slots only.
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -17,7 +18,8 @@ use crate::bitmap::Bitmap;
 use crate::damage::Damage;
 use crate::options::Options;
 use crate::query::DateColumn;
-use crate::run::{Ordinals, RunOrder};
+use crate::run::RunNumber;
+use crate::schema::ColumnId;
 
 /// Bitmaps and orders that queries of all indexes of a data folder computed: one budget for all of them.
 #[derive(Debug)]
@@ -29,14 +31,21 @@ pub(crate) struct Caches {
     next_owner: AtomicU64,
 }
 
-/// An order of either kind, or what a run counts by: they share one budget.
+/// Orders, and what was computed of a run: they share one budget.
 #[derive(Debug)]
 enum CachedOrder {
     /// Of all live slots.
     Slots(Arc<SlotOrder>),
-    /// One that a run lacks.
-    Run(Arc<RunOrder>),
-    Ordinals(Arc<Ordinals>),
+    OfRun(Arc<dyn Any + Send + Sync>),
+}
+
+/// Something that was computed of a column of a run on disk. Runs do not change, so it has no version.
+pub(super) trait OfRun: Any + Send + Sync {
+    /// Tells its keys from those of others.
+    const NAME: u8;
+
+    /// Its size in memory.
+    fn bytes(&self) -> usize;
 }
 
 /// What queries of one index computed.
@@ -130,7 +139,7 @@ impl QueryCache {
             CachedOrder::Slots(order) => {
                 self.looked_up(Versioned { version: computed_for, result: Arc::clone(order) }, version)
             }
-            CachedOrder::Run(_) | CachedOrder::Ordinals(_) => None,
+            CachedOrder::OfRun(_) => None,
         }
     }
 
@@ -151,31 +160,29 @@ impl QueryCache {
         self.date_scans[date as usize].fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The order that a run lacks. Runs do not change, so it has no version.
-    pub(super) fn run_order(&self, key: &Key) -> Option<Arc<RunOrder>> {
+    /// The key of something that was computed of a column of a run. `rest` tells it from others of its type.
+    pub(super) fn key_of_run<T: OfRun>(&self, run: RunNumber, column: ColumnId, rest: &[u8]) -> Key {
+        let mut key = self.new_key();
+        // The keys of orders of all slots begin otherwise.
+        key.push(T::NAME);
+        key.extend_from_slice(&run.to_be_bytes());
+        key.extend_from_slice(&column.to_be_bytes());
+        key.extend_from_slice(rest);
+        key.into()
+    }
+
+    /// What was computed of a run.
+    pub(super) fn of_run<T: OfRun>(&self, key: &Key) -> Option<Arc<T>> {
         match &*self.caches.orders.get(key)?.result {
-            CachedOrder::Run(order) => Some(Arc::clone(order)),
-            CachedOrder::Slots(_) | CachedOrder::Ordinals(_) => None,
+            CachedOrder::OfRun(result) => Arc::clone(result).downcast().ok(),
+            CachedOrder::Slots(_) => None,
         }
     }
 
-    /// The ordinals of a run's column. Runs do not change, so they have no version.
-    pub(super) fn ordinals(&self, key: &Key) -> Option<Arc<Ordinals>> {
-        match &*self.caches.orders.get(key)?.result {
-            CachedOrder::Ordinals(ordinals) => Some(Arc::clone(ordinals)),
-            CachedOrder::Slots(_) | CachedOrder::Run(_) => None,
-        }
-    }
-
-    pub(super) fn put_ordinals(&self, key: &Key, ordinals: &Arc<Ordinals>) {
+    pub(super) fn put_of_run<T: OfRun>(&self, key: &Key, result: &Arc<T>) {
         if !self.damage.is_found() {
-            self.caches.orders.put(key, 0, &Arc::new(CachedOrder::Ordinals(Arc::clone(ordinals))), ordinals.bytes());
-        }
-    }
-
-    pub(super) fn put_run_order(&self, key: &Key, order: &Arc<RunOrder>) {
-        if !self.damage.is_found() {
-            self.caches.orders.put(key, 0, &Arc::new(CachedOrder::Run(Arc::clone(order))), order.bytes());
+            let cached = CachedOrder::OfRun(Arc::clone(result) as Arc<dyn Any + Send + Sync>);
+            self.caches.orders.put(key, 0, &Arc::new(cached), result.bytes());
         }
     }
 

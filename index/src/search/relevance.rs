@@ -2,9 +2,10 @@
 //!
 //! The order: the fewest typos, then whole words before words that are only begun, then BM25 with the weights of the fields,
 //! then the newest, then the id. So resources that are too far away to be on the page are not scored: how far each is can be
-//! told from bitmaps. Of a word, what counts in a resource is how often it has the word's closest form: where `server` is found,
-//! `servers` adds nothing. The statistics of BM25 are those of all runs, outdated documents and drafts included: so the score of a
-//! resource does not depend on who asks, nor on which run holds it.
+//! told from bitmaps. Nor are those that cannot be good enough, because they have the words in unimportant fields only. Of a
+//! word, what counts in a resource is how often it has the word's closest form: where `server` is found, `servers` adds nothing.
+//! The statistics of BM25 are those of all runs, outdated documents and drafts included: so the score of a resource does not depend
+//! on who asks, nor on which run holds it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,6 +19,17 @@ use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{FieldLengths, NumberedRun, RunNumber};
 use crate::text_query::Closeness;
+
+/// So many matches are worth the search for leaders.
+const LEADERS_FROM: usize = if cfg!(test) { 3 } else { 4_096 };
+/// The leaders must be fewer than all matches, divided by this.
+const LEADING_SHARE: usize = if cfg!(test) { 1 } else { 4 };
+/// So many times, fields of less weight are tried as well.
+const LEADING_FIELDS: usize = 2;
+
+/// Leaders are scored only if their fields can count this many times as much as the others. A word in a title counts half of the
+/// most that it can, and the leaders have it in other fields as well.
+const LEAST_LEAD: f32 = if cfg!(test) { 0.0 } else { 0.5 };
 
 /// Slots that a token is scored in.
 enum Within<'a> {
@@ -35,29 +47,42 @@ impl<'a> Within<'a> {
     }
 }
 
-/// Slots that may be on the page, and how far each is from what was asked for, by slot; without that, all are equally far.
+/// Slots that may be on the page.
 struct Nearest {
-    slots: Bitmap,
+    /// Those that are on it for sure, since they are closer than the others; fewer than were asked for.
+    closer: Bitmap,
+    /// Those of which the best are on it. They are all equally far, unless all matches are asked for.
+    farthest: Bitmap,
+    /// How far each is from what was asked for, by slot; without that, all are equally far.
     distances: Option<Vec<u16>>,
+}
+
+/// What tokens count in each of these slots.
+struct Scored {
+    slots: RankBitmap,
+    /// By rank.
+    scores: Vec<f32>,
 }
 
 impl<'a> TextSearch<'a> {
     /// The first `count` of the slots, which must be among the matches.
     pub(super) fn first(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
-        let Nearest { slots, distances } = self.nearest(slots, count)?;
-        let candidates = RankBitmap::of(slots);
-        let mut scores = vec![0f32; candidates.count()];
-        let mut of_runs = BTreeMap::new();
-        for token in &self.required {
-            self.score(token, &candidates, &mut of_runs, &mut scores)?;
-        }
+        let nearest = self.nearest(slots, count)?;
+        let Scored { slots, scores } = match self.leaders(&nearest, count)? {
+            Some(leaders) => leaders,
+            None => {
+                let mut all = nearest.closer;
+                all.union(&nearest.farthest);
+                self.scored(all)?
+            }
+        };
         let key = |slot: u32, score: f32| {
-            let distance = distances.as_ref().map_or(0, |distances| distances[slot as usize]);
+            let distance = nearest.distances.as_ref().map_or(0, |distances| distances[slot as usize]);
             // The bits of floats that are not negative are ordered as the floats are.
             u64::from(distance) << 32 | u64::from(!score.max(0.0).to_bits())
         };
         let mut ranked: Vec<(u64, u32)> =
-            candidates.iter().zip(scores).map(|(slot, score)| (key(slot, score), slot)).collect();
+            slots.iter().zip(scores).map(|(slot, score)| (key(slot, score), slot)).collect();
         if count < ranked.len() {
             // Those as good as the last one that is wanted stay: the dates decide between them.
             let (_, &mut (last, _), _) = ranked.select_nth_unstable(count);
@@ -70,6 +95,79 @@ impl<'a> TextSearch<'a> {
         });
         ranked.truncate(count);
         Ok(ranked.into_iter().map(|(_, slot)| slot).collect())
+    }
+
+    /// Slots that have all of the first `count` among them, if they are found without scoring most of the nearest.
+    ///
+    /// Of the articles with a frequent word, few have it in the title, where it counts most. If enough of these score more than
+    /// any text without it in the title can, no other has to be scored.
+    fn leaders(&self, nearest: &Nearest, count: usize) -> Result<Option<Scored>, Error> {
+        let Nearest { closer, farthest, .. } = nearest;
+        let all = farthest.count();
+        let wanted = count.saturating_sub(closer.count());
+        if all < LEADERS_FROM || wanted == 0 {
+            return Ok(None);
+        }
+        let mut weights: Vec<f32> = self.fields.iter().map(|field| field.of.weight).collect();
+        weights.sort_unstable_by(|one, other| other.total_cmp(one));
+        weights.dedup();
+        // With it, no field would be left out.
+        weights.pop();
+        for least in weights.into_iter().take(LEADING_FIELDS) {
+            let leads = |found: &&InRun<'_>| self.fields[found.field].of.weight >= least;
+            let mut leading = self.slots_of(self.required.iter().flat_map(|token| &token.found).filter(leads))?;
+            leading.intersect(farthest);
+            let some = leading.count();
+            if some > all / LEADING_SHARE {
+                return Ok(None);
+            }
+            if some < wanted {
+                continue;
+            }
+            let bound = self.most(|weight| weight < least, farthest)?;
+            if self.most(|weight| weight >= least, farthest)? < bound * LEAST_LEAD {
+                continue;
+            }
+            let mut with_closer = leading.clone();
+            with_closer.union(closer);
+            let scored = self.scored(with_closer)?;
+            let is_better = |(slot, score): (u32, &f32)| *score > bound && leading.contains(slot);
+            if scored.slots.iter().zip(&scored.scores).filter(|of| is_better(*of)).count() >= wanted {
+                return Ok(Some(scored));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The most that what is required can count in all fields of these weights together, in one of the slots.
+    fn most(&self, weights: impl Fn(f32) -> bool, slots: &Bitmap) -> Result<f32, Error> {
+        let mut sum = 0.0;
+        for token in &self.required {
+            // Only what is closest counts in a resource.
+            let mut by_closeness: BTreeMap<Closeness, f32> = BTreeMap::new();
+            for found in equal_parts(&token.found) {
+                let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
+                if weights(field.of.weight) && self.candidates_at(token, closeness, slots)?.is_some() {
+                    // As if a short text had nothing else.
+                    let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
+                    *by_closeness.entry(closeness).or_default() += most;
+                }
+            }
+            sum += by_closeness.into_values().fold(0.0, f32::max);
+        }
+        // Sums of floats are rounded, by less than this.
+        Ok(sum * 1.001)
+    }
+
+    /// What the tokens count in these slots.
+    fn scored(&self, slots: Bitmap) -> Result<Scored, Error> {
+        let slots = RankBitmap::of(slots);
+        let mut scores = vec![0f32; slots.count()];
+        let mut of_runs = BTreeMap::new();
+        for token in &self.required {
+            self.score(token, &slots, &mut of_runs, &mut scores)?;
+        }
+        Ok(Scored { slots, scores })
     }
 
     /// Those of the slots that are not too far away to be among the first `count`.
@@ -85,7 +183,7 @@ impl<'a> TextSearch<'a> {
         let mut nearest = slots.clone();
         nearest.subtract(&far);
         if far.is_empty() || nearest.count() >= count {
-            return Ok(Nearest { slots: nearest, distances: None });
+            return Ok(Nearest { closer: Bitmap::default(), farthest: nearest, distances: None });
         }
         // At most one word of a query may be only begun, so the sum orders by typos first.
         let mut distances = vec![0u16; self.version.slot_count as usize];
@@ -107,12 +205,13 @@ impl<'a> TextSearch<'a> {
             so_far += here;
             (so_far >= count).then_some(*distance)
         });
+        let (mut closer, mut last) = (Bitmap::default(), slots.clone());
         if let Some(farthest) = farthest {
-            nearest = slots.iter().filter(|slot| distances[*slot as usize] <= farthest).collect();
-        } else {
-            nearest = slots.clone();
+            let distance = |slot: &u32| distances[*slot as usize];
+            closer = slots.iter().filter(|slot| distance(slot) < farthest).collect();
+            last = slots.iter().filter(|slot| distance(slot) == farthest).collect();
         }
-        Ok(Nearest { slots: nearest, distances: Some(distances) })
+        Ok(Nearest { closer, farthest: last, distances: Some(distances) })
     }
 
     /// Adds what a token counts to the scores, which are by the ranks of the candidates. `of_runs` keeps the candidates' documents.
@@ -123,7 +222,7 @@ impl<'a> TextSearch<'a> {
         of_runs: &mut BTreeMap<RunNumber, RankBitmap>,
         scores: &mut [f32],
     ) -> Result<(), Error> {
-        for found in token.found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness)) {
+        for found in equal_parts(&token.found) {
             let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
             let Some(within) = self.candidates_at(token, closeness, candidates.members())? else { continue };
             let weight = field.bm25(found, self.interrupt)?;
@@ -163,6 +262,11 @@ impl<'a> TextSearch<'a> {
     }
 }
 
+/// What was found of a token, by field and by how close it is.
+fn equal_parts<'b, 'a>(found: &'b [InRun<'a>]) -> impl Iterator<Item = &'b [InRun<'a>]> {
+    found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness))
+}
+
 impl SearchedField<'_> {
     /// What tokens count that were found in this field.
     fn bm25(&self, found: &[InRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
@@ -180,3 +284,6 @@ impl SearchedField<'_> {
         Ok(Bm25Weight::for_one_term_without_explain(having, documents, average))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,13 @@
 //! Which resources have the words of a text query. It knows no filters, and not which of them come first.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
+use super::query_cache::{OfRun, QueryCache};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::run::{NumberedRun, RunTokens};
+use crate::run::{NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::text_query::{Closeness, Required, RowTester, TextField, TextQuery, WantedToken};
 use crate::value::ValueRef;
@@ -14,6 +16,7 @@ use crate::version::{CopySet, Version};
 /// A text query in one variant of one version, with its tokens looked up.
 pub(super) struct TextSearch<'a> {
     pub(super) version: &'a Version,
+    cache: &'a QueryCache,
     query: &'a TextQuery,
     pub(super) interrupt: &'a Interrupt<'a>,
     pub(super) fields: Vec<SearchedField<'a>>,
@@ -44,6 +47,17 @@ pub(super) struct FoundToken<'a> {
     pub(super) slots: OnceCell<Vec<EquallyClose>>,
 }
 
+/// The tokens of a run that are wanted.
+struct KeptTokens(Arc<[RunTokens]>);
+
+impl OfRun for KeptTokens {
+    const NAME: u8 = b't';
+
+    fn bytes(&self) -> usize {
+        self.0.iter().map(RunTokens::bytes).sum()
+    }
+}
+
 /// The slots whose closest token is so close.
 pub(super) struct EquallyClose {
     pub(super) closeness: Closeness,
@@ -64,6 +78,7 @@ impl<'a> TextSearch<'a> {
     /// Looks the tokens up. `nulls` returns the slots where a column is null in the variant.
     pub(super) fn new(
         version: &'a Version,
+        cache: &'a QueryCache,
         variant: VariantNumber,
         query: &'a TextQuery,
         interrupt: &'a Interrupt<'a>,
@@ -73,7 +88,7 @@ impl<'a> TextSearch<'a> {
         for &of in &query.fields {
             fields.push(SearchedField::new(version, variant, of, &nulls)?);
         }
-        let mut search = TextSearch { version, query, interrupt, fields, required: Vec::new() };
+        let mut search = TextSearch { version, cache, query, interrupt, fields, required: Vec::new() };
         for wanted in query.words.required.iter().flat_map(Required::tokens) {
             let found = search.find(wanted)?;
             search.required.push(found);
@@ -126,8 +141,8 @@ impl<'a> TextSearch<'a> {
         for (field, of) in self.fields.iter().enumerate() {
             for (copies, is_fallback) in of.copies() {
                 for run in copies.runs.iter() {
-                    let tokens = run.run.find_tokens(of.of.column, wanted, self.interrupt)?;
-                    found.extend(tokens.into_iter().map(|tokens| InRun {
+                    let tokens = self.find_in(run, of.of.column, wanted)?;
+                    found.extend(tokens.iter().cloned().map(|tokens| InRun {
                         field,
                         is_fallback,
                         run,
@@ -139,6 +154,22 @@ impl<'a> TextSearch<'a> {
         }
         found.sort_by_key(|found| (found.field, found.tokens.closeness));
         Ok(FoundToken { wanted, found, slots: OnceCell::new() })
+    }
+
+    /// The tokens of a column in a run. Those that many strings are compared for are kept.
+    fn find_in(&self, run: &NumberedRun, column: ColumnId, wanted: &WantedToken) -> Result<Arc<[RunTokens]>, Error> {
+        let find = || Ok(run.run.find_tokens(column, wanted, self.interrupt)?.into());
+        if matches!(run.run, Run::Memory(_)) || !wanted.is_loose() {
+            return find();
+        }
+        let of = [&[wanted.typos as u8, wanted.rest as u8], wanted.text.as_bytes()].concat();
+        let key = self.cache.key_of_run::<KeptTokens>(run.number, column, &of);
+        if let Some(kept) = self.cache.of_run::<KeptTokens>(&key) {
+            return Ok(Arc::clone(&kept.0));
+        }
+        let found: Arc<[RunTokens]> = find()?;
+        self.cache.put_of_run(&key, &Arc::new(KeptTokens(Arc::clone(&found))));
+        Ok(found)
     }
 
     /// The slots that have a token, by how close theirs is. The closest first; each slot is in one of them.
@@ -166,7 +197,7 @@ impl<'a> TextSearch<'a> {
     }
 
     /// The slots with one of these tokens.
-    fn slots_of<'b>(&self, found: impl Iterator<Item = &'b InRun<'a>>) -> Result<Bitmap, Error>
+    pub(super) fn slots_of<'b>(&self, found: impl Iterator<Item = &'b InRun<'a>>) -> Result<Bitmap, Error>
     where
         'a: 'b,
     {

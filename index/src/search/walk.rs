@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use super::lru::Key;
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
+use super::query_cache::OfRun;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::run::{KeyKind, MergedOrder, NumberedRun, OrderInput, RankRange, RunOrder};
@@ -121,20 +121,22 @@ impl<'a> Sorter<'a> {
             return Ok(orders);
         }
         let cache = &self.context.cache;
-        let mut key = cache.new_key();
-        // Unlike the keys of the orders of all slots.
-        key.push(b'r');
-        key.extend_from_slice(&number.to_be_bytes());
-        key.extend_from_slice(&column.id.to_be_bytes());
-        key.push(*kind as u8);
-        key.extend_from_slice(copies.collation.name().as_bytes());
-        let key: Key = key.into();
-        if let Some(order) = cache.run_order(&key) {
+        let of = [&[*kind as u8], copies.collation.name().as_bytes()].concat();
+        let key = cache.key_of_run::<RunOrder>(*number, column.id, &of);
+        if let Some(order) = cache.of_run(&key) {
             return Ok(vec![order]);
         }
         let order = Arc::new(run.sorted(column.id, *kind, &copies.collation, self.interrupt)?);
-        cache.put_run_order(&key, &order);
+        cache.put_of_run(&key, &order);
         Ok(vec![order])
+    }
+}
+
+impl OfRun for RunOrder {
+    const NAME: u8 = b'r';
+
+    fn bytes(&self) -> usize {
+        RunOrder::bytes(self)
     }
 }
 
