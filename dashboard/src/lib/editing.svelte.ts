@@ -46,6 +46,7 @@ export class Editing {
   loading = $state(true);
   missing = $state(false);
   saving = $state(false);
+  private running: Promise<boolean> | null = null;
   /** When work was found that had not been saved, the time of its last change. */
   restoredAt = $state<number | null>(null);
   /** False if this browser cannot keep unsaved work. */
@@ -170,9 +171,19 @@ export class Editing {
     this.keep();
   }
 
-  /** True if everything was stored. */
+  /** True if everything was stored. While something is being saved, what was changed since is saved after it. */
   async save(options: SaveOptions = {}): Promise<boolean> {
-    if (this.saving || this.loading) return false;
+    if (this.loading) return false;
+    if (!this.running) {
+      this.running = this.saveNow(options).finally(() => (this.running = null));
+      return this.running;
+    }
+    if (!(await this.running)) return false;
+    handOver();
+    return this.dirty || options.publishedAt !== undefined ? this.save(options) : true;
+  }
+
+  private async saveNow(options: SaveOptions): Promise<boolean> {
     handOver();
     this.saving = true;
     this.fault = '';

@@ -22,7 +22,7 @@ export interface ListState {
 }
 
 export const DEFAULT_SORT = '-updated_at';
-export const PER_PAGE = 50;
+export const PER_PAGE = 25;
 export const SYSTEM_COLUMNS = ['published_at', 'created_at', 'updated_at', 'id'] as const;
 
 const ARRAYS: FieldType[] = ['multi-enum', 'references'];

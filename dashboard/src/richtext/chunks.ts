@@ -3,7 +3,7 @@
 // commands know nothing of them. A text that is not long is one chunk.
 import { Fragment, Slice, type Node } from 'prosemirror-model';
 import { Plugin, Selection, type Command, type EditorState, type Transaction } from 'prosemirror-state';
-import type { NodeView } from 'prosemirror-view';
+import { Decoration, DecorationSet, type NodeView } from 'prosemirror-view';
 import { schema } from './schema';
 
 /** How many blocks a chunk has when it is made, and when it is divided. */
@@ -87,10 +87,16 @@ export function acrossChunks(command: Command): Command {
   };
 }
 
+/** Marks the chunks with the ends of the selection, which are always laid out: in another one, the browser would type elsewhere. */
+function atSelection({ doc, selection }: EditorState): DecorationSet {
+  const places = new Set([selection.$anchor, selection.$head].filter((end) => end.depth > 0).map((end) => end.before(1)));
+  return DecorationSet.create(doc, [...places].map((place) => Decoration.node(place, place + doc.nodeAt(place)!.nodeSize, { class: 'at-selection' })));
+}
+
 export const chunks = (): Plugin =>
   new Plugin({
     appendTransaction: (transactions, _before, state) => divide(transactions, state),
-    props: { transformCopied: copied },
+    props: { transformCopied: copied, decorations: atSelection },
   });
 
 /** An element of its own for each chunk, with the height that it will have, so that the scroll bar does not jump much. */

@@ -158,7 +158,7 @@ test('rows are moved through with the arrow keys, and a page is there before it 
     await route.continue().catch(() => {});
   });
   await page.getByRole('button', { name: 'Next page' }).click();
-  await page.getByText(/^51–100 of/).waitFor();
+  await page.getByText(/^26–50 of/).waitFor();
   release();
   await page.unrouteAll({ behavior: 'ignoreErrors' });
   await context.close();

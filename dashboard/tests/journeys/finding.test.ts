@@ -65,7 +65,12 @@ async function requestsOf(page: Page, go: () => Promise<unknown>): Promise<strin
   page.on('request', note);
   await go();
   await page.locator('#screen h1').first().waitFor();
-  await settled(page);
+  // Counts come a moment after the rows.
+  for (let known = -1; known !== seen.length; ) {
+    known = seen.length;
+    await page.waitForTimeout(500);
+    await settled(page);
+  }
   page.off('request', note);
   return seen;
 }

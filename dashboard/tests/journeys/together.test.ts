@@ -175,7 +175,7 @@ test('bulk operations reach over pages', async () => {
   await open(page, '/content/many-notes');
   await page.getByLabel('Select Note 149').check();
   await page.getByRole('button', { name: 'Next page' }).click();
-  await page.getByText('51–100 of 150').waitFor();
+  await page.getByText('26–50 of 150').waitFor();
   await page.getByText('1 selected').waitFor();
   await page.getByRole('button', { name: 'Select all 150' }).click();
   await page.getByText('150 selected').waitFor();

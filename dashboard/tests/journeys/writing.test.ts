@@ -357,3 +357,29 @@ test('a session that ends asks to sign in again, over the work', async () => {
   assert.ok(page.url().startsWith(URL_BASE));
   await context.close();
 });
+
+test('what is changed while an entry is being saved is saved by the next key', async () => {
+  await makeBlueprint('saved-twice');
+  const id = await create('saved-twice', { text: 'One' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, `/content/saved-twice/${id}`);
+  let first = true;
+  await page.route(`**/v2/resources/saved-twice/${id}`, async (route) => {
+    if (route.request().method() === 'PATCH' && first) {
+      first = false;
+      await new Promise((resolve) => setTimeout(resolve, 1500));
+    }
+    await route.continue();
+  });
+  const text = field(page, 'text').getByRole('textbox');
+  for (const value of ['Two', 'Three']) {
+    await text.fill(value);
+    await page.keyboard.press('Control+s');
+  }
+  for (let tries = 0; (await read('saved-twice', id)).attributes.text !== 'Three'; tries += 1) {
+    assert.ok(tries < 100, 'the second change is not saved');
+    await page.waitForTimeout(100);
+  }
+  assert.deepEqual(troubles, []);
+  await context.close();
+});

@@ -22,7 +22,7 @@ const blueprint = { slug: 'articles', fields: [field('title'), field('body', 'ri
 
 test('the address of a table is read back as it was written', () => {
   const addresses = [
-    '', '?search=a+b', '?sort=-title%2Ckind&page=3', '?filter%5Btitle%5D%5Bcontains%5D=x&filter%5Bkind%5D%5Beq%5D=faq&variant=de&columns=title%2Cid&per_page=25&page=2',
+    '', '?search=a+b', '?sort=-title%2Ckind&page=3', '?filter%5Btitle%5D%5Bcontains%5D=x&filter%5Bkind%5D%5Beq%5D=faq&variant=de&columns=title%2Cid&per_page=50&page=2',
     '?filter%5B%24or%5D%5B0%5D%5Bkind%5D%5Beq%5D=faq&filter%5B%24or%5D%5B1%5D%5Bauthor.name%5D%5Bcontains%5D=Ada',
   ];
   for (const address of addresses) assert.equal(formatList(parseList(address)), address);
