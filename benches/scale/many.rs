@@ -57,7 +57,9 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     report.figures.extend(memory("start", "after a start", server.memory()?));
     let watch = server.watch();
     let material = Material { sample: &sample, ids: &ids, size, wanted: REQUESTS };
-    for kind in queries::kinds(&material, options.seed).iter().filter(|kind| kind.key != "id") {
+    // The ids are those of the last blueprint.
+    let needs_ids = |key: &str| ["id", "neighbours"].contains(&key);
+    for kind in queries::kinds(&material, options.seed).iter().filter(|kind| !needs_ids(kind.key)) {
         say(kind.name);
         let of_all = slugs.iter().flat_map(|slug| {
             let path = move |path: &str| get(&path.replace("/articles?", &format!("/{slug}?")), None);
