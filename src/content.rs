@@ -3,10 +3,11 @@
 //! Owns the one write path (a committer thread, fed by a queue) and the one read path (a published state). Knows no
 //! HTTP. Handlers and the command line translate, and hold no rule of their own.
 //!
-//! Rooms, from the top: `api` and `read` are what callers use (`search_pool` is where searches run); `prepare` makes commands of bodies; `queue` takes commands
-//! to `write`, which decides them and appends transactions to the log; `apply` makes a transaction visible;
-//! `blueprint_change` carries blueprint changes through, by the rules of `compatibility`; `maintain` writes checkpoints
-//! and removes what nobody needs; `start` brings a data folder up; `data` holds the types that all of them share.
+//! Rooms, from the top: `api` and `read` are what callers use (`search_pool` is where searches run, `read_pool` where the
+//! store is read for them); `prepare` makes commands of bodies; `queue` takes commands to `write`, which decides them and
+//! appends transactions to the log; `apply` makes a transaction visible; `blueprint_change` carries blueprint changes
+//! through, by the rules of `compatibility`; `maintain` writes checkpoints and removes what nobody needs; `start` brings a
+//! data folder up; `data` holds the types that all of them share.
 
 mod admission;
 mod api;

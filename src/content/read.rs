@@ -8,7 +8,7 @@ mod cursor;
 mod expand;
 pub(crate) mod explain;
 pub(crate) mod export;
-pub(crate) mod gather;
+mod gather;
 mod highlight;
 pub(crate) mod list;
 pub(crate) mod neighbors;

@@ -46,7 +46,7 @@ impl ReadPool {
     /// If a thread cannot be started.
     pub(crate) fn new() -> std::io::Result<ReadPool> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        Ok(ReadPool { waiting: Line::new("read", WAITING)?, computing: Line::new("write", cores)? })
+        Ok(ReadPool { waiting: Line::new("read", WAITING)?, computing: Line::new("answer", cores)? })
     }
 
     /// Does something with all items, at least `at_least` of them at a time, on several threads. Returns what it makes of each

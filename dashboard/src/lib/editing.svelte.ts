@@ -45,8 +45,7 @@ export class Editing {
   offline = $state(false);
   loading = $state(true);
   missing = $state(false);
-  saving = $state(false);
-  private running: Promise<boolean> | null = null;
+  private running = $state.raw<Promise<boolean> | null>(null);
   /** When work was found that had not been saved, the time of its last change. */
   restoredAt = $state<number | null>(null);
   /** False if this browser cannot keep unsaved work. */
@@ -88,6 +87,10 @@ export class Editing {
 
   get dirty(): boolean {
     return this.changed.length > 0;
+  }
+
+  get saving(): boolean {
+    return this.running !== null;
   }
 
   async load(): Promise<void> {
@@ -185,7 +188,6 @@ export class Editing {
 
   private async saveNow(options: SaveOptions): Promise<boolean> {
     handOver();
-    this.saving = true;
     this.fault = '';
     const sent = this.values;
     try {
@@ -194,8 +196,6 @@ export class Editing {
       return true;
     } catch (error) {
       return await this.failed(error, options);
-    } finally {
-      this.saving = false;
     }
   }
 

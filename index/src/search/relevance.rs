@@ -205,13 +205,15 @@ impl<'a> TextSearch<'a> {
             so_far += here;
             (so_far >= count).then_some(*distance)
         });
-        let (mut closer, mut last) = (Bitmap::default(), slots.clone());
-        if let Some(farthest) = farthest {
-            let distance = |slot: &u32| distances[*slot as usize];
-            closer = slots.iter().filter(|slot| distance(slot) < farthest).collect();
-            last = slots.iter().filter(|slot| distance(slot) == farthest).collect();
-        }
-        Ok(Nearest { closer, farthest: last, distances: Some(distances) })
+        let (closer, farthest) = match farthest {
+            None => (Bitmap::default(), slots.clone()),
+            Some(farthest) => {
+                let distance = |slot: &u32| distances[*slot as usize];
+                let closer = slots.iter().filter(|slot| distance(slot) < farthest).collect();
+                (closer, slots.iter().filter(|slot| distance(slot) == farthest).collect())
+            }
+        };
+        Ok(Nearest { closer, farthest, distances: Some(distances) })
     }
 
     /// Adds what a token counts to the scores, which are by the ranks of the candidates. `of_runs` keeps the candidates' documents.

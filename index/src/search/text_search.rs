@@ -48,13 +48,11 @@ pub(super) struct FoundToken<'a> {
 }
 
 /// The tokens of a run that are wanted.
-struct KeptTokens(Arc<[RunTokens]>);
-
-impl OfRun for KeptTokens {
+impl OfRun for Vec<RunTokens> {
     const NAME: u8 = b't';
 
     fn bytes(&self) -> usize {
-        self.0.iter().map(RunTokens::bytes).sum()
+        self.iter().map(RunTokens::bytes).sum()
     }
 }
 
@@ -157,18 +155,18 @@ impl<'a> TextSearch<'a> {
     }
 
     /// The tokens of a column in a run. Those that many strings are compared for are kept.
-    fn find_in(&self, run: &NumberedRun, column: ColumnId, wanted: &WantedToken) -> Result<Arc<[RunTokens]>, Error> {
-        let find = || Ok(run.run.find_tokens(column, wanted, self.interrupt)?.into());
+    fn find_in(&self, run: &NumberedRun, column: ColumnId, wanted: &WantedToken) -> Result<Arc<Vec<RunTokens>>, Error> {
+        let find = || run.run.find_tokens(column, wanted, self.interrupt).map(Arc::new);
         if matches!(run.run, Run::Memory(_)) || !wanted.is_loose() {
             return find();
         }
         let of = [&[wanted.typos as u8, wanted.rest as u8], wanted.text.as_bytes()].concat();
-        let key = self.cache.key_of_run::<KeptTokens>(run.number, column, &of);
-        if let Some(kept) = self.cache.of_run::<KeptTokens>(&key) {
-            return Ok(Arc::clone(&kept.0));
+        let key = self.cache.key_of_run::<Vec<RunTokens>>(run.number, column, &of);
+        if let Some(kept) = self.cache.of_run(&key) {
+            return Ok(kept);
         }
-        let found: Arc<[RunTokens]> = find()?;
-        self.cache.put_of_run(&key, &Arc::new(KeptTokens(Arc::clone(&found))));
+        let found = find()?;
+        self.cache.put_of_run(&key, &found);
         Ok(found)
     }
 

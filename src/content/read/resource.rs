@@ -34,6 +34,13 @@ pub(crate) struct Presentation {
     pub(crate) names: Option<AuthorNames>,
 }
 
+impl Presentation {
+    /// The variant that replaces nulls, if it is another one.
+    fn other_variant(&self) -> Option<u16> {
+        self.fallback.filter(|fallback| *fallback != self.variant)
+    }
+}
+
 /// A resource as it is answered.
 #[derive(Debug, Clone)]
 pub struct ResourceAnswer {
@@ -77,10 +84,7 @@ pub(crate) fn write_hit(
     presentation: &Presentation,
 ) -> Result<()> {
     let renderer = Renderer { lookup, blueprint: &collection.blueprint, presentation };
-    renderer.write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| {
-        let number = collection.snapshot.copy(hit.slot, variant)?;
-        Some(CopyVersion { variant, number })
-    })?;
+    renderer.write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| version_of(collection, hit, variant))?;
     renderer.write_meta(out, || {
         let meta = lookup.meta(collection.blueprint.number, ResourceId::from_u128(hit.id))?;
         // A later write may be in the store already, whose author is not that of what is shown.
@@ -92,14 +96,17 @@ pub(crate) fn write_hit(
 pub(crate) fn copies_shown(
     collection: &Collection,
     hit: &bindery_index::Hit,
-    Presentation { variant, fallback, selection, highlights, .. }: &Presentation,
+    presentation: &Presentation,
 ) -> impl Iterator<Item = CopyVersion> {
-    let are_read = selection.has(Selected::Attributes) || highlights.is_some();
-    let variants = [Some(*variant), fallback.filter(|fallback| fallback != variant)];
-    variants.into_iter().flatten().filter(move |_| are_read).filter_map(|variant| {
-        let number = collection.snapshot.copy(hit.slot, variant)?;
-        Some(CopyVersion { variant, number })
-    })
+    let are_read = presentation.selection.has(Selected::Attributes) || presentation.highlights.is_some();
+    let variants = [Some(presentation.variant), presentation.other_variant()].into_iter().flatten();
+    variants.filter(move |_| are_read).filter_map(|variant| version_of(collection, hit, variant))
+}
+
+/// Which version of a copy a hit has.
+fn version_of(collection: &Collection, hit: &bindery_index::Hit, variant: u16) -> Option<CopyVersion> {
+    let number = collection.snapshot.copy(hit.slot, variant)?;
+    Some(CopyVersion { variant, number })
 }
 
 struct Renderer<'a> {
@@ -166,11 +173,10 @@ impl Renderer<'_> {
         id: ResourceId,
         version_of: impl Fn(u16) -> Option<CopyVersion>,
     ) -> Result<String> {
-        let Presentation { variant, fallback, .. } = self.presentation;
-        let values = self.values(self.copy(id, version_of(*variant))?)?;
-        let fallback = match fallback {
-            Some(fallback) if fallback != variant => self.values(self.copy(id, version_of(*fallback))?)?,
-            _ => Vec::new(),
+        let values = self.values(self.copy(id, version_of(self.presentation.variant))?)?;
+        let fallback = match self.presentation.other_variant() {
+            Some(fallback) => self.values(self.copy(id, version_of(fallback))?)?,
+            None => Vec::new(),
         };
         let mut shown = Map::new();
         for number in fields {
@@ -203,14 +209,14 @@ impl Renderer<'_> {
 
     /// The `attributes` object; empty if it is not selected.
     fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<Arc<str>> {
-        let Presentation { variant, fallback, selection, .. } = self.presentation;
+        let Presentation { variant, selection, .. } = self.presentation;
         if !selection.has(Selected::Attributes) {
             return Ok(Arc::default());
         }
         let copy = self.copy(id, version_of(*variant))?;
-        let fallback = match fallback {
-            Some(fallback) if fallback != variant => self.copy(id, version_of(*fallback))?,
-            _ => None,
+        let fallback = match self.presentation.other_variant() {
+            Some(fallback) => self.copy(id, version_of(fallback))?,
+            None => None,
         };
         if fallback.is_none() && selection.has_all_attributes() {
             return match copy {

@@ -237,9 +237,8 @@ fn answers(content: &Content) -> Vec<String> {
 }
 
 fn read(view: &View, id: &str) -> String {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (resource, params) = (view.locate(id).unwrap(), view.get_params("").unwrap());
-    runtime.block_on(view.read(&resource, &params)).unwrap()
+    runtime().block_on(view.read(&resource, &params)).unwrap()
 }
 
 /// Reads a content until `stop` is set. Of the resources that one bulk numbered, no answer shows some with the new
