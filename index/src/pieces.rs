@@ -4,6 +4,8 @@
 //! Both the terms of a text and the search for a needle are defined by these spans: changing where a span begins or ends
 //! changes the format of the index.
 
+use std::sync::LazyLock;
+
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 
@@ -73,11 +75,19 @@ const SCRIPTS: icu_properties::CodePointMapDataBorrowed<'static, Script> = CodeP
 
 #[inline]
 pub(crate) fn class(char: char) -> Class {
-    match char.is_ascii() {
-        true => class_of_ascii(char as u8),
-        false => class_beyond_ascii(char),
+    match char as usize {
+        ascii @ ..0x80 => class_of_ascii(ascii as u8),
+        near @ ..0x1_0000 => BASIC_PLANE[near],
+        _ => class_beyond_ascii(char),
     }
 }
+
+/// The class of each character of the basic plane. Looking one up in ICU's tables takes several times as long, and indexing does
+/// that for every character.
+static BASIC_PLANE: LazyLock<Box<[Class]>> = LazyLock::new(|| {
+    let class = |code| char::from_u32(code).map_or(Class::Gap, class_beyond_ascii);
+    (0..0x1_0000).map(class).collect()
+});
 
 #[inline]
 const fn class_of_ascii(char: u8) -> Class {

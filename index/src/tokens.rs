@@ -13,6 +13,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use icu_normalizer::{
     ComposingNormalizer, ComposingNormalizerBorrowed, DecomposingNormalizer, DecomposingNormalizerBorrowed,
@@ -46,7 +47,12 @@ pub(crate) enum TokenKind {
 pub(crate) fn each_token<'a>(folded: &'a str, mut emit: impl FnMut(Token<'a>)) {
     each_piece(folded, |kind, range| {
         let text = &folded[range.clone()];
-        emit(Token { text: without_diacritics(text), range, kind });
+        let text = match kind {
+            TokenKind::Word => without_diacritics(text),
+            // Of text without spaces, no mark is left out.
+            TokenKind::Pair | TokenKind::Last => Cow::Borrowed(text),
+        };
+        emit(Token { text, range, kind });
     });
 }
 
@@ -122,11 +128,35 @@ const NFD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_n
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
+/// Whether a character is no mark, and no letter with one.
+fn is_plain(char: char) -> bool {
+    match char as usize {
+        0..0x80 => true,
+        near @ ..0x1_0000 => PLAIN[near],
+        _ => is_plain_beyond_ascii(char),
+    }
+}
+
+fn is_plain_beyond_ascii(char: char) -> bool {
+    let is_mark = GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char));
+    !is_mark && NFD.is_normalized(char.encode_utf8(&mut [0; 4]))
+}
+
+/// The same for each character of the basic plane: most words have none other, and need not be taken apart.
+static PLAIN: LazyLock<Box<[bool]>> = LazyLock::new(|| {
+    let is_plain = |code| char::from_u32(code).is_some_and(is_plain_beyond_ascii);
+    (0..0x1_0000).map(is_plain).collect()
+});
+
 /// Removes the marks on letters of scripts in which readers leave them out. In other scripts they tell words apart.
 fn without_diacritics(folded: &str) -> Cow<'_, str> {
-    if folded.is_ascii() {
-        return Cow::Borrowed(folded);
+    match folded.chars().all(is_plain) {
+        true => Cow::Borrowed(folded),
+        false => taken_apart(folded),
     }
+}
+
+fn taken_apart(folded: &str) -> Cow<'_, str> {
     let mut stripped = String::with_capacity(folded.len());
     let (mut drops_marks, mut has_dropped) = (false, false);
     for char in NFD.normalize(folded).chars() {
@@ -176,6 +206,18 @@ mod tests {
         ] {
             assert_eq!(cut(text), tokens, "{text:?}");
         }
+    }
+
+    #[test]
+    fn plain_characters_need_not_be_taken_apart() {
+        let mut plain = 0;
+        for char in ('\0'..=char::MAX).filter(|char| is_plain(*char)) {
+            let text = format!("e{char}");
+            assert_eq!(taken_apart(&text), text);
+            plain += 1;
+        }
+        // All but marks, letters with marks, and the syllables of Hangul.
+        assert!((1_080_000..1_110_000).contains(&plain), "{plain}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub(crate) use disk_run::{DiskRun, MergeInput};
 
+mod build;
 mod cost;
 mod dictionary;
 mod disk_run;

@@ -1,4 +1,4 @@
-//! Building, merging, opening and verifying a disk run. It knows no predicates, and not which documents are current.
+//! Merging, opening and verifying a disk run. It knows no predicates, and not which documents are current.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,10 @@ use crate::files::{create_empty_folder, sync_folder};
 use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
-use crate::run::memory::Document;
 use crate::run::orders::{self, KeyKind, OrderFile, OrderInput, OrderedColumn, RunOrder};
 use crate::run::postings::Posting;
 use crate::run::sums::{self, FileSums};
-use crate::schema::{ColumnId, Schema};
+use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
 /// An immutable run, memory-mapped. Its folder may be unlinked while it is open.
@@ -56,50 +55,6 @@ struct MergedDoc {
 }
 
 impl DiskRun {
-    /// Writes the documents, in their order, as a run into `folder`, and replaces what is there. Durable on return,
-    /// except for the entry of the folder in its parent. Damage found while it is read later is reported to `damage`. Ranked
-    /// search will find the words of the columns of `schema` that it looks at.
-    pub(crate) fn build(
-        folder: &Path,
-        documents: &[Arc<Document>],
-        schema: &Schema,
-        collation: &Collation,
-        damage: &Arc<Damage>,
-    ) -> Result<DiskRun, Error> {
-        let slots: Vec<u32> = documents.iter().map(|document| document.slot).collect();
-        let encodings = |document: &Document| {
-            document.values().filter_map(|(id, value)| Some((id, Encoding::of(&value)?))).collect::<Vec<_>>()
-        };
-        let columns: BTreeSet<(ColumnId, Encoding)> =
-            documents.iter().flat_map(|document| encodings(document)).collect();
-        let columns: Vec<_> = columns.into_iter().collect();
-
-        create_empty_folder(folder)?;
-        let columns_sums = columns::write(folder, &slots, &columns, &|document, id| documents[document].value(id))?;
-        let is_ranked = |id| schema.columns.iter().any(|column| column.id == id && column.kind.is_ranked());
-        let mut dictionary = DictionaryWriter::create(folder)?;
-        for of_one_column in columns.chunk_by(|a, b| a.0 == b.0) {
-            let id = of_one_column[0].0;
-            let mut terms = ColumnTerms::of(
-                (0..).zip(documents).map(|(number, document)| (number, document.value(id))),
-                is_ranked(id),
-            );
-            for of in StringsOf::ALL {
-                dictionary.list(id, of, |sink| terms.write(of, sink))?;
-            }
-            if let Some(steps) = terms.length_steps(documents.len()) {
-                dictionary.lengths(id, &steps)?;
-            }
-        }
-        let count = document_count(&slots);
-        let dictionary_sums = dictionary.finish(count)?;
-        let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
-            let value = |document: u32| documents[document as usize].value(column.id);
-            RunOrder::sorted(column.kind, 0..count, value, collation, &Interrupt::never())
-        })?;
-        DiskRun::finish(folder, vec![columns_sums, dictionary_sums, orders_sums], damage)
-    }
-
     /// Opens the run in `folder`. `sums_crc` is what [`DiskRun::sums_crc`] returned when it was written. Reads little: the
     /// rest is checked when it is used, and reported to `damage` if it is damaged.
     pub(crate) fn open(folder: &Path, sums_crc: u32, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
@@ -107,7 +62,7 @@ impl DiskRun {
     }
 
     /// Writes the checksums of a run whose files are written, and opens it.
-    fn finish(folder: &Path, files: Vec<FileSums>, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
+    pub(super) fn finish(folder: &Path, files: Vec<FileSums>, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
         let sums_crc = sums::write(folder, &files)?;
         sync_folder(folder)?;
         DiskRun::open_files(folder, files, sums_crc, damage)
@@ -157,7 +112,7 @@ impl DiskRun {
             inputs[input].run.value(doc, id)
         })?;
         let dictionary_sums = merge_dictionaries(folder, inputs, &merged, &new_numbers)?;
-        let count = document_count(&slots);
+        let count = document_count(slots.len());
         let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
             merged_order(column, inputs, &new_numbers, collation)
         })?;
@@ -242,7 +197,7 @@ impl DiskRun {
                 let mut terms = ColumnTerms::of(values, self.dictionary.has_lengths(id));
                 for of in StringsOf::ALL {
                     let mut error = None;
-                    let compared = terms.write(of, &mut |string, posting| {
+                    let compared = terms.collect(of).write(&mut |string, posting| {
                         postings += posting.documents.len() as u64;
                         match self.has_postings(id, of, string, posting) {
                             Ok(has) => is_same &= has,
@@ -331,6 +286,6 @@ fn merged_order(
 const VERIFIED_AT_ONCE: usize = 2_048;
 
 /// The length of `slots`, which fits: there are at most 2^32 slots, and each document has its own.
-fn document_count(slots: &[u32]) -> u32 {
-    u32::try_from(slots.len()).expect("invariant: each document has its own slot")
+pub(super) fn document_count(slots: usize) -> u32 {
+    u32::try_from(slots).expect("invariant: each document has its own slot")
 }

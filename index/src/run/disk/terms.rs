@@ -99,44 +99,45 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
         ColumnTerms { values, is_ranked, long: Vec::new(), lengths: Vec::new() }
     }
 
-    /// Collects the terms of one list and emits each. To be called for all lists in their order.
+    /// Collects the terms of one list. Those of exact values know of words that are too long if words were collected before.
     ///
-    /// Lists are collected one after the other: the tables of all of them need much memory, and fit in no cache.
-    pub(super) fn write(&mut self, of: StringsOf, sink: &mut StringSink<'_>) -> io::Result<()> {
+    /// A text is read again for each list: the tables of all of them need much memory, and fit in no cache.
+    pub(super) fn collect(&mut self, of: StringsOf) -> Collected {
         match of {
             StringsOf::Words => {
                 let mut words = Words::default();
                 self.each_text(|document, text| words.add(document, text));
-                self.long = words.finish(sink)?;
-                Ok(())
+                self.long = words.take_long();
+                Collected::Words(words)
             }
             StringsOf::Joints => {
                 let mut joints = Joints::default();
                 self.each_text(|document, text| joints.add(document, text));
-                joints.finish(sink)
+                Collected::Joints(joints)
             }
             StringsOf::Grams => {
                 let mut grams = Grams::default();
                 self.each_text(|document, text| grams.add(document, text));
-                grams.finish(sink)
+                Collected::Grams(grams)
             }
             StringsOf::Exacts => {
                 let mut exacts = Exacts::default();
                 self.values.clone().for_each(|(document, value)| exacts.add_value(document, value));
                 self.long.iter().for_each(|&document| exacts.add(document, |key| key.extend_from_slice(LONG_WORD)));
-                exacts.finish(|key, documents| sink(key, Posting { documents, counts: &[] }))
+                Collected::Exacts(exacts)
             }
-            StringsOf::Tokens if self.is_ranked => {
+            StringsOf::Tokens => {
                 let mut tokens = Tokens::default();
-                self.each_text(|document, text| tokens.add(document, text));
-                self.lengths = tokens.finish(sink)?;
-                Ok(())
+                if self.is_ranked {
+                    self.each_text(|document, text| tokens.add(document, text));
+                    self.lengths = tokens.take_lengths();
+                }
+                Collected::Tokens(tokens)
             }
-            StringsOf::Tokens => Ok(()),
         }
     }
 
-    /// How many tokens each document has that has a text. Known once the tokens were written.
+    /// How many tokens each document has that has a text. Known once the tokens were collected.
     pub(super) fn lengths(&self) -> &[DocumentLength] {
         &self.lengths
     }
@@ -156,6 +157,28 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
                 ValueRef::Text(text) | ValueRef::Markup { text, .. } => add(document, &text.folded.get()),
                 ValueRef::List(list) => unframed(list.folded).for_each(|element| add(document, element)),
             }
+        }
+    }
+}
+
+/// The terms of one list of a column.
+pub(super) enum Collected {
+    Words(Words),
+    Joints(Joints),
+    Grams(Grams),
+    Exacts(Exacts),
+    Tokens(Tokens),
+}
+
+impl Collected {
+    /// Emits each term in ascending order with its documents.
+    pub(super) fn write(self, sink: &mut StringSink<'_>) -> io::Result<()> {
+        match self {
+            Collected::Words(words) => words.finish(sink),
+            Collected::Joints(joints) => joints.finish(sink),
+            Collected::Grams(grams) => grams.finish(sink),
+            Collected::Exacts(exacts) => exacts.finish(|key, documents| sink(key, Posting { documents, counts: &[] })),
+            Collected::Tokens(tokens) => tokens.finish(sink),
         }
     }
 }
@@ -191,7 +214,7 @@ fn push_hash(key: &mut Vec<u8>, tag: Tag, hash: &[u8]) {
 
 /// Collects the exact terms of a column.
 #[derive(Default)]
-struct Exacts {
+pub(super) struct Exacts {
     /// Tag and payload of each term, one after another.
     keys: Vec<u8>,
     rows: Vec<ExactRow>,

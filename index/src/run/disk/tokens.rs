@@ -49,9 +49,13 @@ impl Tokens {
         }
     }
 
-    /// Emits every token. Returns the lengths of the documents that have a text.
-    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<Vec<DocumentLength>> {
-        self.tokens.finish(sink)?;
-        Ok(self.lengths)
+    /// The lengths of the documents that have a text.
+    pub(super) fn take_lengths(&mut self) -> Vec<DocumentLength> {
+        std::mem::take(&mut self.lengths)
+    }
+
+    /// Emits every token.
+    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<()> {
+        self.tokens.finish(sink)
     }
 }

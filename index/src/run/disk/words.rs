@@ -56,10 +56,14 @@ impl Words {
         }
     }
 
-    /// Emits every word that is a term. Returns the documents with a longer word.
-    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<Vec<u32>> {
-        self.words.finish(sink)?;
-        Ok(self.long)
+    /// The documents with a word that is too long to be a term.
+    pub(super) fn take_long(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.long)
+    }
+
+    /// Emits every word that is a term.
+    pub(super) fn finish(self, sink: &mut StringSink<'_>) -> io::Result<()> {
+        self.words.finish(sink)
     }
 }
 
