@@ -13,6 +13,7 @@
 
 mod boot;
 mod checkpoint;
+mod compress;
 mod counter;
 mod environment;
 mod error;
@@ -24,6 +25,7 @@ mod room;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod training;
 mod transaction;
 mod tree;
 mod write;

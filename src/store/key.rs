@@ -179,8 +179,15 @@ mod table {
 
 /// The key of the number of the last applied record. It comes before all other keys.
 pub(super) const APPLIED: &[u8] = &[0x00];
+/// The first byte of a dictionary's key, which its number follows. Dictionaries come before all values.
+pub(super) const DICTIONARY: u8 = 0x02;
 /// The first byte of a chunk's key. Chunks come after all other keys.
 pub(super) const CHUNK: u8 = 0xf0;
+
+/// Whether a value is that of a copy, by its encoded key.
+pub(super) fn is_copy(key: &[u8]) -> bool {
+    key.first() == Some(&table::COPY)
+}
 
 impl Key {
     /// Encodes the key. Keys are ordered by table, then by the numbers they contain.

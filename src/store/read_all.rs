@@ -1,7 +1,7 @@
 //! Reads everything that a store holds, damaged or not. For the commands `verify` and `salvage`.
 
 use super::error::StoreError;
-use super::key::{APPLIED, CHUNK, Key};
+use super::key::{APPLIED, CHUNK, DICTIONARY, Key};
 use super::record::{self, Form};
 use super::scan::Entry;
 use super::tree::Store;
@@ -28,6 +28,10 @@ impl Store {
                 }
             };
             if *key == *APPLIED {
+                continue;
+            }
+            if key.first() == Some(&DICTIONARY) {
+                self.read(&key).map_or_else(|error| visit(Err(error)), |_| Ok(()))?;
                 continue;
             }
             if key.first() == Some(&CHUNK) {

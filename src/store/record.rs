@@ -3,24 +3,17 @@
 //! ```text
 //! record   format version (1)  form (1)  number (8)  CRC32 (4)  body
 //! body     plain       value
-//!          compressed  length of the value (4)  zstd frame
+//!          compressed  length of the value (4)  zstd frame, which names its dictionary if it has one
 //!          chunked     form of the whole body (1)  number of chunks (4); each chunk of the body has its own key
 //! ```
 //!
 //! All numbers are little-endian. The checksum covers the key and the record without the checksum, so a record is valid
 //! only under its own key.
 
-use std::cell::RefCell;
+use super::compress::{self, Dictionaries};
 
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 14;
-
-/// Values of at least this length are compressed if that saves at least an eighth. For 200,000 articles of 1 to 2 KB
-/// (285 MB), records take 138 MB, and the store takes 331 instead of 577 MB of disk. Compression costs 8 µs per write
-/// and 2 µs per read, and the cache holds twice as many values. For shorter values, a separate frame saves too little.
-const COMPRESS_FROM_BYTES: usize = 512;
-/// The fastest of zstd's positive levels.
-const LEVEL: i32 = 1;
 
 /// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,22 +71,6 @@ pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, Inv
     Ok(Record { form, number: u64::from_le_bytes(header[2..10].try_into().expect("eight bytes")), body })
 }
 
-/// Compresses a value into a body. `None` if the plain value is better.
-pub(super) fn compress(compressor: &mut zstd::bulk::Compressor<'static>, value: &[u8]) -> Option<Vec<u8>> {
-    if value.len() < COMPRESS_FROM_BYTES {
-        return None;
-    }
-    let length = u32::try_from(value.len()).ok()?;
-    let frame = compressor.compress(value).ok()?;
-    if frame.len() + 4 > value.len() - value.len() / 8 {
-        return None;
-    }
-    let mut body = Vec::with_capacity(4 + frame.len());
-    body.extend(length.to_le_bytes());
-    body.extend(frame);
-    Some(body)
-}
-
 /// The body of a chunked record. `whole` is the form of the body that the chunks make up.
 pub(super) fn chunked_body(whole: Form, count: u32) -> [u8; 5] {
     let [a, b, c, d] = count.to_le_bytes();
@@ -117,28 +94,12 @@ pub(super) fn has_chunks(record: &[u8]) -> bool {
     record.get(1) == Some(&Form::Chunked.code())
 }
 
-/// Creates a compressor with the level that bodies use.
-pub(super) fn compressor() -> std::io::Result<zstd::bulk::Compressor<'static>> {
-    zstd::bulk::Compressor::new(LEVEL)
-}
-
 /// Decodes the value of a plain or compressed body.
-pub(super) fn value(form: Form, body: Vec<u8>) -> Result<Vec<u8>, Invalid> {
-    thread_local! {
-        static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
-            RefCell::new(zstd::bulk::Decompressor::new().ok());
-    }
+pub(super) fn value(form: Form, body: Vec<u8>, dictionaries: &Dictionaries) -> Result<Vec<u8>, Invalid> {
     match form {
         Form::Plain => Ok(body),
         Form::Chunked => Err(Invalid::Damaged("its chunks are chunked")),
-        Form::Compressed => {
-            let (length, frame) = body.split_first_chunk().ok_or("it is too short")?;
-            let length = u32::from_le_bytes(*length) as usize;
-            let value = DECOMPRESSOR.with_borrow_mut(|decompressor| {
-                decompressor.as_mut().and_then(|decompressor| decompressor.decompress(frame, length).ok())
-            });
-            value.filter(|value| value.len() == length).ok_or(Invalid::Damaged("it does not decompress"))
-        }
+        Form::Compressed => compress::decompress(&body, dictionaries),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scans of the store in key order.
 
 use super::error::StoreError;
-use super::key::{APPLIED, CHUNK, Key, Prefix};
+use super::key::{CHUNK, DICTIONARY, Key, Prefix};
 use super::record;
 use super::tree::{Leftovers, Store};
 
@@ -57,8 +57,8 @@ impl Store {
 
     /// Writes an entry of a base, with the number that it has there.
     pub(crate) fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
-        let mut compressor = self.0.writer.lock();
-        self.put(&mut compressor, &entry.key, entry.number, &entry.value, Leftovers::OfCurrentValue)
+        let mut writer = self.0.writer.lock();
+        self.put(&mut writer, &entry.key, entry.number, &entry.value, Leftovers::OfCurrentValue)
     }
 
     /// Iterates over the raw entries of a table or a part of it, for bases and scans.
@@ -71,8 +71,8 @@ impl Store {
             // If `after` belongs to another table, all entries follow it, or none do.
             start = start.max(behind).min(end.clone());
         }
-        // Exclude the number of the last applied record. `end` excludes the chunks.
-        let start = start.max(vec![APPLIED[0] + 1]);
+        // Exclude the number of the last applied record and the dictionaries. `end` excludes the chunks.
+        let start = start.max(vec![DICTIONARY + 1]);
         Entries::new(self.clone(), self.0.db.range(start..end))
     }
 }
@@ -108,7 +108,7 @@ impl Entries {
                     None => continue,
                 }
             } else {
-                (record.number, store.check(&key, record::value(record.form, record.body.to_vec()))?)
+                (record.number, store.value(&key, record.form, record.body.to_vec())?)
             };
             return Ok(Some(Entry { key: key.to_vec(), number, value }));
         }

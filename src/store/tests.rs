@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod dictionaries;
 mod keys;
 
 use std::collections::BTreeMap;

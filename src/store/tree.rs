@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use super::compress::{Compressor, Dictionaries, Dictionary};
 use super::error::{StoreError, at, sled_at};
-use super::key::{APPLIED, CHUNK, Key};
+use super::key::{APPLIED, CHUNK, DICTIONARY, Key, is_copy};
 use super::options::StoreOptions;
 use super::record::{self, Form, Invalid};
+use super::training::Training;
 use super::write::{StoreWrite, WriteOp};
 use super::{boot, checkpoint};
 use crate::failure;
@@ -31,9 +33,16 @@ pub(super) struct Inner {
     /// A separate handle to sled's data file. Syncing it makes durable what sled wrote.
     data: File,
     applied: AtomicU64,
-    pub(super) writer: Mutex<zstd::bulk::Compressor<'static>>,
+    dictionaries: Dictionaries,
+    pub(super) writer: Mutex<Writer>,
     /// Held during a checkpoint. Only one runs at a time, so that the recorded number never decreases.
     checkpointing: Mutex<()>,
+}
+
+/// What only the writing thread uses.
+pub(super) struct Writer {
+    compressor: Compressor,
+    training: Training,
 }
 
 /// sled's handle, until it is dropped.
@@ -80,13 +89,14 @@ impl Store {
         let db = boot::open(folder, options)?;
         let data_path = boot::data_path(folder);
         let data = File::open(&data_path).map_err(at("open", &data_path))?;
-        let compressor = record::compressor().map_err(at("create a compressor for", folder))?;
+        let compressor = Compressor::new().map_err(at("create a compressor for", folder))?;
         let inner = Inner {
             db: Db(Some(db)),
             folder: folder.to_owned(),
             data,
             applied: AtomicU64::new(0),
-            writer: Mutex::new(compressor),
+            dictionaries: Dictionaries::default(),
+            writer: Mutex::new(Writer { compressor, training: Training::new(0) }),
             checkpointing: Mutex::new(()),
         };
         let store = Store(Arc::new(inner));
@@ -95,7 +105,20 @@ impl Store {
             Some(bytes) => store.check(APPLIED, record::decode(APPLIED, &bytes))?.number,
         };
         store.0.applied.store(applied, Ordering::Release);
+        store.load_dictionaries()?;
         Ok(store)
+    }
+
+    fn load_dictionaries(&self) -> Result<(), StoreError> {
+        let keys =
+            self.guarded("list", || self.0.db.scan_prefix([DICTIONARY]).keys().collect::<Result<Vec<_>, _>>())?;
+        for key in keys {
+            let Some((_, bytes)) = self.read(&key)? else { continue };
+            let dictionary = self.check(&key, Dictionary::new(&bytes).ok_or("it is no dictionary".into()))?;
+            self.0.dictionaries.add(Arc::new(dictionary));
+        }
+        self.0.writer.lock().training = Training::new(self.0.dictionaries.len());
+        Ok(())
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -170,11 +193,11 @@ impl Store {
     }
 
     fn write(&self, number: u64, writes: &[StoreWrite], leftovers: Leftovers) -> Result<(), StoreError> {
-        let mut compressor = self.0.writer.lock();
+        let mut writer = self.0.writer.lock();
         for write in writes {
             let key = write.key.encode();
             match &write.op {
-                WriteOp::Put(value) => self.put(&mut compressor, &key, number, value, leftovers)?,
+                WriteOp::Put(value) => self.put(&mut writer, &key, number, value, leftovers)?,
                 WriteOp::Delete => {
                     let old = self.guarded("delete", || self.0.db.remove(&key))?;
                     failure::point("store::delete_chunks").map_err(at("delete chunks in", &self.0.folder))?;
@@ -188,13 +211,44 @@ impl Store {
 
     pub(super) fn put(
         &self,
-        compressor: &mut zstd::bulk::Compressor<'static>,
+        Writer { compressor, training }: &mut Writer,
         key: &[u8],
         number: u64,
         value: &[u8],
         leftovers: Leftovers,
     ) -> Result<(), StoreError> {
-        let compressed = record::compress(compressor, value);
+        let mut dictionary = self.0.dictionaries.newest();
+        if is_copy(key)
+            && let Some(made) = training.note(value, dictionary.as_ref())
+        {
+            self.add_dictionary(compressor, number, &made)?;
+            dictionary = self.0.dictionaries.newest();
+        }
+        self.put_with(compressor, dictionary.as_deref(), key, number, value, leftovers)
+    }
+
+    /// Stores a dictionary, before anything is compressed with it.
+    fn add_dictionary(&self, compressor: &mut Compressor, number: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let dictionaries = &self.0.dictionaries;
+        if let Some(dictionary) = Dictionary::new(bytes).filter(|made| !dictionaries.knows(made)) {
+            // There are not so many that a byte would be too small.
+            let key = [DICTIONARY, dictionaries.len() as u8];
+            self.put_with(compressor, None, &key, number, bytes, Leftovers::OfAnyValue)?;
+            dictionaries.add(Arc::new(dictionary));
+        }
+        Ok(())
+    }
+
+    fn put_with(
+        &self,
+        compressor: &mut Compressor,
+        dictionary: Option<&Dictionary>,
+        key: &[u8],
+        number: u64,
+        value: &[u8],
+        leftovers: Leftovers,
+    ) -> Result<(), StoreError> {
+        let compressed = compressor.compress(value, dictionary);
         let (form, body) = match &compressed {
             Some(body) => (Form::Compressed, body.as_slice()),
             None => (Form::Plain, value),
@@ -248,7 +302,7 @@ impl Store {
         while let Some(bytes) = self.fetch(key)? {
             let record = self.check(key, record::decode(key, &bytes))?;
             if record.form != Form::Chunked {
-                let value = self.check(key, record::value(record.form, record.body.to_vec()))?;
+                let value = self.value(key, record.form, record.body.to_vec())?;
                 return Ok(Some((record.number, value)));
             }
             if let Some(value) = self.read_chunks(key, record)? {
@@ -271,7 +325,12 @@ impl Store {
             let Some(bytes) = self.fetch(&chunk_key)? else { return Ok(None) };
             body.extend_from_slice(self.check(key, record::decode(&chunk_key, &bytes))?.body);
         }
-        self.check(key, record::value(form, body)).map(Some)
+        self.value(key, form, body).map(Some)
+    }
+
+    /// The value of a plain or compressed body.
+    pub(super) fn value(&self, key: &[u8], form: Form, body: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+        self.check(key, record::value(form, body, &self.0.dictionaries))
     }
 
     fn fetch(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreError> {
