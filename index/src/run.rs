@@ -2,7 +2,7 @@
 //!
 //! A run does not know which of its documents are current: it returns matches among outdated documents too.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
@@ -228,13 +228,25 @@ impl Run {
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<RunTokens>, Error> {
         Ok(match self {
-            Run::Memory(run) => grouped(run.find_tokens(column, wanted, interrupt)?, TokenPostings::Memory),
-            Run::Disk(run) => grouped(run.find_tokens(column, wanted, interrupt)?, TokenPostings::Disk),
+            Run::Memory(run) => grouped(run.find_tokens(column, wanted, interrupt)?, self.len(), TokenPostings::Memory),
+            Run::Disk(run) => grouped(run.find_tokens(column, wanted, interrupt)?, self.len(), TokenPostings::Disk),
         })
     }
 
     /// The documents that have one of the tokens, which must be of this run.
     pub(crate) fn having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
+        let kept = tokens.joined.as_ref().map(|joined| &joined.documents);
+        if let Some(known) = kept.and_then(OnceLock::get) {
+            return Ok(known.clone());
+        }
+        let documents = self.joined(tokens, interrupt)?;
+        if let Some(kept) = kept {
+            kept.get_or_init(|| documents.clone());
+        }
+        Ok(documents)
+    }
+
+    fn joined(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
         let mut documents = Bitmap::with_room(self.len() as usize);
         match (self, &tokens.postings) {
             (Run::Disk(run), TokenPostings::Disk(lists)) => run.lists().union(lists, interrupt, &mut documents)?,

@@ -13,8 +13,6 @@ use zstd::zstd_safe::{
     CCtx, CDict, CParameter, DCtx, DDict, SafeResult, compress_bound, get_dict_id_from_frame, get_error_name,
 };
 
-use super::record::Invalid;
-
 /// Values of at least this length are compressed if that saves at least an eighth. For shorter ones, a separate frame saves
 /// too little.
 const FROM_BYTES: usize = 512;
@@ -100,8 +98,8 @@ impl Compressor {
     }
 }
 
-/// The value in the body of a record.
-pub(super) fn decompress(body: &[u8], dictionaries: &Dictionaries) -> Result<Vec<u8>, Invalid> {
+/// The value in the body of a record. The error states why [`Compressor::compress`] cannot have made it.
+pub(super) fn decompress(body: &[u8], dictionaries: &Dictionaries) -> Result<Vec<u8>, &'static str> {
     thread_local! {
         static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
     }
@@ -118,7 +116,7 @@ pub(super) fn decompress(body: &[u8], dictionaries: &Dictionaries) -> Result<Vec
     });
     match decompressed {
         Ok(_) if value.len() == length => Ok(value),
-        _ => Err(Invalid::Damaged("it does not decompress")),
+        _ => Err("it does not decompress"),
     }
 }
 

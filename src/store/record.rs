@@ -99,7 +99,7 @@ pub(super) fn value(form: Form, body: Vec<u8>, dictionaries: &Dictionaries) -> R
     match form {
         Form::Plain => Ok(body),
         Form::Chunked => Err(Invalid::Damaged("its chunks are chunked")),
-        Form::Compressed => compress::decompress(&body, dictionaries),
+        Form::Compressed => Ok(compress::decompress(&body, dictionaries)?),
     }
 }
 

@@ -1,11 +1,12 @@
 //! The tokens of a run that are wanted, with the documents that have them: what ranked search looks for in a run of either kind.
 //! It knows neither queries nor scores.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::memory::BlockPostings;
 use super::postings::PostingList;
 use super::token_match::TokenMatch;
+use crate::bitmap::Bitmap;
 use crate::text_query::Closeness;
 
 /// Tokens of a column of a run that are wanted, all equally close.
@@ -13,7 +14,20 @@ use crate::text_query::Closeness;
 pub(crate) struct RunTokens {
     pub(crate) closeness: Closeness,
     pub(super) postings: TokenPostings,
+    /// The documents that have any of them, once that was asked for. Only of so many tokens that it is worth keeping.
+    pub(super) joined: Option<Arc<Joined>>,
 }
+
+/// Documents that are joined from the postings of many tokens.
+#[derive(Debug)]
+pub(super) struct Joined {
+    /// How many bytes they are going to take.
+    bytes: usize,
+    pub(super) documents: OnceLock<Bitmap>,
+}
+
+/// Of so many tokens, the documents are kept: `d`, as the beginning of a word, has thousands.
+const KEPT_FROM: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The documents that have each token.
 #[derive(Debug, Clone)]
@@ -29,7 +43,7 @@ impl RunTokens {
             TokenPostings::Memory(postings) => size_of_val(&postings[..]),
             TokenPostings::Disk(lists) => size_of_val(&lists[..]),
         };
-        size_of::<RunTokens>() + postings
+        size_of::<RunTokens>() + postings + self.joined.as_ref().map_or(0, |joined| joined.bytes)
     }
 }
 
@@ -40,9 +54,10 @@ impl TokenPostings {
     }
 }
 
-/// The tokens by how close they are.
+/// The tokens by how close they are, of a run of so many documents.
 pub(super) fn grouped<P>(
     mut found: Vec<TokenMatch<P>>,
+    documents: u32,
     postings: impl Fn(Arc<[P]>) -> TokenPostings,
 ) -> Vec<RunTokens> {
     found.sort_by_key(|token| token.closeness);
@@ -53,7 +68,9 @@ pub(super) fn grouped<P>(
         while let Some(next) = found.next_if(|token| token.closeness == closeness) {
             equal.push(next.postings);
         }
-        groups.push(RunTokens { closeness, postings: postings(equal.into()) });
+        let bytes = size_of::<Joined>() + documents as usize / 8;
+        let joined = (equal.len() >= KEPT_FROM).then(|| Arc::new(Joined { bytes, documents: OnceLock::new() }));
+        groups.push(RunTokens { closeness, postings: postings(equal.into()), joined });
     }
     groups
 }
