@@ -77,7 +77,7 @@ pub struct Settings {
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub video_hosts: Option<Vec<String>>,
 
-    /// The size of the store's cache, in MiB [default: 96] [env: BINDERY_STORE_CACHE_MIB]
+    /// The size of the store's cache, in MiB [default: 32] [env: BINDERY_STORE_CACHE_MIB]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub store_cache_mib: Option<u64>,
 

@@ -46,7 +46,7 @@ const TOGETHER: [&[StringsOf]; 4] =
 
 /// A part of the dictionary that is ready to be written.
 enum Part {
-    List(ColumnId, StringsOf, Collected),
+    List(ColumnId, StringsOf, Box<Collected>),
     Lengths(ColumnId, Vec<u8>),
 }
 
@@ -117,7 +117,7 @@ impl Source<'_> {
             let values = (0..).zip(self.documents).map(|(number, document)| (number, document.value(column)));
             let mut terms = ColumnTerms::of(values, is_ranked);
             for &of in lists {
-                parts.send(Part::List(column, of, terms.collect(of))).ok()?;
+                parts.send(Part::List(column, of, Box::new(terms.collect(of)))).ok()?;
             }
             if let Some(steps) = terms.length_steps(self.documents.len()) {
                 parts.send(Part::Lengths(column, steps)).ok()?;

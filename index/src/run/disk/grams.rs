@@ -21,7 +21,7 @@ pub(super) struct Grams {
     /// Pairs that were added lately, each with its document plus one, for a cheap test of most positions.
     seen: Vec<(u32, u64)>,
     /// The document plus one that each ASCII character was last added to.
-    seen_ascii: [u32; 128],
+    seen_ascii: Box<[u32; 128]>,
 }
 
 /// How many entries [`Grams::seen`] has: a power of two.
@@ -29,7 +29,7 @@ const SEEN: usize = 1 << 11;
 
 impl Default for Grams {
     fn default() -> Grams {
-        Grams { grams: KeyedInverter::new(false), seen: vec![(0, 0); SEEN], seen_ascii: [0; 128] }
+        Grams { grams: KeyedInverter::new(false), seen: vec![(0, 0); SEEN], seen_ascii: Box::new([0; 128]) }
     }
 }
 
