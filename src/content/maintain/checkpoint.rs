@@ -27,6 +27,10 @@ const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
 /// A base is written when the log since the last one exceeds both this and the size of that base.
 const BASE_LOG_BYTES: u64 = 256 << 20;
 
+/// Once nothing was written for this time, a quarter of that is enough: the log takes more room than the same in a base, and
+/// an import is often followed by days without one.
+const IDLE_AFTER: Duration = Duration::from_secs(120);
+
 /// Log numbers. A backup in progress needs every record after each of them.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
@@ -68,6 +72,24 @@ pub(crate) struct Checkpointer {
     progress: Arc<Progress>,
     pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Whether anything was written since the last checkpoint.
+#[derive(Clone, Copy)]
+enum Writing {
+    Busy,
+    Idle,
+}
+
+impl Writing {
+    /// How long the log may become before a base is written, if the last one has so many bytes.
+    fn log_before_base(self, base_bytes: u64) -> u64 {
+        let busy = BASE_LOG_BYTES.max(base_bytes);
+        match self {
+            Writing::Busy => busy,
+            Writing::Idle => busy / 4,
+        }
+    }
 }
 
 /// The progress that the thread reports.
@@ -134,7 +156,10 @@ impl Checkpointer {
         let is_changed = applied > self.started_at;
         self.is_wanted |= failure::is_asked_for("checkpoint::is_due");
         let is_long = log.bytes_since(self.started_at) > CHECKPOINT_LOG_BYTES;
-        if is_changed && (is_long || self.is_wanted || self.last_start.elapsed() > CHECKPOINT_INTERVAL) {
+        let waited = self.last_start.elapsed();
+        let is_due = is_changed && (is_long || self.is_wanted || waited > CHECKPOINT_INTERVAL);
+        let is_idle = !is_changed && waited > IDLE_AFTER;
+        if is_due || (is_idle && self.is_base_due(log, Writing::Idle)) {
             let work = self.begin(log, indexes, applied);
             let started = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || work.run());
             match started {
@@ -178,21 +203,26 @@ impl Checkpointer {
 
     fn begin(&mut self, log: &dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) -> Work {
         self.wait();
+        let writing = if applied > self.started_at { Writing::Busy } else { Writing::Idle };
+        let is_base_due = self.is_base_due(log, writing) || failure::is_asked_for("checkpoint::base_is_due");
         self.started_at = applied;
         self.last_start = Instant::now();
         self.is_wanted = false;
         self.progress.is_running.store(true, Ordering::SeqCst);
-        let since_base = log.bytes_since(self.progress.base.load(Ordering::SeqCst));
         Work {
             folder: self.folder.clone(),
             store: self.store.clone(),
             log: log.follow(),
             number: self.started_at,
             index: indexes.freeze(self.started_at),
-            is_base_due: since_base > BASE_LOG_BYTES.max(self.progress.base_bytes.load(Ordering::SeqCst))
-                || failure::is_asked_for("checkpoint::base_is_due"),
+            is_base_due,
             progress: Arc::clone(&self.progress),
         }
+    }
+
+    fn is_base_due(&self, log: &dyn CommitLog, writing: Writing) -> bool {
+        let since_base = log.bytes_since(self.progress.base.load(Ordering::SeqCst));
+        since_base > writing.log_before_base(self.progress.base_bytes.load(Ordering::SeqCst))
     }
 
     fn wait(&mut self) {

@@ -29,6 +29,26 @@ fn links_in_documents_resolve() {
 }
 
 #[test]
+fn the_readme_and_the_help_name_the_same_defaults() {
+    let readme = read("README.md");
+    let help = read("src/config/settings.rs");
+    let mut errors = Vec::new();
+    let mut compared = 0;
+    for line in help.lines().filter(|line| line.trim_start().starts_with("///")) {
+        let part = |from: &str| Some(line.split_once(from)?.1.split_once(']')?.0);
+        let (Some(default), Some(variable)) = (part("[default: "), part("[env: ")) else { continue };
+        let row = readme.lines().find(|row| row.starts_with('|') && row.contains(&format!("`{variable}`")));
+        let documented = row.and_then(|row| row.split('|').nth(4)).unwrap_or_default().replace('`', "");
+        if documented.trim() != default {
+            errors.push(format!("{variable}: `{default}` in the help, `{}` in the README", documented.trim()));
+        }
+        compared += 1;
+    }
+    assert!(compared > 10, "{compared}");
+    none(&errors);
+}
+
+#[test]
 fn the_dashboard_shows_metrics_that_exist() {
     let api = read(API);
     let dashboard = read("grafana.json");
