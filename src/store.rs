@@ -7,7 +7,7 @@
 //! handed to the kernel. The log and its bases are durable. A store that does not open or fails a checksum is rebuilt
 //! from them (`base::recover`).
 //!
-//! Everything is in one tree, written by one thread with plain inserts, because a sled batch or transaction takes a
+//! Keys are in two databases (`databases.rs`), written by one thread with plain inserts, because a sled batch or transaction takes a
 //! lock that blocks every later read. A transaction is therefore not applied atomically. Replaying it is idempotent,
 //! and its number is written after its writes.
 
@@ -15,6 +15,7 @@ mod boot;
 mod checkpoint;
 mod compress;
 mod counter;
+mod databases;
 mod environment;
 mod error;
 mod key;
@@ -23,6 +24,7 @@ mod read_all;
 mod record;
 mod room;
 mod scan;
+mod split;
 #[cfg(test)]
 mod tests;
 mod training;

@@ -9,7 +9,7 @@ use std::any::Any;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::environment::environment_error;
@@ -20,27 +20,21 @@ use crate::failure;
 /// sled releases its lock some time after the last handle is dropped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// sled's data file.
-pub(super) fn data_path(folder: &Path) -> PathBuf {
-    sled_folder(folder).join("db")
-}
-
-/// Opens sled in a subfolder of the store's folder, and makes the names of new files durable.
-pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<sled::Db, StoreError> {
-    let sled_folder = sled_folder(folder);
-    fs::create_dir_all(&sled_folder).map_err(at("create", &sled_folder))?;
-    clear_snapshots(&sled_folder)?;
+/// Opens a database of sled in a subfolder of the store's folder, and makes the names of new files durable.
+pub(super) fn open(folder: &Path, sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, StoreError> {
+    fs::create_dir_all(sled_folder).map_err(at("create", sled_folder))?;
+    clear_snapshots(sled_folder)?;
     let started = Instant::now();
     let mut tries = 0;
     let db = loop {
-        match try_open(&sled_folder, options) {
+        match try_open(sled_folder, options) {
             Ok(db) => break db,
             Err(Refusal::InUse) if started.elapsed() < LOCK_TIMEOUT => std::thread::sleep(Duration::from_millis(20)),
             Err(Refusal::InUse) => return Err(StoreError::InUse { folder: folder.to_owned() }),
             // The failed attempt may have left an unfinished snapshot, so remove it and try once more.
             Err(Refusal::Other(_)) if tries == 0 => {
                 tries += 1;
-                clear_snapshots(&sled_folder)?;
+                clear_snapshots(sled_folder)?;
             }
             Err(Refusal::Environment(source)) => {
                 return Err(StoreError::Unavailable { folder: folder.to_owned(), source });
@@ -48,7 +42,7 @@ pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<sled::Db, St
             Err(Refusal::Other(what)) => return Err(StoreError::DoesNotOpen { folder: folder.to_owned(), what }),
         }
     };
-    for path in [&sled_folder.join("conf"), &sled_folder, folder] {
+    for path in [sled_folder.join("conf").as_path(), sled_folder, folder] {
         File::open(path).and_then(|file| file.sync_all()).map_err(at("sync", path))?;
     }
     Ok(db)
@@ -58,10 +52,6 @@ pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<sled::Db, St
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
-}
-
-fn sled_folder(folder: &Path) -> PathBuf {
-    folder.join("sled")
 }
 
 enum Refusal {

@@ -184,6 +184,9 @@ pub(super) const DICTIONARY: u8 = 0x02;
 /// The first byte of a chunk's key. Chunks come after all other keys.
 pub(super) const CHUNK: u8 = 0xf0;
 
+/// The tables whose keys arrive in no order: texts of users. In the order of the tables.
+pub(super) const SCATTERED: [u8; 3] = [table::IMPORT_KEY, table::UNIQUE, table::IDEMPOTENCY];
+
 /// Whether a value is that of a copy, by its encoded key.
 pub(super) fn is_copy(key: &[u8]) -> bool {
     key.first() == Some(&table::COPY)

@@ -10,13 +10,24 @@ use super::tree::Store;
 const CHUNK_SUFFIX_BYTES: usize = 12;
 
 impl Store {
-    /// Hands on every value in key order, or why it cannot be read, and goes on behind a damaged one. Ends early only if
-    /// sled fails. Returns how many chunks belong to no value: a kill may leave some, which do no harm.
+    /// Hands on every value, or why it cannot be read, and goes on behind a damaged one. In key order, the scattered keys
+    /// last. A database is left early only if sled fails. Returns how many chunks belong to no value: a kill may leave
+    /// some, which do no harm.
     pub(crate) fn read_all<E>(
         &self,
         mut visit: impl FnMut(Result<Entry, StoreError>) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let mut iter = self.0.db.iter();
+        let databases = &self.0.databases;
+        let in_ordered = self.read_database(databases.ordered.sled(), &mut visit)?;
+        Ok(in_ordered + self.read_database(databases.scattered.sled(), &mut visit)?)
+    }
+
+    fn read_database<E>(
+        &self,
+        database: &sled::Db,
+        visit: &mut impl FnMut(Result<Entry, StoreError>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let mut iter = database.iter();
         let mut orphans = 0;
         loop {
             let (key, bytes) = match self.guarded("list", || iter.next().transpose()) {
@@ -56,7 +67,7 @@ impl Store {
         let Some(named) = chunk.len().checked_sub(CHUNK_SUFFIX_BYTES).and_then(|end| chunk.get(1..end)) else {
             return false;
         };
-        let Ok(Some(bytes)) = self.guarded("read", || self.0.db.get(named)) else { return false };
+        let Ok(Some(bytes)) = self.guarded("read", || self.0.databases.of(named).get(named)) else { return false };
         let Ok(record) = record::decode(named, &bytes) else { return false };
         let (number, index) = chunk[chunk.len() - CHUNK_SUFFIX_BYTES..].split_at(8);
         let count = match record.form {

@@ -1,5 +1,6 @@
 //! Scans of the store in key order.
 
+use super::databases::Range;
 use super::error::StoreError;
 use super::key::{CHUNK, DICTIONARY, Key, Prefix};
 use super::record;
@@ -23,7 +24,7 @@ pub struct Entry {
 /// Iterates over the entries of a table, in key order.
 pub struct Entries {
     store: Store,
-    iter: sled::Iter,
+    iter: Range,
     failed: bool,
 }
 
@@ -48,7 +49,8 @@ impl Store {
     /// The last key of a table, or a part of it, with its value.
     pub fn last(&self, prefix: Prefix) -> Result<Option<(Key, Vec<u8>)>, StoreError> {
         let start = prefix.encode();
-        let last = self.guarded("read", || self.0.db.range(start.clone()..end_of(&start)).next_back().transpose())?;
+        let last =
+            self.guarded("read", || self.0.databases.range(start.clone(), end_of(&start)).next_back().transpose())?;
         let Some((key, _)) = last else { return Ok(None) };
         let Some((_, value)) = self.read(&key)? else { return Ok(None) };
         let key = self.check(&key, Key::decode(&key).ok_or("its key is malformed".into()))?;
@@ -73,7 +75,7 @@ impl Store {
         }
         // Exclude the number of the last applied record and the dictionaries. `end` excludes the chunks.
         let start = start.max(vec![DICTIONARY + 1]);
-        Entries::new(self.clone(), self.0.db.range(start..end))
+        Entries::new(self.clone(), self.0.databases.range(start, end))
     }
 }
 
@@ -90,7 +92,7 @@ impl Iterator for Scan {
 }
 
 impl Entries {
-    fn new(store: Store, iter: sled::Iter) -> Entries {
+    fn new(store: Store, iter: Range) -> Entries {
         Entries { store, iter, failed: false }
     }
 

@@ -1,7 +1,5 @@
-//! The tree of keys and values in sled: opens it, reads it, applies writes to it, and writes checkpoints.
+//! Keys and values in sled: reads them, applies writes to them, and writes checkpoints.
 
-use std::fs::File;
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::compress::{Compressor, Dictionaries, Dictionary};
+use super::databases::Databases;
 use super::error::{StoreError, at, sled_at};
 use super::key::{APPLIED, CHUNK, DICTIONARY, Key, is_copy};
 use super::options::StoreOptions;
@@ -28,10 +27,8 @@ pub(super) const CHUNK_BYTES: usize = 20 << 10;
 pub struct Store(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
-    pub(super) db: Db,
+    pub(super) databases: Databases,
     folder: PathBuf,
-    /// A separate handle to sled's data file. Syncing it makes durable what sled wrote.
-    data: File,
     applied: AtomicU64,
     dictionaries: Dictionaries,
     pub(super) writer: Mutex<Writer>,
@@ -43,28 +40,6 @@ pub(super) struct Inner {
 pub(super) struct Writer {
     compressor: Compressor,
     training: Training,
-}
-
-/// sled's handle, until it is dropped.
-pub(super) struct Db(Option<sled::Db>);
-
-impl Deref for Db {
-    type Target = sled::Db;
-
-    fn deref(&self) -> &sled::Db {
-        self.0.as_ref().expect("invariant: only `drop` removes it")
-    }
-}
-
-impl Drop for Inner {
-    /// sled's own destructor panics if its file cannot be synced. Then it is left to the end of the process: the log has
-    /// everything.
-    fn drop(&mut self) {
-        let flushed = catch_unwind(AssertUnwindSafe(|| self.db.flush())).is_ok_and(|flushed| flushed.is_ok());
-        if !flushed || self.data.sync_all().is_err() {
-            std::mem::forget(self.db.0.take());
-        }
-    }
 }
 
 impl std::fmt::Debug for Inner {
@@ -86,20 +61,18 @@ impl Store {
     /// Opens the store in `folder`. Creates the folder if it is missing. sled may panic on damaged files; this method
     /// then returns an error.
     pub fn open(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
-        let db = boot::open(folder, options)?;
-        let data_path = boot::data_path(folder);
-        let data = File::open(&data_path).map_err(at("open", &data_path))?;
+        let databases = Databases::open(folder, options)?;
         let compressor = Compressor::new().map_err(at("create a compressor for", folder))?;
         let inner = Inner {
-            db: Db(Some(db)),
+            databases,
             folder: folder.to_owned(),
-            data,
             applied: AtomicU64::new(0),
             dictionaries: Dictionaries::default(),
             writer: Mutex::new(Writer { compressor, training: Training::new(0) }),
             checkpointing: Mutex::new(()),
         };
         let store = Store(Arc::new(inner));
+        store.split()?;
         let applied = match store.fetch(APPLIED)? {
             None => 0,
             Some(bytes) => store.check(APPLIED, record::decode(APPLIED, &bytes))?.number,
@@ -110,8 +83,8 @@ impl Store {
     }
 
     fn load_dictionaries(&self) -> Result<(), StoreError> {
-        let keys =
-            self.guarded("list", || self.0.db.scan_prefix([DICTIONARY]).keys().collect::<Result<Vec<_>, _>>())?;
+        let ordered = self.0.databases.ordered.sled();
+        let keys = self.guarded("list", || ordered.scan_prefix([DICTIONARY]).keys().collect::<Result<Vec<_>, _>>())?;
         for key in keys {
             let Some((_, bytes)) = self.read(&key)? else { continue };
             let dictionary = self.check(&key, Dictionary::new(&bytes).ok_or("it is no dictionary".into()))?;
@@ -162,22 +135,22 @@ impl Store {
     pub fn checkpoint(&self) -> Result<u64, StoreError> {
         let _guard = self.0.checkpointing.lock();
         let number = self.applied();
-        self.guarded("flush", || self.0.db.flush())?;
-        let path = boot::data_path(&self.0.folder);
-        // sled's own flush is a `sync_file_range`, which syncs neither the disk's cache nor the file's size.
-        let synced = failure::point("store::sync").and_then(|()| self.0.data.sync_all());
-        synced.map_err(|error| {
-            // The system may have dropped what it could not write: the next sync would succeed and prove nothing.
-            self.condemn(&format!("its data could not be synced: {error}"));
-            at("sync", &path)(error)
-        })?;
+        self.note_scattered(number)?;
+        self.flush_and_sync()?;
         checkpoint::write(&self.0.folder, number)?;
         Ok(number)
     }
 
+    /// Makes durable what is written. If that fails, the system may have dropped what it could not write: the next sync
+    /// would succeed and prove nothing.
+    pub(super) fn flush_and_sync(&self) -> Result<(), StoreError> {
+        self.guarded("flush", || self.0.databases.flush())?;
+        self.0.databases.sync().inspect_err(|error| self.condemn(&format!("its data could not be synced: {error}")))
+    }
+
     /// The size of the store's files in bytes.
     pub fn size_on_disk(&self) -> Result<u64, StoreError> {
-        self.guarded("measure", || self.0.db.size_on_disk())
+        self.guarded("measure", || self.0.databases.size_on_disk())
     }
 
     /// Has the next start rebuild the store from the base and the log. A failed checksum does the same.
@@ -199,7 +172,7 @@ impl Store {
             match &write.op {
                 WriteOp::Put(value) => self.put(&mut writer, &key, number, value, leftovers)?,
                 WriteOp::Delete => {
-                    let old = self.guarded("delete", || self.0.db.remove(&key))?;
+                    let old = self.guarded("delete", || self.0.databases.of(&key).remove(&key))?;
                     failure::point("store::delete_chunks").map_err(at("delete chunks in", &self.0.folder))?;
                     self.clear_chunks(&key, old, number, 0, leftovers)?;
                 }
@@ -286,12 +259,12 @@ impl Store {
         let (first, end) = (chunk_key(key, number, 0), chunk_key(key, number, count));
         let kept = first..end;
         let keys = self.guarded("list", || {
-            let keys = self.0.db.scan_prefix(chunk_prefix(key)).keys();
+            let keys = self.0.databases.of(key).scan_prefix(chunk_prefix(key)).keys();
             keys.filter(|key| !key.as_ref().is_ok_and(|key| kept.contains(&key.to_vec())))
                 .collect::<Result<Vec<_>, _>>()
         })?;
         for key in keys {
-            self.guarded("delete", || self.0.db.remove(&key))?;
+            self.guarded("delete", || self.0.databases.of(&key).remove(&key))?;
         }
         Ok(())
     }
@@ -334,11 +307,11 @@ impl Store {
     }
 
     fn fetch(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreError> {
-        self.guarded("read", || self.0.db.get(key))
+        self.guarded("read", || self.0.databases.of(key).get(key))
     }
 
     fn insert(&self, key: &[u8], record: Vec<u8>) -> Result<Option<sled::IVec>, StoreError> {
-        self.guarded("write", || self.0.db.insert(key, record))
+        self.guarded("write", || self.0.databases.of(key).insert(key, record))
     }
 
     /// Turns damage to a record into an error, and has the store rebuilt at the next start. A record of a newer server is

@@ -14,7 +14,7 @@ use crate::folders::{copy, files, listing, refused_start, run};
 use crate::support::Server;
 
 /// The name of the fixture that is made.
-const FIXTURE: &str = "folder-3";
+const FIXTURE: &str = "folder-4";
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

@@ -1,0 +1,102 @@
+//! Moves the scattered keys of a store of an earlier format, which has one database, into one of their own.
+//!
+//! A kill may end this at any point. Until the checkpoint of the new format is written, the next start copies again. After
+//! that, what is left in the old place is not read by anybody, and removed.
+
+use std::path::Path;
+
+use super::checkpoint::{self, Recorded};
+use super::databases::{Databases, is_scattered};
+use super::error::StoreError;
+use super::key::{APPLIED, CHUNK, SCATTERED};
+use super::tree::Store;
+
+/// Strays that are copied or removed before the next ones are looked for.
+const STEP: usize = 10_000;
+
+impl Store {
+    /// Brings an opened store to the format of two databases.
+    ///
+    /// # Errors
+    /// [`StoreError::DoesNotOpen`], which is damage, if the database of scattered keys lacks what a checkpoint saw in it.
+    pub(super) fn split(&self) -> Result<(), StoreError> {
+        let folder = self.folder();
+        match checkpoint::recorded(folder)? {
+            Some(Recorded { has_two_databases: true, number }) => self.check_scattered(folder, number)?,
+            older => {
+                let moved = self.copy_strays()?;
+                if let Some(Recorded { number, .. }) = older {
+                    self.note_scattered(number)?;
+                    self.flush_and_sync()?;
+                    checkpoint::write(folder, number)?;
+                }
+                if moved > 0 {
+                    tracing::info!(values = moved, "the store was split into two databases");
+                }
+            }
+        }
+        self.remove_strays()
+    }
+
+    /// Notes in the database of scattered keys that it has everything up to a number.
+    pub(super) fn note_scattered(&self, number: u64) -> Result<(), StoreError> {
+        self.guarded("write", || self.databases().scattered.sled().insert(APPLIED, &number.to_be_bytes()))?;
+        Ok(())
+    }
+
+    /// Checks that the database of scattered keys is not an older one, or a new one.
+    fn check_scattered(&self, folder: &Path, checkpoint: u64) -> Result<(), StoreError> {
+        let noted = self.guarded("read", || self.databases().scattered.sled().get(APPLIED))?;
+        let noted = noted.and_then(|bytes| bytes.as_ref().try_into().ok()).map_or(0, u64::from_be_bytes);
+        if noted < checkpoint {
+            let what =
+                format!("its scattered keys are at record {noted}, before its checkpoint at record {checkpoint}");
+            return Err(StoreError::DoesNotOpen { folder: folder.to_owned(), what });
+        }
+        Ok(())
+    }
+
+    /// Copies scattered keys that are in the wrong database. Returns how many.
+    fn copy_strays(&self) -> Result<usize, StoreError> {
+        let mut copied = 0;
+        for (start, end) in stray_ranges() {
+            let mut strays = self.databases().ordered.sled().range(start..end);
+            while let Some((key, value)) = self.guarded("list", || strays.next().transpose())? {
+                self.guarded("write", || self.databases().scattered.sled().insert(key, value))?;
+                copied += 1;
+            }
+        }
+        Ok(copied)
+    }
+
+    fn remove_strays(&self) -> Result<(), StoreError> {
+        let ordered = self.databases().ordered.sled();
+        for (start, end) in stray_ranges() {
+            loop {
+                let strays = self.guarded("list", || {
+                    ordered.range(start.clone()..end.clone()).keys().take(STEP).collect::<sled::Result<Vec<_>>>()
+                })?;
+                for key in &strays {
+                    self.guarded("delete", || ordered.remove(key))?;
+                }
+                if strays.len() < STEP {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn databases(&self) -> &Databases {
+        &self.0.databases
+    }
+}
+
+/// The ranges of all keys that belong to the database of scattered keys.
+fn stray_ranges() -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    SCATTERED.into_iter().flat_map(|table| {
+        let ranges = [(vec![table], vec![table + 1]), (vec![CHUNK, table], vec![CHUNK, table + 1])];
+        debug_assert!(ranges.iter().all(|(start, _)| is_scattered(start)));
+        ranges
+    })
+}

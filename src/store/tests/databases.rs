@@ -1,0 +1,158 @@
+//! The two databases: what is in which, stores of the format with one, and a database that is not the one it was.
+
+use super::*;
+use crate::store::key::SCATTERED;
+
+fn unique(value: u64) -> Key {
+    Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("value {value}").into() }
+}
+
+fn idempotency(key: &str) -> Key {
+    Key::Idempotency { token: "token".into(), key: key.into() }
+}
+
+fn import_key(key: &str) -> Key {
+    Key::ImportKey { blueprint: 1, key: key.into() }
+}
+
+/// Values of both databases; one of the scattered ones has chunks.
+fn contents() -> BTreeMap<Key, Vec<u8>> {
+    let mut contents = BTreeMap::new();
+    for at in 0..200 {
+        contents.insert(resource(at.into()), noise(50, at));
+        contents.insert(unique(at), noise(16, at));
+    }
+    contents.insert(idempotency("small"), noise(100, 1));
+    contents.insert(idempotency("large"), noise(4 * CHUNK_BYTES, 2));
+    contents.insert(import_key("a"), noise(16, 3));
+    contents.insert(Key::Changes(1), noise(16, 4));
+    contents.insert(Key::Webhook("w".into()), noise(16, 5));
+    contents
+}
+
+fn filled(folder: &Path) -> Store {
+    let store = open(folder);
+    let writes: Vec<StoreWrite> = contents().into_iter().map(|(key, value)| StoreWrite::put(key, value)).collect();
+    store.apply(5, &writes).unwrap();
+    store
+}
+
+/// Keys of scattered tables, and of their chunks.
+fn scattered_in(database: &sled::Db) -> usize {
+    let table = |key: &[u8]| if key[0] == CHUNK { key[1] } else { key[0] };
+    database.iter().keys().filter(|key| SCATTERED.contains(&table(key.as_ref().unwrap()))).count()
+}
+
+/// Puts what is in the database of scattered keys back into the other one, and records that in a checkpoint of the format
+/// before. Returns the number of that checkpoint.
+fn with_one_database(folder: &Path) -> u64 {
+    let store = filled(folder);
+    put_strays(&store);
+    let number = store.checkpoint().unwrap();
+    drop(store);
+    fs::remove_dir_all(folder.join("scattered")).unwrap();
+    let mut bytes = vec![2];
+    bytes.extend(number.to_le_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    fs::write(folder.join("CHECKPOINT"), bytes).unwrap();
+    number
+}
+
+fn put_strays(store: &Store) {
+    let databases = &store.0.databases;
+    for (key, value) in databases.scattered.sled().iter().map(Result::unwrap) {
+        if SCATTERED.contains(&key[0]) || key[0] == CHUNK {
+            databases.ordered.sled().insert(key, value).unwrap();
+        }
+    }
+}
+
+fn check(store: &Store, what: &str) {
+    assert_eq!(all(store), contents(), "{what}");
+    let keys: Vec<Key> = store.scan(Prefix::All).map(|entry| entry.unwrap().0).collect();
+    assert!(keys.is_sorted_by_key(Key::encode), "{what}");
+    let databases = &store.0.databases;
+    assert_eq!(scattered_in(databases.ordered.sled()), 0, "{what}");
+    assert_eq!(scattered_in(databases.scattered.sled()), 200 + 2 + 4 + 1, "{what}");
+    let mut read = BTreeMap::new();
+    let orphans = store.read_all(|entry| entry.map(|entry| drop(read.insert(entry.key, entry.value)))).unwrap();
+    assert_eq!((read.len(), orphans), (contents().len(), 0), "{what}");
+    let last = store.last(Prefix::Uniques(1)).unwrap().unwrap().0;
+    assert_eq!(Some(&last), keys.iter().rfind(|key| matches!(key, Key::Unique { .. })), "{what}");
+    assert_eq!(store.last(Prefix::All).unwrap().unwrap().0, Key::Webhook("w".into()), "{what}");
+}
+
+#[test]
+fn keys_that_arrive_in_no_order_have_a_database_of_their_own_and_are_scanned_with_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    check(&filled(folder.path()), "as written");
+    check(&open(folder.path()), "opened again");
+}
+
+#[test]
+fn a_store_with_one_database_is_split_and_a_kill_at_any_step_of_that_loses_nothing() {
+    type Kill = fn(&Path);
+    let cases: [(&str, Kill); 3] = [
+        ("as it was", |_| {}),
+        ("killed while keys were copied", |folder| {
+            let database = boot::open(folder, &folder.join("scattered"), &StoreOptions::default()).unwrap();
+            database.insert(unique(7).encode(), b"half".to_vec()).unwrap();
+        }),
+        ("killed while what was copied was removed", |folder| {
+            let store = open(folder);
+            put_strays(&store);
+            store.0.databases.ordered.sled().remove(unique(3).encode()).unwrap();
+        }),
+    ];
+    for (what, kill) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let number = with_one_database(folder.path());
+        kill(folder.path());
+        let store = open(folder.path());
+        check(&store, what);
+        assert_eq!(store.applied(), number, "{what}");
+        assert_eq!(checkpointed(folder.path()).unwrap(), Some(number), "{what}");
+        // A server that knows one database only must not open it.
+        assert_eq!(fs::read(folder.path().join("CHECKPOINT")).unwrap()[0], 3, "{what}");
+        drop(store);
+        check(&open(folder.path()), what);
+    }
+}
+
+#[test]
+fn a_store_without_a_checkpoint_is_split_too() {
+    let folder = tempfile::tempdir().unwrap();
+    with_one_database(folder.path());
+    fs::remove_file(folder.path().join("CHECKPOINT")).unwrap();
+    check(&open(folder.path()), "without a checkpoint");
+    assert_eq!(checkpointed(folder.path()).unwrap(), None);
+}
+
+#[test]
+fn a_database_that_lacks_what_a_checkpoint_saw_is_damage() {
+    type Damage = fn(&Path);
+    let cases: [(&str, Damage); 2] = [
+        ("it is gone", |scattered| fs::remove_dir_all(scattered).unwrap()),
+        ("an older one is in its place", |scattered| {
+            let folder = tempfile::tempdir().unwrap();
+            let store = open(folder.path());
+            store.apply(4, &[]).unwrap();
+            store.checkpoint().unwrap();
+            drop(store);
+            fs::remove_dir_all(scattered).unwrap();
+            fs::rename(folder.path().join("scattered"), scattered).unwrap();
+        }),
+    ];
+    for (what, damage) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let store = filled(folder.path());
+        store.checkpoint().unwrap();
+        drop(store);
+        damage(&folder.path().join("scattered"));
+        let error = Store::open(folder.path(), &StoreOptions::default()).unwrap_err();
+        assert!(
+            error.is_damage() && error.to_string().contains("before its checkpoint at record 5"),
+            "{what}: {error}"
+        );
+    }
+}
