@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -38,6 +39,8 @@ pub(crate) struct Limits {
     pub(crate) starts: usize,
     /// For how many seconds a settled server does nothing.
     pub(crate) quiet: usize,
+    /// How long the server is left alone after that: after two minutes without a write, it may write a base.
+    pub(crate) idle: Duration,
 }
 
 impl Limits {
@@ -51,6 +54,7 @@ impl Limits {
             bulks: 20,
             starts: 3,
             quiet: 5,
+            idle: Duration::from_secs(125),
         }
     }
 }
@@ -201,6 +205,8 @@ fn imported(
     let settled = server.settle(limits.quiet)?;
     let name = "Time to settle after the import";
     figures.push(Figure::new("settle", name, settled.as_secs_f64() * 1e3, Unit::Milliseconds));
+    thread::sleep(limits.idle);
+    server.settle(limits.quiet)?;
     figures.extend(memory("settled", "settled after the import", server.memory()?));
     figures.extend(disk(server, "settled", "settled")?);
     Ok((imported, figures))

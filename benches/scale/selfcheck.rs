@@ -28,6 +28,7 @@ pub(crate) fn check() -> Result<()> {
         bulks: 1,
         starts: 1,
         quiet: 0,
+        idle: Duration::ZERO,
     };
     let report = run::run(&options, &limits, SIZE)?;
     check_table(&report)?;

@@ -230,8 +230,9 @@ fn a_folder_copied_during_writes_recovers_every_acknowledged_write() {
 #[test]
 fn an_unusable_store_is_rebuilt() {
     type Damage = fn(&Path);
-    let cases: [(&str, Damage); 6] = [
+    let cases: [(&str, Damage); 7] = [
         ("removed", |store| fs::remove_dir_all(store).unwrap()),
+        ("without its scattered keys", |store| fs::remove_dir_all(store.join("scattered")).unwrap()),
         ("no checkpoint", |store| fs::remove_file(store.join("CHECKPOINT")).unwrap()),
         ("condemned", |store| fs::write(store.join("CONDEMNED"), "for a test").unwrap()),
         ("an empty data file", |store| {

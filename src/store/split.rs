@@ -24,14 +24,11 @@ impl Store {
         match checkpoint::recorded(folder)? {
             Some(Recorded { has_two_databases: true, number }) => self.check_scattered(folder, number)?,
             older => {
-                let moved = self.copy_strays()?;
+                self.copy_strays()?;
                 if let Some(Recorded { number, .. }) = older {
                     self.note_scattered(number)?;
                     self.flush_and_sync()?;
                     checkpoint::write(folder, number)?;
-                }
-                if moved > 0 {
-                    tracing::info!(values = moved, "the store was split into two databases");
                 }
             }
         }
@@ -56,17 +53,19 @@ impl Store {
         Ok(())
     }
 
-    /// Copies scattered keys that are in the wrong database. Returns how many.
-    fn copy_strays(&self) -> Result<usize, StoreError> {
-        let mut copied = 0;
+    /// Copies scattered keys that are in the wrong database.
+    fn copy_strays(&self) -> Result<(), StoreError> {
+        let mut is_announced = false;
         for (start, end) in stray_ranges() {
             let mut strays = self.databases().ordered.sled().range(start..end);
             while let Some((key, value)) = self.guarded("list", || strays.next().transpose())? {
+                if !std::mem::replace(&mut is_announced, true) {
+                    tracing::info!("the store is split into two databases; a large one takes some minutes, once");
+                }
                 self.guarded("write", || self.databases().scattered.sled().insert(key, value))?;
-                copied += 1;
             }
         }
-        Ok(copied)
+        Ok(())
     }
 
     fn remove_strays(&self) -> Result<(), StoreError> {

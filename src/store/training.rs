@@ -44,8 +44,8 @@ impl Training {
         Training { sample: Sample::default(), written: 0, due, skipped: 0, running: None }
     }
 
-    /// Notes a value that is worth compressing. Returns a new dictionary once one is made that is better than `current`: on a thread of
-    /// its own, while values are written.
+    /// Notes a value that is worth compressing. Returns a new dictionary once one is made that is better than `current`. It
+    /// is made on a thread of its own, while values are written.
     pub(super) fn note(&mut self, value: &[u8], current: Option<&Arc<Dictionary>>) -> Option<Vec<u8>> {
         if let Some(running) = self.running.take_if(|running| running.is_finished()) {
             // A panic costs the dictionary only.

@@ -204,7 +204,7 @@ fn a_file_of_a_newer_format_is_refused_with_a_message_that_says_so() {
     let intact = fs::read(&checkpoint).unwrap();
     newer(&checkpoint, 0, Some(0..9));
     let ran = refused_start(&data, "");
-    assert!(ran.text.contains("CHECKPOINT has format 3, ") && ran.text.contains(unknown), "{}", ran.text);
+    assert!(ran.text.contains("CHECKPOINT has format 4, ") && ran.text.contains(unknown), "{}", ran.text);
     let ran = run(&["verify"], &data);
     assert!(ran.code == Some(1) && ran.text.contains(unknown), "{}", ran.text);
     fs::write(&checkpoint, &intact).unwrap();

@@ -1,4 +1,4 @@
-//! Checkpoints: decides when store and index are written to disk, and how much of the log is kept.
+//! Checkpoints: has store and index written to disk when that is due (`due.rs`), and says how much of the log is kept.
 //!
 //! A checkpoint shortens the next start. No acknowledgement waits for one. The log is cut at the least of three
 //! numbers: the store's checkpoint, the index's manifest, and the newest verified base.
@@ -8,28 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
+use super::due::Situation;
 use crate::base;
 use crate::failure;
 use crate::log::{CommitLog, FollowLog};
 use crate::model::error::{Error, Result};
 use crate::store::Store;
-
-/// The approximate size of the log after which a checkpoint is due, and thus how much a start has to replay.
-const CHECKPOINT_LOG_BYTES: u64 = 32 << 20;
-
-/// The time after which a changed store is due for a checkpoint.
-const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
-
-/// A base is written when the log since the last one exceeds both this and the size of that base.
-const BASE_LOG_BYTES: u64 = 256 << 20;
-
-/// Once nothing was written for this time, a quarter of that is enough: the log takes more room than the same in a base, and
-/// an import is often followed by days without one.
-const IDLE_AFTER: Duration = Duration::from_secs(120);
 
 /// Log numbers. A backup in progress needs every record after each of them.
 #[derive(Debug, Default)]
@@ -60,7 +48,7 @@ impl Drop for Pin {
     }
 }
 
-/// Decides when a checkpoint is due, and runs its slow part on a thread. Only one runs at a time.
+/// Begins a checkpoint when one is due, and runs its slow part on a thread. Only one runs at a time.
 pub(crate) struct Checkpointer {
     folder: PathBuf,
     store: Store,
@@ -72,24 +60,6 @@ pub(crate) struct Checkpointer {
     progress: Arc<Progress>,
     pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Whether anything was written since the last checkpoint.
-#[derive(Clone, Copy)]
-enum Writing {
-    Busy,
-    Idle,
-}
-
-impl Writing {
-    /// How long the log may become before a base is written, if the last one has so many bytes.
-    fn log_before_base(self, base_bytes: u64) -> u64 {
-        let busy = BASE_LOG_BYTES.max(base_bytes);
-        match self {
-            Writing::Busy => busy,
-            Writing::Idle => busy / 4,
-        }
-    }
 }
 
 /// The progress that the thread reports.
@@ -153,13 +123,8 @@ impl Checkpointer {
             return;
         }
         self.cut_log(log);
-        let is_changed = applied > self.started_at;
         self.is_wanted |= failure::is_asked_for("checkpoint::is_due");
-        let is_long = log.bytes_since(self.started_at) > CHECKPOINT_LOG_BYTES;
-        let waited = self.last_start.elapsed();
-        let is_due = is_changed && (is_long || self.is_wanted || waited > CHECKPOINT_INTERVAL);
-        let is_idle = !is_changed && waited > IDLE_AFTER;
-        if is_due || (is_idle && self.is_base_due(log, Writing::Idle)) {
+        if self.situation(log, applied).is_due() {
             let work = self.begin(log, indexes, applied);
             let started = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || work.run());
             match started {
@@ -203,8 +168,8 @@ impl Checkpointer {
 
     fn begin(&mut self, log: &dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) -> Work {
         self.wait();
-        let writing = if applied > self.started_at { Writing::Busy } else { Writing::Idle };
-        let is_base_due = self.is_base_due(log, writing) || failure::is_asked_for("checkpoint::base_is_due");
+        let is_base_due =
+            self.situation(log, applied).is_base_due() || failure::is_asked_for("checkpoint::base_is_due");
         self.started_at = applied;
         self.last_start = Instant::now();
         self.is_wanted = false;
@@ -220,9 +185,15 @@ impl Checkpointer {
         }
     }
 
-    fn is_base_due(&self, log: &dyn CommitLog, writing: Writing) -> bool {
-        let since_base = log.bytes_since(self.progress.base.load(Ordering::SeqCst));
-        since_base > writing.log_before_base(self.progress.base_bytes.load(Ordering::SeqCst))
+    fn situation(&self, log: &dyn CommitLog, applied: u64) -> Situation {
+        Situation {
+            is_changed: applied > self.started_at,
+            is_wanted: self.is_wanted,
+            waited: self.last_start.elapsed(),
+            log_bytes: log.bytes_since(self.started_at),
+            log_bytes_since_base: log.bytes_since(self.progress.base.load(Ordering::SeqCst)),
+            base_bytes: self.progress.base_bytes.load(Ordering::SeqCst),
+        }
     }
 
     fn wait(&mut self) {

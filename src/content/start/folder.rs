@@ -13,13 +13,17 @@ const INDEX: &str = "index";
 const LOCK: &str = "LOCK";
 
 /// The files of a data folder by folder. Those of index and analytics are known to their owners.
-const KNOWN: [(&str, &[&str]); 5] = [
+const KNOWN: [(&str, &[&str]); 6] = [
     ("", &[LOCK, INDEX, base::LOG, base::STORE, "base", "analytics", "backups", restoring::RESTORING]),
     (base::LOG, &[LOCK, "*.log", "next.zeros"]),
     ("base", &["*.base", "next", "next.unfinished"]),
-    (base::STORE, &["sled", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),
-    ("store/sled", &["conf", "db", "blobs", "snap.*", "damaged-snapshot"]),
+    (base::STORE, &["sled", "scattered", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),
+    ("store/sled", SLED),
+    ("store/scattered", SLED),
 ];
+
+/// The files of a database of sled.
+const SLED: &[&str] = &["conf", "db", "blobs", "snap.*", "damaged-snapshot"];
 
 /// Where the index is within a data folder.
 pub(crate) fn index_of(folder: &Path) -> PathBuf {

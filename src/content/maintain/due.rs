@@ -1,0 +1,91 @@
+//! Decides whether a checkpoint is due, and whether a base is written with it. Must not know how either is written.
+
+use std::time::Duration;
+
+/// The approximate size of the log after which a checkpoint is due, and thus how much a start has to replay.
+const CHECKPOINT_LOG_BYTES: u64 = 32 << 20;
+
+/// The time after which a changed store is due for a checkpoint.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A base is written when the log since the last one exceeds both this and the size of that base.
+const BASE_LOG_BYTES: u64 = 256 << 20;
+
+/// Once nothing was written for this time, a quarter of that is enough: the log takes more room than the same in a base, and
+/// an import is often followed by days without one.
+const IDLE_AFTER: Duration = Duration::from_secs(120);
+
+/// What was written since the last checkpoint and the last base.
+pub(super) struct Situation {
+    /// Whether there was a transaction since the last checkpoint.
+    pub(super) is_changed: bool,
+    /// Whether a checkpoint was asked for.
+    pub(super) is_wanted: bool,
+    /// The time since the last checkpoint was begun.
+    pub(super) waited: Duration,
+    /// The size of the log since the last checkpoint.
+    pub(super) log_bytes: u64,
+    /// The size of the log since the last base.
+    pub(super) log_bytes_since_base: u64,
+    /// The size of that base; 0 without one.
+    pub(super) base_bytes: u64,
+}
+
+impl Situation {
+    /// Whether a checkpoint is due. If nothing was written since the last one, only a base makes it due.
+    pub(super) fn is_due(&self) -> bool {
+        if self.is_changed {
+            self.is_wanted || self.log_bytes > CHECKPOINT_LOG_BYTES || self.waited > CHECKPOINT_INTERVAL
+        } else {
+            self.waited > IDLE_AFTER && self.is_base_due()
+        }
+    }
+
+    /// Whether a checkpoint that is written now is followed by a base.
+    pub(super) fn is_base_due(&self) -> bool {
+        let busy = BASE_LOG_BYTES.max(self.base_bytes);
+        self.log_bytes_since_base > if self.is_changed { busy } else { busy / 4 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Seconds since the last checkpoint, and MiB: of the log since then, of the log since the base, of that base.
+    fn situation(is_changed: bool, seconds: u64, log: u64, log_since_base: u64, base: u64) -> Situation {
+        Situation {
+            is_changed,
+            is_wanted: false,
+            waited: Duration::from_secs(seconds),
+            log_bytes: log * MIB,
+            log_bytes_since_base: log_since_base * MIB,
+            base_bytes: base * MIB,
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_is_due_by_time_or_size_and_a_base_by_size_which_is_smaller_while_nothing_is_written() {
+        let (nothing, checkpoint, with_base) = ((false, false), (true, false), (true, true));
+        let cases = [
+            ("just written", situation(true, 1, 1, 1, 0), nothing),
+            ("written some time ago", situation(true, 31, 1, 1, 0), checkpoint),
+            ("much was written", situation(true, 1, 33, 33, 0), checkpoint),
+            ("more than the first base needs", situation(true, 1, 33, 257, 0), with_base),
+            ("less than the base has", situation(true, 1, 33, 900, 1000), checkpoint),
+            ("more than the base has", situation(true, 1, 33, 1001, 1000), with_base),
+            ("nothing written for a minute", situation(false, 60, 0, 300, 1000), nothing),
+            ("nothing written for two minutes", situation(false, 121, 0, 251, 1000), with_base),
+            ("nothing written for days, and little before", situation(false, 200_000, 0, 249, 1000), nothing),
+            ("nothing written for days, and no base", situation(false, 200_000, 0, 65, 0), with_base),
+        ];
+        for (what, situation, expected) in cases {
+            let is_due = situation.is_due();
+            assert_eq!((is_due, is_due && situation.is_base_due()), expected, "{what}");
+        }
+        let wanted = Situation { is_wanted: true, ..situation(true, 1, 1, 1, 0) };
+        assert!(wanted.is_due() && !wanted.is_base_due());
+    }
+}
