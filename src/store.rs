@@ -7,7 +7,7 @@
 //! handed to the kernel. The log and its bases are durable. A store that does not open or fails a checksum is rebuilt
 //! from them (`base::recover`).
 //!
-//! Keys are in two databases (`databases.rs`), written by one thread with plain inserts, because a sled batch or transaction takes a
+//! Keys are in two databases (`databases.rs`). One thread writes them, with plain inserts, because a sled batch or transaction takes a
 //! lock that blocks every later read. A transaction is therefore not applied atomically. Replaying it is idempotent,
 //! and its number is written after its writes.
 

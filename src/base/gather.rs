@@ -89,7 +89,9 @@ enum OldStore {
 fn open_copy(copy: &Path, old: &Path, checkpoint: Option<u64>, options: &StoreOptions) -> Result<OldStore, BaseError> {
     let store = match Store::open(copy, options) {
         Ok(store) => store,
-        Err(error) if error.is_damage() => return Ok(OldStore::Damaged(None, error.to_string())),
+        Err(error) if error.is_damage() => {
+            return Ok(OldStore::Damaged(Store::open_damaged(copy, options).ok(), error.to_string()));
+        }
         Err(error) => return Err(error.into()),
     };
     let mut first_error: Option<StoreError> = None;

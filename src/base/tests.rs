@@ -35,7 +35,10 @@ fn writes(number: u64) -> Vec<StoreWrite> {
     let mut value = vec![0; length];
     blake3::Hasher::new().update(&number.to_le_bytes()).finalize_xof().fill(&mut value);
     let keys = 200;
+    let unique = |at: u64| Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("{at}").into() };
     vec![
+        StoreWrite::put(unique(number * 17 % keys), number.to_le_bytes()),
+        StoreWrite::delete(unique(number * 19 % keys)),
         StoreWrite::put(key(number * 7 % keys), value.clone()),
         StoreWrite::put(key(number * 13 % keys + 1), value),
         StoreWrite::delete(key(number * 11 % keys + 2)),

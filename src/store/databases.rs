@@ -1,22 +1,27 @@
 //! The two databases of sled that hold a store: which of them holds a key, and what is done with both.
 //!
-//! sled writes changed pages one after another into segments of its file, and uses a segment again when no page in it is
-//! current any more. Keys that arrive in their order (resources and copies by id, changes) fill pages that are left alone
-//! soon. Each key that arrives somewhere in the middle (a value of a unique field) rewrites a page there, and these pages
-//! end up in all segments, none of which is ever free. So such keys have a database of their own, which is small. See
-//! `ARCHITECTURE.md`, "Two databases".
+//! sled writes changed pages one after another into segments of its file, and uses a segment again once few pages in it are
+//! current, which it moves first. Keys that arrive in their order (resources and copies by id, changes) fill pages that are
+//! left alone soon. Each key that arrives somewhere in the middle (a value of a unique field) rewrites a page there. Such
+//! pages end up in all segments, more of them than sled moves. So these keys have a database of their own, which is small.
+//! See `ARCHITECTURE.md`, "Two databases".
 //!
 //! It must not know what a value looks like.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use super::boot;
+use super::checkpoint::{self, Recorded};
 use super::error::{StoreError, at};
 use super::key::{CHUNK, SCATTERED};
 use super::options::StoreOptions;
 use crate::failure;
+
+/// The folders of the databases.
+const ORDERED_FOLDER: &str = "sled";
+const SCATTERED_FOLDER: &str = "scattered";
 
 /// The databases of an open store.
 pub(super) struct Databases {
@@ -42,11 +47,15 @@ pub(super) struct Range {
 }
 
 impl Databases {
-    /// Opens or creates both.
+    /// Opens or creates both. With a checkpoint of one database, another one can only be what is left of an unfinished split
+    /// (`split.rs`), and is removed.
     pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Databases, StoreError> {
+        if let Some(Recorded { has_two_databases: false, .. }) = checkpoint::recorded(folder)? {
+            remove_scattered(folder)?;
+        }
         let half = StoreOptions { cache_bytes: options.cache_bytes / 2, ..options.clone() };
         let open = |name| Database::open(folder, name, &half);
-        Ok(Databases { ordered: open("sled")?, scattered: open("scattered")? })
+        Ok(Databases { ordered: open(ORDERED_FOLDER)?, scattered: open(SCATTERED_FOLDER)? })
     }
 
     /// The database that holds a key.
@@ -78,6 +87,7 @@ impl Databases {
 
     /// Hands everything written so far to the system.
     pub(super) fn flush(&self) -> sled::Result<()> {
+        failure::point("store::flush")?;
         self.ordered.sled().flush()?;
         self.scattered.sled().flush()?;
         Ok(())
@@ -92,6 +102,15 @@ impl Databases {
     pub(super) fn size_on_disk(&self) -> sled::Result<u64> {
         Ok(self.ordered.sled().size_on_disk()? + self.scattered.sled().size_on_disk()?)
     }
+}
+
+/// Removes the database of scattered keys of a store that is not open.
+pub(super) fn remove_scattered(folder: &Path) -> Result<(), StoreError> {
+    let scattered = folder.join(SCATTERED_FOLDER);
+    if !scattered.exists() {
+        return Ok(());
+    }
+    fs::remove_dir_all(&scattered).map_err(at("remove", &scattered))
 }
 
 /// Whether a key, or the value that a chunk belongs to, is in the database of scattered keys.

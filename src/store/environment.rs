@@ -21,7 +21,20 @@ pub(super) fn environment_error(text: &str) -> Option<std::io::Error> {
     Some(std::io::Error::from_raw_os_error(code))
 }
 
+/// The system's number of a failed read or write.
+const EIO: i32 = 5;
+
 impl StoreError {
+    /// Whether the system may have forgotten pages that it could not write, while it still shows them to readers.
+    pub(super) fn may_have_dropped_writes(&self) -> bool {
+        match self {
+            StoreError::Io { action, .. } => *action == "sync",
+            StoreError::Sled { source, .. } => system_error(&format!("{source:?}")) == Some(EIO),
+            StoreError::Panicked { what, .. } => system_error(what) == Some(EIO),
+            _ => false,
+        }
+    }
+
     /// Whether the files themselves are wrong. Otherwise they may be intact, and must not be replaced: the system would
     /// not let them be read or written, another process has them open, or a newer server wrote them.
     pub(crate) fn is_damage(&self) -> bool {

@@ -81,9 +81,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether a sync failed: the disk has lost something, and what a later sync says proves nothing.
-    pub(crate) fn is_failed_sync(&self) -> bool {
-        matches!(self, StoreError::Io { action: "sync", .. })
+    /// Whether the store can bring nothing to the disk any more after this error of a checkpoint: a sync failed, so that what
+    /// a later one says proves nothing, or sled did, which refuses everything after its first error.
+    pub(crate) fn ends_writing(&self) -> bool {
+        matches!(self, StoreError::Io { action: "sync", .. } | StoreError::Sled { .. } | StoreError::Panicked { .. })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::compress::{Compressor, Dictionaries, Dictionary};
-use super::databases::Databases;
+use super::databases::{Databases, remove_scattered};
 use super::error::{StoreError, at, sled_at};
 use super::key::{APPLIED, CHUNK, DICTIONARY, Key, is_copy};
 use super::options::StoreOptions;
@@ -61,6 +61,22 @@ impl Store {
     /// Opens the store in `folder`. Creates the folder if it is missing. sled may panic on damaged files; this method
     /// then returns an error.
     pub fn open(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
+        let store = Store::open_databases(folder, options)?;
+        store.settle_databases()?;
+        store.load()?;
+        Ok(store)
+    }
+
+    /// Opens what can be opened of a damaged store: without the scattered keys if it does not open with them. For salvage,
+    /// in a copy.
+    pub(crate) fn open_damaged(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
+        remove_scattered(folder)?;
+        let store = Store::open_databases(folder, options)?;
+        store.load()?;
+        Ok(store)
+    }
+
+    fn open_databases(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
         let databases = Databases::open(folder, options)?;
         let compressor = Compressor::new().map_err(at("create a compressor for", folder))?;
         let inner = Inner {
@@ -71,15 +87,17 @@ impl Store {
             writer: Mutex::new(Writer { compressor, training: Training::new(0) }),
             checkpointing: Mutex::new(()),
         };
-        let store = Store(Arc::new(inner));
-        store.split()?;
-        let applied = match store.fetch(APPLIED)? {
+        Ok(Store(Arc::new(inner)))
+    }
+
+    /// Reads what is needed before anything else is.
+    fn load(&self) -> Result<(), StoreError> {
+        let applied = match self.fetch(APPLIED)? {
             None => 0,
-            Some(bytes) => store.check(APPLIED, record::decode(APPLIED, &bytes))?.number,
+            Some(bytes) => self.check(APPLIED, record::decode(APPLIED, &bytes))?.number,
         };
-        store.0.applied.store(applied, Ordering::Release);
-        store.load_dictionaries()?;
-        Ok(store)
+        self.0.applied.store(applied, Ordering::Release);
+        self.load_dictionaries()
     }
 
     fn load_dictionaries(&self) -> Result<(), StoreError> {
@@ -144,8 +162,12 @@ impl Store {
     /// Makes durable what is written. If that fails, the system may have dropped what it could not write: the next sync
     /// would succeed and prove nothing.
     pub(super) fn flush_and_sync(&self) -> Result<(), StoreError> {
-        self.guarded("flush", || self.0.databases.flush())?;
-        self.0.databases.sync().inspect_err(|error| self.condemn(&format!("its data could not be synced: {error}")))
+        let flushed = self.guarded("flush", || self.0.databases.flush()).and_then(|()| self.0.databases.sync());
+        flushed.inspect_err(|error| {
+            if error.may_have_dropped_writes() {
+                self.condemn(&format!("its data could not be synced: {error}"));
+            }
+        })
     }
 
     /// The size of the store's files in bytes.
@@ -190,12 +212,13 @@ impl Store {
         value: &[u8],
         leftovers: Leftovers,
     ) -> Result<(), StoreError> {
-        let mut dictionary = self.0.dictionaries.newest();
-        if is_copy(key)
-            && let Some(made) = training.note(value, dictionary.as_ref())
-        {
-            self.add_dictionary(compressor, number, &made)?;
+        let mut dictionary = None;
+        if is_copy(key) {
             dictionary = self.0.dictionaries.newest();
+            if let Some(made) = training.note(value, dictionary.as_ref()) {
+                self.add_dictionary(compressor, number, &made)?;
+                dictionary = self.0.dictionaries.newest();
+            }
         }
         self.put_with(compressor, dictionary.as_deref(), key, number, value, leftovers)
     }

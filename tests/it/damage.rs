@@ -84,8 +84,11 @@ fn position_of(data: &Path, title: &str) -> usize {
 }
 
 fn break_store(data: &Path) {
-    let db = data.join("store/sled/db");
-    let length = fs::metadata(&db).unwrap().len() as usize;
+    break_database(&data.join("store/sled/db"));
+}
+
+fn break_database(db: &Path) {
+    let length = fs::metadata(db).unwrap().len() as usize;
     fs::write(db, b"garbage ".iter().copied().cycle().take(length).collect::<Vec<u8>>()).unwrap();
 }
 
@@ -105,12 +108,13 @@ fn verify_changes_nothing_and_names_every_kind_of_damage() {
     let ran = run(&["verify"], &killed.data());
     assert!(ran.code == Some(0) && ran.text.contains("no problems found"), "{}", ran.text);
     type Damage = fn(&Path);
-    let cases: [(&str, &str, Damage); 16] = [
+    let cases: [(&str, &str, Damage); 17] = [
         ("a flipped bit in the log", "damaged at byte", |data| flip(&log_of(data), position_of(data, "note 60"))),
         ("the log removed", "the log ends", |data| fs::remove_dir_all(data.join("log")).unwrap()),
         ("a segment's header", "its header is damaged", |data| flip(&log_of(data), 20)),
         ("the store removed", "the store is missing", |data| fs::remove_dir_all(data.join("store")).unwrap()),
         ("garbage in the store", "store", break_store),
+        ("garbage in its scattered keys", "store", |data| break_database(&data.join("store/scattered/db"))),
         ("no checkpoint", "no valid checkpoint", |data| fs::remove_file(data.join("store/CHECKPOINT")).unwrap()),
         ("a store marked as damaged", "marked as damaged", |data| {
             fs::write(data.join("store/CONDEMNED"), "a test").unwrap();
@@ -207,13 +211,18 @@ enum Kept {
 fn salvage_keeps_what_is_left_and_says_what_is_lost() {
     type Damage = fn(&Path);
     let bit = |data: &Path| flip(&log_of(data), position_of(data, "note 110"));
-    let cases: [(&str, bool, Kept, Damage); 9] = [
+    let cases: [(&str, bool, Kept, Damage); 10] = [
         ("an intact folder", false, Kept::All, |_| {}),
         ("a killed server", true, Kept::All, |_| {}),
         ("a bit in the log, the store is whole", false, Kept::All, bit),
         ("only the store is left", false, Kept::All, |data| {
             fs::remove_dir_all(data.join("log")).unwrap();
             fs::remove_dir_all(data.join("index")).unwrap();
+        }),
+        ("only the store is left, and its scattered keys are broken", false, Kept::AtLeast(119), |data| {
+            fs::remove_dir_all(data.join("log")).unwrap();
+            fs::remove_dir_all(data.join("index")).unwrap();
+            break_database(&data.join("store/scattered/db"));
         }),
         ("only the log is left", true, Kept::All, |data| {
             fs::remove_dir_all(data.join("store")).unwrap();

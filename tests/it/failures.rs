@@ -300,7 +300,9 @@ fn a_committer_that_panics_ends_writing_and_readiness_alike() {
 
 #[test]
 fn after_a_failed_sync_nothing_is_believed_that_a_later_sync_says() {
-    for points in ["checkpoint::is_due=return;store::sync=1*return(EIO)", "log::sync=3*off->1*return(EIO)"] {
+    let of_the_store = ["store::sync=1*return(EIO)", "store::sync=1*off->1*return(EIO)", "store::flush=1*return(EIO)"];
+    let of_the_store = of_the_store.map(|point| format!("checkpoint::is_due=return;{point}"));
+    for points in of_the_store.iter().map(String::as_str).chain(["log::sync=3*off->1*return(EIO)"]) {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("data");
         let mut server = Server::start_in(&folder, &[]);
@@ -360,7 +362,7 @@ const fn writing(name: &'static str, reach: Reach) -> Point {
     Point { name, reach, is_write: true }
 }
 
-const POINTS: [Point; 20] = [
+const POINTS: [Point; 21] = [
     writing("log::append", Reach::Write),
     point("log::sync", Reach::Write),
     writing("log::mark", Reach::Write),
@@ -374,6 +376,7 @@ const POINTS: [Point; 20] = [
     point("log::segment_name", Reach::Segment),
     point("log::folder", Reach::Segment),
     point("checkpoint::store", Reach::Checkpoint),
+    point("store::flush", Reach::Checkpoint),
     point("store::sync", Reach::Checkpoint),
     point("checkpoint::index", Reach::Checkpoint),
     point("index::manifest", Reach::Checkpoint),

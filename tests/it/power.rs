@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::folders::run;
 use crate::support::{Reply, Server};
 use disk::{Disk, Mounted, Programs};
 
@@ -176,7 +177,8 @@ fn define(server: &Server) {
     server.blueprint(
         "notes",
         json!([{ "name": "Value", "slug": "value", "type": "number" },
-        { "name": "Text", "slug": "text", "type": "text" }]),
+        { "name": "Text", "slug": "text", "type": "text" },
+        { "name": "Key", "slug": "key", "type": "text", "unique": true }]),
     );
 }
 
@@ -194,8 +196,9 @@ fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed:
     while !stop.load(Ordering::SeqCst) {
         let length = if next() % 4 == 0 { 3000 } else { 3 };
         let text: String = (0..length).map(|_| format!("{:016x}", next())).collect();
+        let key = format!("{:016x}", next());
         if mine.is_empty() || next() % 3 == 0 {
-            let id = server.create("notes", json!({ "value": 1, "text": text }));
+            let id = server.create("notes", json!({ "value": 1, "text": text, "key": key }));
             ledger.lock().unwrap().insert(id.clone(), Known { acknowledged: 1, sent: 1, ..Known::default() });
             mine.push(id);
             continue;
@@ -212,7 +215,8 @@ fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed:
         } else {
             let value = ledger.lock().unwrap()[&id].sent + 1;
             known(&|known| known.sent = value);
-            server.send("PATCH", &path, Some(&json!({ "attributes": { "value": value, "text": text } }))).expect(200);
+            let body = json!({ "attributes": { "value": value, "text": text, "key": key } });
+            server.send("PATCH", &path, Some(&body)).expect(200);
             known(&|known| known.acknowledged = value);
         }
     }
@@ -221,7 +225,8 @@ fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed:
 /// Starts a server on the image and compares.
 fn check(cut: &Cut, system: &str) {
     let mounted = Mounted::image(&cut.image, system).unwrap();
-    let server = Server::start_in(&mounted.path.join("data"), &[]);
+    let data = mounted.path.join("data");
+    let mut server = Server::start_in(&data, &[]);
     let listed = values(&server);
     for (id, before) in &cut.before {
         let after = &cut.after[id];
@@ -235,6 +240,10 @@ fn check(cut: &Cut, system: &str) {
         assert_eq!(server.get(&path).status == 200, value.is_some(), "get and list agree on {id}");
     }
     server.create("notes", json!({ "value": 1, "text": "written behind the cut" }));
+    server.terminate();
+    // Among other things, that each unique value is claimed by its resource.
+    let ran = run(&["verify"], &data);
+    assert_eq!(ran.code, Some(0), "{} ({system}): {}", cut.policy, ran.text);
 }
 
 /// The value of each resource, from the index.

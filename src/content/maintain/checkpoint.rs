@@ -65,7 +65,7 @@ pub(crate) struct Checkpointer {
 /// The progress that the thread reports.
 struct Progress {
     is_running: AtomicBool,
-    /// Set when the store could not be synced. It is condemned then.
+    /// Set when the store could not be brought to the disk.
     has_lost_data: AtomicBool,
     /// The log number up to which store and index are on disk.
     checkpoint: AtomicU64,
@@ -112,7 +112,7 @@ impl Checkpointer {
         self.is_wanted = true;
     }
 
-    /// Whether a sync of the store failed, so that there may be no more writes in this process.
+    /// Whether the store could not be brought to the disk, so that there may be no more writes in this process.
     pub(crate) fn has_lost_data(&self) -> bool {
         self.progress.has_lost_data.load(Ordering::SeqCst)
     }
@@ -246,7 +246,7 @@ impl Work {
     fn write(self) -> std::result::Result<(), String> {
         failure::point("checkpoint::store").map_err(|error| error.to_string())?;
         self.store.checkpoint().map_err(|error| {
-            self.progress.has_lost_data.fetch_or(error.is_failed_sync(), Ordering::SeqCst);
+            self.progress.has_lost_data.fetch_or(error.ends_writing(), Ordering::SeqCst);
             error.to_string()
         })?;
         failure::point("checkpoint::index").map_err(|error| error.to_string())?;

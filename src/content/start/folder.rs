@@ -15,7 +15,7 @@ const LOCK: &str = "LOCK";
 /// The files of a data folder by folder. Those of index and analytics are known to their owners.
 const KNOWN: [(&str, &[&str]); 6] = [
     ("", &[LOCK, INDEX, base::LOG, base::STORE, "base", "analytics", "backups", restoring::RESTORING]),
-    (base::LOG, &[LOCK, "*.log", "next.zeros"]),
+    (base::LOG, &[LOCK, "*.log", "next.zeros", "torn-*"]),
     ("base", &["*.base", "next", "next.unfinished"]),
     (base::STORE, &["sled", "scattered", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),
     ("store/sled", SLED),

@@ -1,7 +1,8 @@
 //! The two databases: what is in which, stores of the format with one, and a database that is not the one it was.
 
 use super::*;
-use crate::store::key::SCATTERED;
+use crate::store::databases::is_scattered;
+use crate::store::key::{DICTIONARY, SCATTERED};
 
 fn unique(value: u64) -> Key {
     Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("value {value}").into() }
@@ -92,11 +93,15 @@ fn keys_that_arrive_in_no_order_have_a_database_of_their_own_and_are_scanned_wit
 #[test]
 fn a_store_with_one_database_is_split_and_a_kill_at_any_step_of_that_loses_nothing() {
     type Kill = fn(&Path);
-    let cases: [(&str, Kill); 3] = [
+    let cases: [(&str, Kill); 4] = [
         ("as it was", |_| {}),
         ("killed while keys were copied", |folder| {
             let database = boot::open(folder, &folder.join("scattered"), &StoreOptions::default()).unwrap();
             database.insert(unique(7).encode(), b"half".to_vec()).unwrap();
+        }),
+        ("killed while keys were copied, and one was deleted by a server of before", |folder| {
+            let database = boot::open(folder, &folder.join("scattered"), &StoreOptions::default()).unwrap();
+            database.insert(unique(1000).encode(), b"deleted since".to_vec()).unwrap();
         }),
         ("killed while what was copied was removed", |folder| {
             let store = open(folder);
@@ -155,4 +160,38 @@ fn a_database_that_lacks_what_a_checkpoint_saw_is_damage() {
             "{what}: {error}"
         );
     }
+}
+
+#[test]
+fn of_a_damaged_database_of_scattered_keys_the_other_one_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = filled(folder.path());
+    store.checkpoint().unwrap();
+    drop(store);
+    let path = folder.path().join("scattered/db");
+    let length = fs::metadata(&path).unwrap().len() as usize;
+    fs::write(path, noise(length, 9)).unwrap();
+    assert!(Store::open(folder.path(), &StoreOptions::default()).unwrap_err().is_damage());
+    let store = Store::open_damaged(folder.path(), &StoreOptions::default()).unwrap();
+    let left: BTreeMap<_, _> = contents().into_iter().filter(|(key, _)| !is_scattered(&key.encode())).collect();
+    assert!(left.len() > 200 && all(&store) == left);
+}
+
+#[test]
+fn no_dictionary_of_one_database_is_needed_by_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let text = |seed: u64| "the same words again and again, ".repeat(40) + &seed.to_string();
+    let copy = |of: u64| Key::Copy { blueprint: 1, id: ResourceId::from_u128(of.into()), variant: 0, number: 1 };
+    for number in 1..20_000 {
+        store.apply(number, &[StoreWrite::put(copy(number), text(number).into_bytes())]).unwrap();
+    }
+    let answer = idempotency("a");
+    store.apply(20_000, &[StoreWrite::put(answer.clone(), text(0).into_bytes())]).unwrap();
+    let ordered = store.0.databases.ordered.sled();
+    let dictionaries: Vec<_> = ordered.scan_prefix([DICTIONARY]).keys().map(Result::unwrap).collect();
+    assert!(!dictionaries.is_empty());
+    dictionaries.iter().for_each(|key| drop(ordered.remove(key).unwrap()));
+    drop(store);
+    assert_eq!(open(folder.path()).get(&answer).unwrap(), Some(text(0).into_bytes()));
 }
