@@ -152,25 +152,30 @@ mod tests {
         rollup
     }
 
-    /// The fastest of three additions of as many new names as there are.
+    /// The time of adding as many new names as there are.
     fn adding(count: u32) -> Duration {
-        let (mut more, mut best) = (with_referrers(2 * count), Duration::MAX);
+        let mut more = with_referrers(2 * count);
         more.shares[0].drain(..count as usize / 2);
-        for _ in 0..3 {
-            let mut rollup = with_referrers(count);
-            let began = Instant::now();
-            rollup.add(&more);
-            best = best.min(began.elapsed());
-            assert_eq!(rollup.shares[0].len(), 2 * count as usize);
-            assert_eq!(rollup.shares[0].iter().map(|share| share.visitors).sum::<u32>(), count * 5 / 2);
-        }
-        best
+        let mut rollup = with_referrers(count);
+        let began = Instant::now();
+        rollup.add(&more);
+        let time = began.elapsed();
+        assert_eq!(rollup.shares[0].len(), 2 * count as usize);
+        assert_eq!(rollup.shares[0].iter().map(|share| share.visitors).sum::<u32>(), count * 5 / 2);
+        time
     }
 
     #[test]
     fn the_time_to_add_names_grows_with_their_number_and_not_with_its_square() {
-        let (few, many) = (adding(25_000), adding(200_000));
-        // Eight times as many: a quadratic addition would take 64 times as long.
-        assert!(many < few * 30, "{few:?} for 25,000 names, {many:?} for 200,000");
+        let (mut few, mut many) = (Duration::MAX, Duration::MAX);
+        // Eight times as many: a quadratic addition would take 64 times as long. Other tests run meanwhile, so the fastest
+        // of some counts.
+        for _ in 0..10 {
+            (few, many) = (few.min(adding(25_000)), many.min(adding(200_000)));
+            if many < few * 30 {
+                return;
+            }
+        }
+        panic!("{few:?} for 25,000 names, {many:?} for 200,000");
     }
 }
