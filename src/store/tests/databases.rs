@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::databases::is_scattered;
-use crate::store::key::{DICTIONARY, SCATTERED};
+use crate::store::key::SCATTERED;
 
 fn unique(value: u64) -> Key {
     Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("value {value}").into() }
@@ -175,23 +175,4 @@ fn of_a_damaged_database_of_scattered_keys_the_other_one_is_left() {
     let store = Store::open_damaged(folder.path(), &StoreOptions::default()).unwrap();
     let left: BTreeMap<_, _> = contents().into_iter().filter(|(key, _)| !is_scattered(&key.encode())).collect();
     assert!(left.len() > 200 && all(&store) == left);
-}
-
-#[test]
-fn no_dictionary_of_one_database_is_needed_by_the_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let text = |seed: u64| "the same words again and again, ".repeat(40) + &seed.to_string();
-    let copy = |of: u64| Key::Copy { blueprint: 1, id: ResourceId::from_u128(of.into()), variant: 0, number: 1 };
-    for number in 1..20_000 {
-        store.apply(number, &[StoreWrite::put(copy(number), text(number).into_bytes())]).unwrap();
-    }
-    let answer = idempotency("a");
-    store.apply(20_000, &[StoreWrite::put(answer.clone(), text(0).into_bytes())]).unwrap();
-    let ordered = store.0.databases.ordered.sled();
-    let dictionaries: Vec<_> = ordered.scan_prefix([DICTIONARY]).keys().map(Result::unwrap).collect();
-    assert!(!dictionaries.is_empty());
-    dictionaries.iter().for_each(|key| drop(ordered.remove(key).unwrap()));
-    drop(store);
-    assert_eq!(open(folder.path()).get(&answer).unwrap(), Some(text(0).into_bytes()));
 }

@@ -120,3 +120,18 @@ fn what_has_nothing_in_common_gets_no_dictionary() {
     store.apply(4_000, &[StoreWrite::put(copy(4_000), noise(2_000, 4_000))]).unwrap();
     assert_eq!(of_dictionaries(&store), Vec::<Vec<u8>>::new());
 }
+
+#[test]
+fn the_database_of_scattered_keys_needs_no_dictionary_of_the_other_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = words();
+    let store = open(folder.path());
+    let last = write_until(&store, &words, 1, 1);
+    let answer = Key::Idempotency { token: "token".into(), key: "a".into() };
+    store.apply(last + 1, &[StoreWrite::put(answer.clone(), text(&words, 1))]).unwrap();
+    for dictionary in of_dictionaries(&store) {
+        store.0.databases.ordered.sled().remove(dictionary).unwrap();
+    }
+    drop(store);
+    assert_eq!(open(folder.path()).get(&answer).unwrap(), Some(text(&words, 1)));
+}
