@@ -9,11 +9,12 @@
 //! It must not know what a value looks like.
 
 use std::fs::{self, File};
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::vec;
 
 use super::boot;
-use super::checkpoint::{self, Recorded};
 use super::error::{StoreError, at};
 use super::key::{CHUNK, SCATTERED};
 use super::options::StoreOptions;
@@ -41,18 +42,11 @@ pub(super) struct Database {
 }
 
 /// The entries between two keys, in key order, whichever database holds them.
-pub(super) struct Range {
-    /// The last part first.
-    rest: Vec<sled::Iter>,
-}
+pub(super) type Range = iter::Flatten<vec::IntoIter<sled::Iter>>;
 
 impl Databases {
-    /// Opens or creates both. With a checkpoint of one database, another one can only be what is left of an unfinished split
-    /// (`split.rs`), and is removed.
+    /// Opens or creates both. They share the cache.
     pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Databases, StoreError> {
-        if let Some(Recorded { has_two_databases: false, .. }) = checkpoint::recorded(folder)? {
-            remove_scattered(folder)?;
-        }
         let half = StoreOptions { cache_bytes: options.cache_bytes / 2, ..options.clone() };
         let open = |name| Database::open(folder, name, &half);
         Ok(Databases { ordered: open(ORDERED_FOLDER)?, scattered: open(SCATTERED_FOLDER)? })
@@ -63,26 +57,24 @@ impl Databases {
         if is_scattered(key) { self.scattered.sled() } else { self.ordered.sled() }
     }
 
-    /// The entries from `start` on and before `end`. Chunks are not among them.
+    /// The entries from `start` on and before `end`, which no chunk may be before.
     pub(super) fn range(&self, start: Vec<u8>, end: Vec<u8>) -> Range {
-        let end = end.min(vec![CHUNK]);
-        let mut rest = Vec::new();
+        let mut parts = Vec::new();
         let mut from = start;
         for table in SCATTERED {
             let (first, behind) = (vec![table], vec![table + 1]);
             for (part_end, database) in [(first, &self.ordered), (behind, &self.scattered)] {
                 let part_end = part_end.min(end.clone());
                 if from < part_end {
-                    rest.push(database.sled().range(from..part_end.clone()));
+                    parts.push(database.sled().range(from..part_end.clone()));
                     from = part_end;
                 }
             }
         }
         if from < end {
-            rest.push(self.ordered.sled().range(from..end));
+            parts.push(self.ordered.sled().range(from..end));
         }
-        rest.reverse();
-        Range { rest }
+        parts.into_iter().flatten()
     }
 
     /// Hands everything written so far to the system.
@@ -150,31 +142,5 @@ impl Drop for Database {
         if !flushed || self.data.sync_all().is_err() {
             std::mem::forget(self.sled.take());
         }
-    }
-}
-
-impl Iterator for Range {
-    type Item = sled::Result<(sled::IVec, sled::IVec)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while let Some(part) = self.rest.last_mut() {
-            if let Some(entry) = part.next() {
-                return Some(entry);
-            }
-            self.rest.pop();
-        }
-        None
-    }
-}
-
-impl DoubleEndedIterator for Range {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        while let Some(part) = self.rest.first_mut() {
-            if let Some(entry) = part.next_back() {
-                return Some(entry);
-            }
-            self.rest.remove(0);
-        }
-        None
     }
 }

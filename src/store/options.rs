@@ -16,7 +16,7 @@ pub(super) const SEGMENT_BYTES: usize = 2 << 20;
 /// The options that a store is opened with.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// The size of sled's page cache.
+    /// The size of the page caches of sled's databases, together.
     pub cache_bytes: u64,
     /// How often sled writes its buffers to disk and cleans up segments.
     pub flush_every: Duration,

@@ -36,8 +36,13 @@ fn all(store: &Store) -> BTreeMap<Key, Vec<u8>> {
     store.scan(Prefix::All).collect::<Result<_, _>>().unwrap()
 }
 
+/// The database that holds resources.
+fn ordered(store: &Store) -> &sled::Db {
+    store.0.databases.ordered.sled()
+}
+
 fn raw_keys(store: &Store) -> usize {
-    store.0.databases.ordered.sled().iter().count() + store.0.databases.scattered.sled().iter().count()
+    ordered(store).iter().count() + store.0.databases.scattered.sled().iter().count()
 }
 
 #[test]
@@ -86,10 +91,10 @@ fn replay_removes_chunks_that_a_crash_left() {
     let writes = |number: u64| [StoreWrite::put(resource(1), noise(2 * CHUNK_BYTES, number))];
     store.apply(1, &writes(1)).unwrap();
     // Simulates a kill after the value of record 2 was written, before the chunks of record 1 were removed.
-    let old: Vec<_> = store.0.databases.ordered.sled().scan_prefix([CHUNK]).map(Result::unwrap).collect();
+    let old: Vec<_> = ordered(&store).scan_prefix([CHUNK]).map(Result::unwrap).collect();
     store.apply(2, &writes(2)).unwrap();
     for (key, value) in old {
-        store.0.databases.ordered.sled().insert(key, value).unwrap();
+        ordered(&store).insert(key, value).unwrap();
     }
     assert_eq!(raw_keys(&store), 2 + 4);
     store.replay(1, &writes(1)).unwrap();
@@ -194,21 +199,15 @@ fn a_damaged_value_is_an_error_and_condemns_the_store() {
         .apply(1, &[StoreWrite::put(resource(1), noise(100, 1)), StoreWrite::put(resource(2), noise(100, 2))])
         .unwrap();
     let key = resource(1).encode();
-    let intact = store.0.databases.ordered.sled().get(&key).unwrap().unwrap().to_vec();
+    let intact = ordered(&store).get(&key).unwrap().unwrap().to_vec();
     for at in 0..intact.len() {
         let mut flipped = intact.clone();
         flipped[at] ^= 0x20;
-        store.0.databases.ordered.sled().insert(&key, flipped).unwrap();
+        ordered(&store).insert(&key, flipped).unwrap();
         assert!(matches!(store.get(&resource(1)), Err(StoreError::Damaged { .. })), "byte {at}");
     }
     // An intact record under another record's key is damage, too.
-    store
-        .0
-        .databases
-        .ordered
-        .sled()
-        .insert(&key, store.0.databases.ordered.sled().get(resource(2).encode()).unwrap().unwrap())
-        .unwrap();
+    ordered(&store).insert(&key, ordered(&store).get(resource(2).encode()).unwrap().unwrap()).unwrap();
     assert!(store.get(&resource(1)).is_err());
     assert!(store.scan(Prefix::All).any(|entry| entry.is_err()));
     assert!(checkpoint::condemned(folder.path()).unwrap().unwrap().contains("Resource"));
@@ -220,14 +219,14 @@ fn a_value_of_a_newer_format_is_an_error_and_does_not_condemn_the_store() {
     let store = open(folder.path());
     store.apply(1, &[StoreWrite::put(resource(1), noise(100, 1))]).unwrap();
     let key = resource(1).encode();
-    let mut newer = store.0.databases.ordered.sled().get(&key).unwrap().unwrap().to_vec();
+    let mut newer = ordered(&store).get(&key).unwrap().unwrap().to_vec();
     newer[0] += 1;
     let mut hasher = crc32fast::Hasher::new();
     for part in [&(key.len() as u32).to_le_bytes()[..], &key, &newer[..10], &newer[14..]] {
         hasher.update(part);
     }
     newer[10..14].copy_from_slice(&hasher.finalize().to_le_bytes());
-    store.0.databases.ordered.sled().insert(&key, newer).unwrap();
+    ordered(&store).insert(&key, newer).unwrap();
     let error = store.get(&resource(1)).unwrap_err();
     assert!(error.to_string().contains("has format 2, which this version of the server does not know"), "{error}");
     assert!(!error.is_damage());
@@ -255,9 +254,9 @@ fn everything_is_read_behind_a_damaged_value_and_chunks_without_a_value_are_coun
         (values, errors, orphans)
     };
     assert_eq!(read(), (5, 0, 0));
-    store.0.databases.ordered.sled().insert(resource(2).encode(), vec![1; 40]).unwrap();
-    store.0.databases.ordered.sled().remove(chunk_key(&resource(3).encode(), 1, 1)).unwrap();
-    store.0.databases.ordered.sled().remove(resource(4).encode()).unwrap();
+    ordered(&store).insert(resource(2).encode(), vec![1; 40]).unwrap();
+    ordered(&store).remove(chunk_key(&resource(3).encode(), 1, 1)).unwrap();
+    ordered(&store).remove(resource(4).encode()).unwrap();
     assert_eq!(read(), (2, 2, 6));
 }
 
@@ -266,7 +265,7 @@ fn a_missing_chunk_is_reported_as_damage() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     store.apply(1, &[StoreWrite::put(resource(1), noise(3 * CHUNK_BYTES, 1))]).unwrap();
-    store.0.databases.ordered.sled().remove(chunk_key(&resource(1).encode(), 1, 1)).unwrap();
+    ordered(&store).remove(chunk_key(&resource(1).encode(), 1, 1)).unwrap();
     assert!(matches!(store.get(&resource(1)), Err(StoreError::Damaged { .. })));
 }
 

@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
+use super::boot;
+use super::checkpoint::{self, Recorded};
 use super::compress::{Compressor, Dictionaries, Dictionary};
 use super::databases::{Databases, remove_scattered};
 use super::error::{StoreError, at, sled_at};
-use super::key::{APPLIED, CHUNK, DICTIONARY, Key, is_copy};
+use super::key::{CHUNK, DICTIONARY, Key, is_copy};
 use super::options::StoreOptions;
 use super::record::{self, Form, Invalid};
 use super::training::Training;
 use super::write::{StoreWrite, WriteOp};
-use super::{boot, checkpoint};
 use crate::failure;
 
 /// The maximum size of an unsplit body; longer ones are split into chunks. A page of 24 entries of this size, keys
@@ -61,14 +62,18 @@ impl Store {
     /// Opens the store in `folder`. Creates the folder if it is missing. sled may panic on damaged files; this method
     /// then returns an error.
     pub fn open(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
+        let recorded = checkpoint::recorded(folder)?;
+        if matches!(recorded, Some(Recorded { has_two_databases: false, .. })) {
+            // What an unfinished split left (`split.rs`).
+            remove_scattered(folder)?;
+        }
         let store = Store::open_databases(folder, options)?;
-        store.settle_databases()?;
+        store.settle_databases(recorded)?;
         store.load()?;
         Ok(store)
     }
 
-    /// Opens what can be opened of a damaged store: without the scattered keys if it does not open with them. For salvage,
-    /// in a copy.
+    /// Opens a damaged store without its scattered keys, which it removes. For salvage, in a copy that does not open with them.
     pub(crate) fn open_damaged(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
         remove_scattered(folder)?;
         let store = Store::open_databases(folder, options)?;
@@ -92,11 +97,7 @@ impl Store {
 
     /// Reads what is needed before anything else is.
     fn load(&self) -> Result<(), StoreError> {
-        let applied = match self.fetch(APPLIED)? {
-            None => 0,
-            Some(bytes) => self.check(APPLIED, record::decode(APPLIED, &bytes))?.number,
-        };
-        self.0.applied.store(applied, Ordering::Release);
+        self.0.applied.store(self.noted_in(&self.0.databases.ordered)?, Ordering::Release);
         self.load_dictionaries()
     }
 
@@ -153,21 +154,21 @@ impl Store {
     pub fn checkpoint(&self) -> Result<u64, StoreError> {
         let _guard = self.0.checkpointing.lock();
         let number = self.applied();
-        self.note_scattered(number)?;
-        self.flush_and_sync()?;
-        checkpoint::write(&self.0.folder, number)?;
+        self.write_checkpoint(number)?;
         Ok(number)
     }
 
-    /// Makes durable what is written. If that fails, the system may have dropped what it could not write: the next sync
-    /// would succeed and prove nothing.
-    pub(super) fn flush_and_sync(&self) -> Result<(), StoreError> {
+    /// Makes durable what is written, and records that it holds everything up to `number`. If that fails, the system may have
+    /// dropped what it could not write: the next sync would succeed and prove nothing.
+    pub(super) fn write_checkpoint(&self, number: u64) -> Result<(), StoreError> {
+        self.note_in(&self.0.databases.scattered, number)?;
         let flushed = self.guarded("flush", || self.0.databases.flush()).and_then(|()| self.0.databases.sync());
         flushed.inspect_err(|error| {
             if error.may_have_dropped_writes() {
                 self.condemn(&format!("its data could not be synced: {error}"));
             }
-        })
+        })?;
+        checkpoint::write(&self.0.folder, number)
     }
 
     /// The size of the store's files in bytes.
@@ -182,7 +183,7 @@ impl Store {
 
     /// Records that everything up to log record `number` is applied.
     pub(crate) fn set_applied(&self, number: u64) -> Result<(), StoreError> {
-        self.insert(APPLIED, record::encode(APPLIED, Form::Plain, number, &[]))?;
+        self.note_in(&self.0.databases.ordered, number)?;
         self.0.applied.store(number, Ordering::Release);
         Ok(())
     }

@@ -62,7 +62,7 @@ fn with_one_database(folder: &Path) -> u64 {
 fn put_strays(store: &Store) {
     let databases = &store.0.databases;
     for (key, value) in databases.scattered.sled().iter().map(Result::unwrap) {
-        if SCATTERED.contains(&key[0]) || key[0] == CHUNK {
+        if is_scattered(&key) {
             databases.ordered.sled().insert(key, value).unwrap();
         }
     }
@@ -106,7 +106,7 @@ fn a_store_with_one_database_is_split_and_a_kill_at_any_step_of_that_loses_nothi
         ("killed while what was copied was removed", |folder| {
             let store = open(folder);
             put_strays(&store);
-            store.0.databases.ordered.sled().remove(unique(3).encode()).unwrap();
+            ordered(&store).remove(unique(3).encode()).unwrap();
         }),
     ];
     for (what, kill) in cases {

@@ -32,11 +32,11 @@ fn write_until(store: &Store, words: &[String], dictionaries: usize, from: u64) 
 }
 
 fn of_dictionaries(store: &Store) -> Vec<Vec<u8>> {
-    store.0.databases.ordered.sled().scan_prefix([DICTIONARY]).map(|entry| entry.unwrap().0.to_vec()).collect()
+    ordered(store).scan_prefix([DICTIONARY]).map(|entry| entry.unwrap().0.to_vec()).collect()
 }
 
 fn stored_bytes(store: &Store, number: u64) -> usize {
-    store.0.databases.ordered.sled().get(copy(number).encode()).unwrap().unwrap().len()
+    ordered(store).get(copy(number).encode()).unwrap().unwrap().len()
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_damaged_dictionary_is_damage_of_the_store() {
     store.apply(last + 1, &[StoreWrite::put(copy(last + 1), text(&words, last + 1))]).unwrap();
     let key = of_dictionaries(&store).remove(0);
     let chunk = chunk_key(&key, last, 0);
-    assert!(store.0.databases.ordered.sled().remove(&chunk).unwrap().is_some());
+    assert!(ordered(&store).remove(&chunk).unwrap().is_some());
     assert_eq!(store.get(&copy(last + 1)).unwrap(), Some(text(&words, last + 1)), "it is in memory");
     let mut damage = Vec::new();
     store
@@ -130,7 +130,7 @@ fn the_database_of_scattered_keys_needs_no_dictionary_of_the_other_one() {
     let answer = Key::Idempotency { token: "token".into(), key: "a".into() };
     store.apply(last + 1, &[StoreWrite::put(answer.clone(), text(&words, 1))]).unwrap();
     for dictionary in of_dictionaries(&store) {
-        store.0.databases.ordered.sled().remove(dictionary).unwrap();
+        ordered(&store).remove(dictionary).unwrap();
     }
     drop(store);
     assert_eq!(open(folder.path()).get(&answer).unwrap(), Some(text(&words, 1)));
