@@ -198,6 +198,16 @@ impl CheckedBytes {
         self.file.read(self.range.clone()).unwrap_or_default()
     }
 
+    /// All bytes, as Tantivy takes them; `None` if they are damaged, which is reported.
+    pub(super) fn owned(&self) -> Option<OwnedBytes> {
+        self.file.read(self.range.clone()).map(|_| self.file.map.slice(self.range.clone()))
+    }
+
+    /// Reports that the file holds what it cannot hold.
+    pub(super) fn report(&self, what: &str) {
+        self.file.report(what);
+    }
+
     /// A text of this part. Invalid UTF-8 is damage.
     #[inline]
     pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> &'a str {

@@ -8,7 +8,9 @@ pub(crate) use write::write;
 
 mod bits;
 mod column;
+mod columnar;
 mod file;
 mod format;
+mod stored_ordinals;
 mod strings;
 mod write;

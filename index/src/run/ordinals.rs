@@ -10,31 +10,32 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::value::ValueRef;
 
-/// The ordinals of a column's texts in one run. Those of documents that are not current are among them.
-#[derive(Debug)]
+/// The ordinals of a column's texts in one run, in the order in which the texts come first. Those of documents that are not
+/// current are among them.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ordinals {
-    /// For lists: where the codes of each document begin, and where those of the last one end.
     starts: Option<Vec<u32>>,
-    /// An ordinal increased by one, or zero for null. Of texts one for each document.
+    /// Of texts one for each document.
     codes: Codes,
     /// For each ordinal, where its text is: a document, and the index of the element in its list.
     places: Vec<(u32, u32)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum Codes {
     Narrow(Vec<u16>),
     Wide(Vec<u32>),
 }
 
 impl Ordinals {
-    /// Those of the texts and lists of a run with so many documents.
+    /// Those of the texts and lists of a run with so many documents. `None` if there are more than `limit`.
     pub(crate) fn of<'a>(
         documents: u32,
         value: impl Fn(u32) -> ValueRef<'a>,
         are_lists: bool,
+        limit: usize,
         interrupt: &Interrupt<'_>,
-    ) -> Result<Ordinals, Error> {
+    ) -> Result<Option<Ordinals>, Error> {
         let mut ordinals: HashMap<Cow<'a, str>, u32> = HashMap::new();
         let (mut codes, mut places) = (Vec::with_capacity(documents as usize), Vec::new());
         let mut starts = are_lists.then(|| Vec::with_capacity(documents as usize + 1));
@@ -64,15 +65,43 @@ impl Ordinals {
                 _ if are_lists => {}
                 _ => codes.push(0),
             }
+            // The highest code of a document is its last one.
+            if codes.last().is_some_and(|&code| code as usize > limit) {
+                return Ok(None);
+            }
         }
         if let Some(starts) = &mut starts {
             starts.push(codes.len() as u32);
         }
+        Ok(Some(Ordinals::new(starts, codes, places)))
+    }
+
+    /// The same from what [`Ordinals::starts`], [`Ordinals::codes`] and [`Ordinals::places`] returned.
+    pub(crate) fn new(starts: Option<Vec<u32>>, codes: Vec<u32>, places: Vec<(u32, u32)>) -> Ordinals {
         let codes = match u16::try_from(places.len()) {
             Ok(_) => Codes::Narrow(codes.into_iter().map(|code| code as u16).collect()),
             Err(_) => Codes::Wide(codes),
         };
-        Ok(Ordinals { starts, codes, places })
+        Ordinals { starts, codes, places }
+    }
+
+    /// For lists: where the codes of each document begin, and where those of the last one end.
+    pub(crate) fn starts(&self) -> Option<&[u32]> {
+        self.starts.as_deref()
+    }
+
+    /// The codes of all documents, one after another: an ordinal increased by one, or zero for null.
+    pub(crate) fn codes(&self) -> impl Iterator<Item = u32> + '_ {
+        let count = match &self.codes {
+            Codes::Narrow(codes) => codes.len(),
+            Codes::Wide(codes) => codes.len(),
+        };
+        (0..count).map(|index| self.code(index))
+    }
+
+    /// The place of each ordinal; see [`Ordinals::place`].
+    pub(crate) fn places(&self) -> &[(u32, u32)] {
+        &self.places
     }
 
     /// How many there are.

@@ -19,8 +19,8 @@ use crate::query::{Facet, FacetBy, FallbackColumn, Filter, Found, Period, Predic
 use crate::run::{NumberedRun, Ordinals, Run, Tally};
 use crate::schema::{ColumnId, VariantNumber};
 
-/// Like [`READ_SHARE`] for texts, as long as the run has no ordinals of them.
-const READ_TEXTS_SHARE: usize = if cfg!(test) { 3 } else { 8 };
+/// Like [`READ_SHARE`] for texts whose ordinals are not in memory: if they are in the run's file, and if they are not.
+const READ_SHARES_OF_TEXTS: (usize, usize) = if cfg!(test) { (4, 3) } else { (64, 8) };
 
 /// How long to wait for ordinals that another thread computes before looking at the interrupt.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
@@ -194,7 +194,9 @@ impl Snapshot {
             if let Some(ordinals) = cache.of_run(&key) {
                 return Ok(Some(ordinals));
             }
-            if part.count < run.len() as usize / READ_TEXTS_SHARE {
+            let (stored, computed) = READ_SHARES_OF_TEXTS;
+            let share = if disk.has_ordinals(column) { stored } else { computed };
+            if part.count < run.len() as usize / share {
                 return Ok(None);
             }
             if let Some(claim) = cache.claim_order(&key, CLAIM_PATIENCE) {

@@ -1,7 +1,9 @@
 //! One column of a column file: its values by document. It knows nothing of how the file is laid out.
 
 use super::bits::Bits;
+use super::columnar::Columnar;
 use super::format::Encoding;
+use super::stored_ordinals::StoredOrdinals;
 use super::strings::{Strings, Texts};
 use crate::run::checked::CheckedBytes;
 use crate::run::sections::array;
@@ -14,6 +16,8 @@ pub(crate) struct StoredColumn {
     pub(crate) encoding: Encoding,
     /// Which documents have a value in this encoding.
     pub(crate) presence: Bits,
+    /// Of texts and lists, if few of them are different.
+    pub(crate) ordinals: Option<StoredOrdinals>,
     pub(super) values: Values,
 }
 
@@ -21,9 +25,9 @@ pub(crate) struct StoredColumn {
 pub(super) enum Values {
     Text(Texts),
     Markup { hashes: CheckedBytes, text: Texts },
-    Number(CheckedBytes),
+    Number(Columnar<f64>),
     Bool(Bits),
-    Instant { micros: CheckedBytes, text: Strings },
+    Instant { micros: Columnar<i64>, text: Strings },
     List { raw: Strings, folded: Strings },
 }
 
@@ -33,12 +37,12 @@ impl StoredColumn {
         match &self.values {
             Values::Text(texts) => ValueRef::Text(texts.get(document)),
             Values::Markup { hashes, text } => {
-                ValueRef::Markup { exact: element(hashes, document), text: text.get(document) }
+                ValueRef::Markup { exact: hash(hashes, document), text: text.get(document) }
             }
-            Values::Number(numbers) => ValueRef::Number(f64::from_le_bytes(element(numbers, document))),
+            Values::Number(numbers) => ValueRef::Number(numbers.get(document)),
             Values::Bool(bits) => ValueRef::Bool(bits.contains(document)),
             Values::Instant { micros, text } => {
-                ValueRef::Instant { micros: i64::from_le_bytes(element(micros, document)), text: text.str(document) }
+                ValueRef::Instant { micros: micros.get(document), text: text.str(document) }
             }
             Values::List { raw, folded } => {
                 let raw = raw.list(document);
@@ -53,7 +57,7 @@ impl StoredColumn {
         match &self.values {
             Values::Text(texts) => ValueRef::Text(texts.without_folded(document)),
             Values::Markup { hashes, text } => {
-                ValueRef::Markup { exact: element(hashes, document), text: text.without_folded(document) }
+                ValueRef::Markup { exact: hash(hashes, document), text: text.without_folded(document) }
             }
             _ => self.value(document),
         }
@@ -72,11 +76,10 @@ impl StoredColumn {
         }
     }
 
-    /// The numbers of all documents, little-endian, of which those of documents without a value mean nothing; `None` for
-    /// other encodings.
-    pub(crate) fn numbers(&self) -> Option<&[u8]> {
+    /// The numbers of all documents, of which those of documents without a value mean nothing; `None` for other encodings.
+    pub(crate) fn numbers(&self) -> Option<&Columnar<f64>> {
         match &self.values {
-            Values::Number(numbers) => Some(numbers.all()),
+            Values::Number(numbers) => Some(numbers),
             _ => None,
         }
     }
@@ -90,8 +93,8 @@ impl StoredColumn {
     }
 }
 
-/// The element of a document in an array; zeros for a document that does not exist.
-fn element<const N: usize>(elements: &CheckedBytes, document: u32) -> [u8; N] {
-    let start = document as usize * N;
-    elements.get(start..start + N).map_or([0; N], array)
+/// The hash of a document; zeros for a document that does not exist.
+fn hash(hashes: &CheckedBytes, document: u32) -> [u8; 16] {
+    let start = document as usize * 16;
+    hashes.get(start..start + 16).map_or([0; 16], array)
 }

@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::bits::Bits;
 use super::column::{StoredColumn, Values};
+use super::columnar::{Columnar, Element};
 use super::format::{Encoding, MAGIC, NO_COLUMN, SectionKind};
+use super::stored_ordinals::{self, StoredOrdinals};
 use super::strings::{Strings, Texts};
 use crate::bitmap::Bitmap;
 use crate::run::checked::{CheckedBytes, CheckedFile};
@@ -103,6 +105,18 @@ impl ColumnFile {
         self.present(document, id).map_or(ValueRef::Null, |column| column.value_without_folded(document))
     }
 
+    /// Whether the ordinals in the file are those of its texts and lists.
+    pub(crate) fn has_ordinals_of_texts(&self) -> bool {
+        self.columns.iter().all(|column| {
+            let value = |document| match column.presence.contains(document) {
+                true => column.value_without_folded(document),
+                false => ValueRef::Null,
+            };
+            let expected = stored_ordinals::worth_storing(column.encoding, self.documents, value);
+            expected == column.ordinals.as_ref().and_then(StoredOrdinals::read)
+        })
+    }
+
     fn present(&self, document: u32, id: ColumnId) -> Option<&StoredColumn> {
         self.column(id).iter().find(|column| column.presence.contains(document))
     }
@@ -133,7 +147,7 @@ impl SectionReader {
 
     fn column(&self, id: ColumnId, encoding: u8) -> Result<StoredColumn, String> {
         let bits = |kind| Ok::<_, String>(Bits::new(self.sized(id, encoding, kind, Bits::bytes(self.documents))?));
-        let fixed = |width: usize| self.sized(id, encoding, SectionKind::Fixed, self.documents * width);
+        let hashes = || self.sized(id, encoding, SectionKind::Fixed, self.documents * 16);
         let strings = |offsets, bytes| self.strings(id, encoding, offsets, bytes);
         let heads = || strings(SectionKind::HeadOffsets, SectionKind::Heads);
         let folded = || strings(SectionKind::FoldedOffsets, SectionKind::Folded);
@@ -143,14 +157,23 @@ impl SectionReader {
         };
         let (encoding, values) = match encoding {
             0 => (Encoding::Text, Values::Text(texts()?)),
-            1 => (Encoding::Markup, Values::Markup { hashes: fixed(16)?, text: texts()? }),
-            2 => (Encoding::Number, Values::Number(fixed(8)?)),
+            1 => (Encoding::Markup, Values::Markup { hashes: hashes()?, text: texts()? }),
+            2 => (Encoding::Number, Values::Number(self.columnar(id, encoding, SectionKind::Fixed)?)),
             3 => (Encoding::Bool, Values::Bool(bits(SectionKind::Fixed)?)),
-            4 => (Encoding::Instant, Values::Instant { micros: fixed(8)?, text: heads()? }),
+            4 => {
+                let micros = self.columnar(id, encoding, SectionKind::Fixed)?;
+                (Encoding::Instant, Values::Instant { micros, text: heads()? })
+            }
             5 => (Encoding::List, Values::List { raw: heads()?, folded: folded()? }),
             other => return Err(format!("column {id} has the unknown encoding {other}")),
         };
-        Ok(StoredColumn { id, encoding, presence: bits(SectionKind::Presence)?, values })
+        let ordinals = StoredOrdinals::open(|kind| self.section(id, encoding as u8, kind))?;
+        Ok(StoredColumn { id, encoding, presence: bits(SectionKind::Presence)?, ordinals, values })
+    }
+
+    fn columnar<T: Element>(&self, id: ColumnId, encoding: u8, kind: SectionKind) -> Result<Columnar<T>, String> {
+        let bytes = self.section(id, encoding, kind)?;
+        bytes.map(Columnar::new).ok_or_else(|| format!("section {kind:?} of column {id} is missing"))
     }
 
     /// Strings that are all empty have no sections.

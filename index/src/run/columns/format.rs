@@ -2,7 +2,8 @@
 //! current.
 //!
 //! A section belongs to a column in one [`Encoding`] (its part) and holds what its [`SectionKind`] says. Strings take two
-//! sections: their bytes, and offsets of 4 bytes each, or of 8 if 4 are too few. A section without bytes is left out.
+//! sections: their bytes, and offsets of 4 bytes each, or of 8 if 4 are too few. What is *columnar* is an array in Tantivy's
+//! columnar format. A section without bytes is left out.
 
 use crate::run::sections::SectionName;
 use crate::schema::ColumnId;
@@ -28,7 +29,8 @@ pub(super) enum SectionKind {
     Slots = 0,
     /// A bit per document, in words of 64.
     Presence = 1,
-    /// Per document 8 bytes (numbers, microseconds), 16 bytes (hashes), or a bit in words of 64 (booleans).
+    /// Per document 16 bytes (hashes) or a bit in words of 64 (booleans); or the numbers or
+    /// microseconds, columnar.
     Fixed = 2,
     /// The first 256 code points of a text, the text of an instant, or the elements of a list.
     HeadOffsets = 3,
@@ -39,6 +41,10 @@ pub(super) enum SectionKind {
     /// The folded text or elements; see [`Texts`](super::strings::Texts).
     FoldedOffsets = 7,
     Folded = 8,
+    /// The ordinals of texts or lists, columnar, if few are different; see [`Ordinals`](crate::run::Ordinals).
+    OrdinalStarts = 9,
+    OrdinalCodes = 10,
+    OrdinalPlaces = 11,
 }
 
 impl SectionKind {
@@ -50,7 +56,7 @@ impl SectionKind {
 
 /// Stands for a column in the section of slots.
 pub(super) const NO_COLUMN: ColumnId = u32::MAX;
-pub(super) const MAGIC: [u8; 8] = *b"bndcol03";
+pub(super) const MAGIC: [u8; 8] = *b"bndcol04";
 /// The name of the file in the folder of its run.
 pub(crate) const FILE: &str = "columns";
 

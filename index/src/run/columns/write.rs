@@ -3,7 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use super::columnar::{self, Element};
 use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SectionKind};
+use super::stored_ordinals;
 use crate::error::Error;
 use crate::packing::Packer;
 use crate::run::sections::SectionWriter;
@@ -34,7 +36,12 @@ pub(crate) fn write<'a>(
                 other if Encoding::of(&other) != Some(encoding) => ValueRef::Null,
                 value => value,
             };
-            write_column(&mut file, id, encoding, Values { documents: slots.len(), value: &value })?;
+            let values = Values { documents: slots.len(), value: &value };
+            write_column(&mut file, id, encoding, values)?;
+            let of_document = |document| value(document as usize);
+            if let Some(ordinals) = stored_ordinals::worth_storing(encoding, slots.len() as u32, of_document) {
+                stored_ordinals::write(&mut file, |kind| kind.of(id, encoding as u8), &ordinals)?;
+            }
         }
         file.finish(slots.len() as u32)
     };
@@ -55,27 +62,36 @@ impl<'v, 'a> Values<'v, 'a> {
     {
         (0..self.documents).map(self.value)
     }
+
+    /// One for each document. A document without one repeats the one before, which takes no space.
+    fn numbers<T: Element>(self, number: impl Fn(ValueRef<'a>) -> Option<T>) -> Vec<T> {
+        let first = self.iter().find_map(&number).unwrap_or_default();
+        let repeated = |last: &mut T, value| {
+            *last = number(value).unwrap_or(*last);
+            Some(*last)
+        };
+        self.iter().scan(first, repeated).collect()
+    }
 }
 
 fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
     write_bits(file, id, encoding, SectionKind::Presence, values.iter().map(|value| !matches!(value, ValueRef::Null)))?;
-    let fixed = |file: &mut SectionWriter, width: usize| {
-        file.section(SectionKind::Fixed.of(id, encoding as u8), |out| {
-            values.iter().try_for_each(|value| match value {
-                ValueRef::Number(number) => out.put(&number.to_le_bytes()),
-                ValueRef::Instant { micros, .. } => out.put(&micros.to_le_bytes()),
-                ValueRef::Markup { exact, .. } => out.put(&exact),
-                _ => out.put(&[0; 16][..width]),
-            })
-        })
-    };
+    let fixed = SectionKind::Fixed.of(id, encoding as u8);
     match encoding {
         Encoding::Text => write_texts(file, id, encoding, values),
         Encoding::Markup => {
-            fixed(file, 16)?;
+            file.section(fixed, |out| {
+                values.iter().try_for_each(|value| match value {
+                    ValueRef::Markup { exact, .. } => out.put(&exact),
+                    _ => out.put(&[0; 16]),
+                })
+            })?;
             write_texts(file, id, encoding, values)
         }
-        Encoding::Number => fixed(file, 8),
+        Encoding::Number => {
+            let number = |value| if let ValueRef::Number(number) = value { Some(number) } else { None };
+            columnar::write(file, fixed, &values.numbers(number))
+        }
         Encoding::Bool => write_bits(
             file,
             id,
@@ -84,7 +100,8 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
             values.iter().map(|value| matches!(value, ValueRef::Bool(true))),
         ),
         Encoding::Instant => {
-            fixed(file, 8)?;
+            let micros = |value| if let ValueRef::Instant { micros, .. } = value { Some(micros) } else { None };
+            columnar::write(file, fixed, &values.numbers(micros))?;
             write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
                 match value {
                     ValueRef::Instant { text, .. } => out.put(text.as_bytes()),

@@ -170,17 +170,19 @@ impl DiskRun {
         self.orders.ranks(column)
     }
 
-    /// Compares every byte with its checksum, and the dictionary and the orders with the columns. Writes nothing.
+    /// Compares every byte with its checksum, and what is derived from the columns with them. Writes nothing.
     pub(crate) fn verify(&self) -> Result<(), Error> {
         self.files.iter().try_for_each(|file| file.verify())?;
         let has_terms = self.has_terms_of_columns()?;
         let has_orders = self.orders.is_of(&self.columns);
+        let has_ordinals = self.columns.has_ordinals_of_texts();
         // Reading every value may have found one that cannot be decoded.
         self.damage.check()?;
-        match (has_terms, has_orders) {
-            (true, true) => Ok(()),
-            (false, _) => Err(Error::corrupt(&self.folder, "the inverted index does not match the columns")),
-            (true, false) => Err(Error::corrupt(&self.folder, "the orders do not match the columns")),
+        let derived =
+            [(has_terms, "the inverted index does"), (has_orders, "the orders do"), (has_ordinals, "the ordinals do")];
+        match derived.into_iter().find(|(is_same, _)| !is_same) {
+            Some((_, what)) => Err(Error::corrupt(&self.folder, format!("{what} not match the columns"))),
+            None => Ok(()),
         }
     }
 

@@ -13,6 +13,9 @@ use crate::run::tally::{Counted, Tally};
 use crate::schema::ColumnId;
 use crate::value::{ValueRef, integer_of_rank, number_of_rank, rank_of_integer};
 
+/// How many numbers are read by one call.
+const READ_TOGETHER: usize = 128;
+
 impl DiskRun {
     /// The documents in these slots.
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
@@ -48,15 +51,22 @@ impl DiskRun {
         Ok(true)
     }
 
-    /// The ordinals of a column of texts or lists. `None` if the column has others, or several encodings.
+    /// Whether the ordinals of a column are in its file, so that they are read fast.
+    pub(crate) fn has_ordinals(&self, column: ColumnId) -> bool {
+        matches!(self.columns.column(column), [stored] if stored.ordinals.is_some())
+    }
+
+    /// The ordinals of a column of texts or lists. `None` if the column has others, or several encodings, or if the file is
+    /// damaged, which is reported.
     pub(crate) fn ordinals(&self, column: ColumnId, interrupt: &Interrupt<'_>) -> Result<Option<Ordinals>, Error> {
         let are_lists = match self.columns.column(column) {
+            [StoredColumn { ordinals: Some(ordinals), .. }] => return Ok(ordinals.read()),
             [stored] if stored.encoding == Encoding::Text => false,
             [stored] if stored.encoding == Encoding::List => true,
             _ => return Ok(None),
         };
         let value = |document| self.value_without_folded(document, column);
-        Ordinals::of(self.len(), value, are_lists, interrupt).map(Some)
+        Ordinals::of(self.len(), value, are_lists, usize::MAX, interrupt)
     }
 
     /// Counts the texts that documents have in a column with these ordinals.
@@ -95,13 +105,21 @@ impl DiskRun {
         {
             let mut documents = documents.clone();
             documents.intersect(&stored.presence.to_bitmap());
-            let (numbers, _) = numbers.as_chunks::<8>();
-            return documents.each(
-                || interrupt.check(),
-                |document| {
-                    emit(document, numbers.get(document as usize).map_or(0.0, |bytes| f64::from_le_bytes(*bytes)))
-                },
-            );
+            let (mut together, mut elements) = (Vec::with_capacity(READ_TOGETHER), [0.0; READ_TOGETHER]);
+            let mut read = |together: &mut Vec<u32>| {
+                numbers.get_all(together, &mut elements[..together.len()]);
+                together.iter().zip(&elements).for_each(|(&document, &number)| emit(document, number));
+                together.clear();
+            };
+            let check = || interrupt.check();
+            documents.each(check, |document| {
+                together.push(document);
+                if together.len() == READ_TOGETHER {
+                    read(&mut together);
+                }
+            })?;
+            read(&mut together);
+            return Ok(());
         }
         documents.each(
             || interrupt.check(),

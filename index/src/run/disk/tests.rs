@@ -398,6 +398,10 @@ fn everything(run: &DiskRun) -> Vec<String> {
             }));
         }
         all.extend((0..run.len()).map(|document| plain(run.value(document, column.id))));
+        all.push(format!("{:?}", run.ordinals(column.id, &Interrupt::never())));
+        let documents = (0..run.len()).collect();
+        let emit = |_, number: f64| all.push(number.to_string());
+        run.each_number(column.id, &documents, &Interrupt::never(), emit).unwrap();
         for predicate in &predicates {
             let mut found = Bitmap::default();
             let prepared = PreparedPredicate::new(predicate);

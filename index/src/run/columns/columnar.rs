@@ -1,0 +1,79 @@
+//! Arrays of numbers in Tantivy's columnar format: each takes as few bits as their range needs, and fewer where they ascend
+//! evenly or have a common divisor. It knows nothing of what they mean.
+
+use std::fmt::Debug;
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use tantivy::columnar::column_values::{
+    ALL_U64_CODEC_TYPES, load_u64_based_column_values, serialize_u64_based_column_values,
+};
+use tantivy::columnar::{ColumnValues, MonotonicallyMappableToU64};
+
+use crate::run::checked::CheckedBytes;
+use crate::run::sections::{SectionName, SectionWriter};
+
+/// A number as it is stored; each comes back bit by bit.
+pub(crate) trait Element: MonotonicallyMappableToU64 + Copy + Default + Debug {}
+
+impl Element for u64 {}
+impl Element for i64 {}
+impl Element for f64 {}
+
+/// An array in a file, which is checked as a whole at its first use.
+pub(crate) struct Columnar<T: Element> {
+    bytes: CheckedBytes,
+    /// `None` if the file is damaged.
+    values: OnceLock<Option<Arc<dyn ColumnValues<T>>>>,
+}
+
+/// Writes an array as a section.
+pub(super) fn write<T: Element>(file: &mut SectionWriter, name: SectionName, values: &[T]) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    serialize_u64_based_column_values(&values, &ALL_U64_CODEC_TYPES, &mut bytes)?;
+    file.section(name, |out| out.put(&bytes))
+}
+
+impl<T: Element> Columnar<T> {
+    pub(super) fn new(bytes: CheckedBytes) -> Columnar<T> {
+        Columnar { bytes, values: OnceLock::new() }
+    }
+
+    /// The default for an element that does not exist, or if the file is damaged, which is reported.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> T {
+        match self.values() {
+            Some(values) if index < values.num_vals() => values.get_val(index),
+            _ => T::default(),
+        }
+    }
+
+    /// Like [`Columnar::get`] for several, which is faster.
+    pub(crate) fn get_all(&self, indexes: &[u32], elements: &mut [T]) {
+        match self.values() {
+            Some(values) if indexes.iter().all(|&index| index < values.num_vals()) => {
+                values.get_vals(indexes, elements)
+            }
+            _ => elements.fill(T::default()),
+        }
+    }
+
+    /// All elements; `None` if the file is damaged, which is reported.
+    pub(crate) fn to_vec(&self) -> Option<Vec<T>> {
+        let values = self.values()?;
+        let mut elements = vec![T::default(); values.num_vals() as usize];
+        values.get_range(0, &mut elements);
+        Some(elements)
+    }
+
+    fn values(&self) -> Option<&Arc<dyn ColumnValues<T>>> {
+        self.values.get_or_init(|| self.load()).as_ref()
+    }
+
+    #[cold]
+    fn load(&self) -> Option<Arc<dyn ColumnValues<T>>> {
+        load_u64_based_column_values(self.bytes.owned()?)
+            .inspect_err(|error| self.bytes.report(&format!("a columnar array cannot be read: {error}")))
+            .ok()
+    }
+}

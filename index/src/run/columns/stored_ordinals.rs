@@ -1,0 +1,152 @@
+//! The ordinals of a column in its file, so that the first facet after a start need not read every text. Columns with few
+//! different texts have them, and no others: the title of a million articles would take megabytes that nobody asks for. It
+//! knows nothing of counting.
+
+use std::io;
+
+use super::columnar::{self, Columnar};
+use super::format::{Encoding, SectionKind};
+use crate::interrupt::Interrupt;
+use crate::run::checked::CheckedBytes;
+use crate::run::ordinals::Ordinals;
+use crate::run::sections::{SectionName, SectionWriter};
+use crate::value::{FullText, ValueRef};
+
+/// A column has them if each text occurs this often on the average. Less often in tests, which cover both.
+const OCCURRENCES: usize = if cfg!(test) { 2 } else { 8 };
+
+/// The ordinals of a column, not read yet.
+pub(crate) struct StoredOrdinals {
+    /// Of lists.
+    starts: Option<Columnar<u64>>,
+    codes: Columnar<u64>,
+    /// The document in the higher half, the index of the element in the lower one.
+    places: Columnar<u64>,
+}
+
+/// Those of these values, if the file is to have them.
+pub(super) fn worth_storing<'a>(
+    encoding: Encoding,
+    documents: u32,
+    value: impl Fn(u32) -> ValueRef<'a>,
+) -> Option<Ordinals> {
+    let are_lists = match encoding {
+        Encoding::Text => false,
+        Encoding::List => true,
+        _ => return None,
+    };
+    // Long texts are hardly ever the same, and finding that out would unfold each.
+    let is_long = |value| matches!(value, ValueRef::Text(text) if !matches!(text.full, FullText::Head));
+    if (0..documents).any(|document| is_long(value(document))) {
+        return None;
+    }
+    let limit = documents as usize / OCCURRENCES;
+    let never = Interrupt::never();
+    Ordinals::of(documents, value, are_lists, limit, &never).expect("invariant: nothing interrupts it")
+}
+
+/// Writes them as sections, whose names are those of their kinds.
+pub(super) fn write(
+    file: &mut SectionWriter,
+    name: impl Fn(SectionKind) -> SectionName,
+    ordinals: &Ordinals,
+) -> io::Result<()> {
+    if let Some(starts) = ordinals.starts() {
+        let starts: Vec<u64> = starts.iter().copied().map(u64::from).collect();
+        columnar::write(file, name(SectionKind::OrdinalStarts), &starts)?;
+    }
+    let codes: Vec<u64> = ordinals.codes().map(u64::from).collect();
+    columnar::write(file, name(SectionKind::OrdinalCodes), &codes)?;
+    let place = |&(document, element): &(u32, u32)| u64::from(document) << 32 | u64::from(element);
+    let places: Vec<u64> = ordinals.places().iter().map(place).collect();
+    columnar::write(file, name(SectionKind::OrdinalPlaces), &places)
+}
+
+impl StoredOrdinals {
+    /// `None` if the file does not have them.
+    pub(super) fn open(
+        section: impl Fn(SectionKind) -> Result<Option<CheckedBytes>, String>,
+    ) -> Result<Option<StoredOrdinals>, String> {
+        let array = |kind| Ok::<_, String>(section(kind)?.map(Columnar::new));
+        let starts = array(SectionKind::OrdinalStarts)?;
+        Ok(match (array(SectionKind::OrdinalCodes)?, array(SectionKind::OrdinalPlaces)?) {
+            (Some(codes), Some(places)) => Some(StoredOrdinals { starts, codes, places }),
+            _ => None,
+        })
+    }
+
+    /// Reads them. `None` if the file is damaged, which is reported.
+    pub(crate) fn read(&self) -> Option<Ordinals> {
+        let integers =
+            |array: &Columnar<u64>| Some(array.to_vec()?.into_iter().map(|integer| integer as u32).collect());
+        let starts = match &self.starts {
+            Some(starts) => Some(integers(starts)?),
+            None => None,
+        };
+        let place = |place: u64| ((place >> 32) as u32, place as u32);
+        let places = self.places.to_vec()?.into_iter().map(place).collect();
+        Some(Ordinals::new(starts, integers(&self.codes)?, places))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::run::checked::CheckedFile;
+    use crate::run::columns::format::{FILE, MAGIC};
+    use crate::run::columns::{self, ColumnFile};
+    use crate::run::sections::SectionFile;
+    use crate::value::{FoldedText, TextRef};
+
+    const KINDS: [SectionKind; 3] = [SectionKind::OrdinalStarts, SectionKind::OrdinalCodes, SectionKind::OrdinalPlaces];
+
+    fn written(folder: &Path, texts: &[&'static str]) -> Arc<CheckedFile> {
+        std::fs::create_dir(folder).unwrap();
+        let text = |text| TextRef { head: text, full: FullText::Head, folded: FoldedText::Plain(text) };
+        let slots: Vec<u32> = (0..texts.len() as u32).collect();
+        let sums = columns::write(folder, &slots, &[(1, Encoding::Text)], &|document, _| match texts[document] {
+            "" => ValueRef::Null,
+            some => ValueRef::Text(text(some)),
+        });
+        CheckedFile::open(folder, sums.unwrap(), &Arc::default()).unwrap()
+    }
+
+    /// The file of `texts`, but with the ordinals of `others`.
+    fn mixed(folder: &Path, texts: &Arc<CheckedFile>, others: &Arc<CheckedFile>) -> ColumnFile {
+        std::fs::create_dir(folder).unwrap();
+        let [texts, others] = [texts, others].map(|file| SectionFile::open(file, MAGIC).unwrap());
+        let mut out = SectionWriter::create(folder, FILE, "test", MAGIC).unwrap();
+        for name in texts.names() {
+            let is_ordinals = KINDS.iter().any(|&kind| kind as u8 == name.kind);
+            let section = if is_ordinals { others.section(name) } else { texts.section(name) };
+            out.section(name, |out| section.unwrap().map_or(Ok(()), |bytes| out.put(bytes.all()))).unwrap();
+        }
+        let file = CheckedFile::open(folder, out.finish(texts.documents).unwrap(), &Arc::default()).unwrap();
+        ColumnFile::open(&file).unwrap()
+    }
+
+    #[test]
+    fn ordinals_of_other_texts_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let texts = written(&path("texts"), &["a", "b", "", "a", "a", "b"]);
+        assert!(ColumnFile::open(&texts).unwrap().has_ordinals_of_texts());
+        let others: [&[&str]; 5] = [
+            &["a", "b", "a", "a", "a", "b"],
+            &["a", "b", "", "b", "a", "b"],
+            &["a", "", "b", "a", "a", "b"],
+            &["a", "a", "", "a", "a", "a"],
+            &["a", "b", "c", "d", "e", "f"],
+        ];
+        for (index, others) in others.into_iter().enumerate() {
+            let others = written(&path(&format!("others{index}")), others);
+            let mixed = mixed(&path(&format!("mixed{index}")), &texts, &others);
+            assert!(!mixed.has_ordinals_of_texts(), "{index}");
+        }
+    }
+}
