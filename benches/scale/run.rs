@@ -257,6 +257,7 @@ fn starts(options: &Options, folder: &Path, limits: &Limits) -> Result<(Server, 
         }
         server.kill()?;
     };
+    let first = rows[0].first().copied().unwrap_or(0.0);
     let mut median = rows.into_iter().map(|mut row| {
         row.sort_by(f64::total_cmp);
         row.get(row.len() / 2).copied().unwrap_or(0.0)
@@ -266,6 +267,7 @@ fn starts(options: &Options, folder: &Path, limits: &Limits) -> Result<(Server, 
         Figure { n, ..Figure::new(key, name, median.next().unwrap_or(0.0), unit) }
     };
     let mut figures = vec![
+        Figure::new("start.first", "Ready after the first of these starts", first, Unit::Milliseconds),
         figure("start", "Ready after a start that follows a kill", Unit::Milliseconds),
         figure("memory.start.resident", "Resident memory after a start", Unit::Megabytes),
     ];

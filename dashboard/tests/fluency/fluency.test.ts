@@ -69,15 +69,16 @@ async function importAll(): Promise<void> {
 function probe(): void {
   const notes = { echo: [] as number[], answer: [] as number[], frames: [] as number[], scrolling: false };
   (window as unknown as { notes: typeof notes }).notes = notes;
-  const painted = (then: (now: number) => void): void => void requestAnimationFrame(() => {
+  // Within a callback for a frame: a message is taken when that frame is painted.
+  const painted = (then: (now: number) => void): void => {
     const channel = new MessageChannel();
     channel.port1.onmessage = () => then(performance.now());
     channel.port2.postMessage(0);
-  });
+  };
   let latest: KeyboardEvent;
   addEventListener('keydown', (event) => {
     latest = event;
-    painted((now) => notes.echo.push(now - event.timeStamp));
+    requestAnimationFrame(() => painted((now) => notes.echo.push(now - event.timeStamp)));
     const look = (): void => {
       if (latest !== event) return;
       if (document.querySelector('table[aria-busy=true]')) requestAnimationFrame(look);

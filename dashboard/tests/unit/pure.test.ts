@@ -4,13 +4,14 @@ import { test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
 import { faultText, faultTexts } from '../../src/lib/faults';
+import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
 import { locale } from '../../src/lib/i18n.svelte';
 import { formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns } from '../../src/lib/list';
 import { compare, merged } from '../../src/lib/merge';
 import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
 import { formatTime, parseTime } from '../../src/lib/time';
-import { FIELD_TYPES, type Blueprint, type Field } from '../../src/lib/types';
+import { FIELD_TYPES, type Blueprint, type Field, type Resource } from '../../src/lib/types';
 import { allUnsaved, dropUnsaved, keepUnsaved, readUnsaved } from '../../src/lib/unsaved';
 import { chunks, isEmpty, same } from '../../src/lib/values';
 import { pageHtml } from '../../src/pages/blocks';
@@ -160,4 +161,18 @@ test('a message has the figures of the server, and one that is not known stays',
   assert.equal(faultText('is something new'), 'is something new');
   assert.deepEqual(faultTexts({ tags: ['must not be empty', 'must be given: a string'] }), { tags: ['Darf nicht leer sein.'] });
   locale.choose('en');
+});
+
+test('an excerpt is text with marks, whatever the text looks like', () => {
+  const found = (text: string) => ({ text, found: true });
+  const other = (text: string) => ({ text, found: false });
+  assert.deepEqual(pieces('a <mark>b</mark> c'), [other('a '), found('b'), other(' c')]);
+  assert.deepEqual(pieces('<mark>a</mark><mark>b</mark>'), [found('a'), found('b')]);
+  assert.deepEqual(pieces('&lt;mark&gt;&amp;lt; <mark>&quot;it&#39;s&quot;</mark> &amp;amp;'), [other('<mark>&lt; '), found('"it\'s"'), other(' &amp;')]);
+  assert.deepEqual(pieces(''), []);
+  const row = { highlights: { title: 'The <mark>A&amp;B</mark>', body: '<mark>x</mark>' } } as unknown as Resource;
+  assert.deepEqual(markedTitle(row, 'title', 'The A&B'), [other('The '), found('A&B')]);
+  assert.equal(markedTitle(row, 'title', 'The A&B, and more'), null);
+  assert.deepEqual(excerptOf(row, 'title'), [found('x')]);
+  assert.equal(excerptOf(row, 'body')?.length, 2);
 });

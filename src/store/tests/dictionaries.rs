@@ -20,12 +20,14 @@ fn copy(of: u64) -> Key {
     Key::Copy { blueprint: 1, id: ResourceId::from_u128(of.into()), variant: 0, number: 1 }
 }
 
-/// Writes texts until the store has so many dictionaries. Returns how many it wrote.
-fn write_until(store: &Store, words: &[String], dictionaries: usize, from: u64) -> u64 {
-    for number in from..from + 200_000 {
-        store.apply(number, &[StoreWrite::put(copy(number), text(words, number))]).unwrap();
-        if of_dictionaries(store).len() == dictionaries {
-            return number;
+/// A store to which texts of these words were written until it made a dictionary, and how many they are.
+fn with_dictionary() -> (tempfile::TempDir, Store, Vec<String>, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, words) = (open(folder.path()), words());
+    for number in 1..200_000 {
+        store.apply(number, &[StoreWrite::put(copy(number), text(&words, number))]).unwrap();
+        if !of_dictionaries(&store).is_empty() {
+            return (folder, store, words, number);
         }
     }
     panic!("no dictionary was made");
@@ -41,10 +43,7 @@ fn stored_bytes(store: &Store, number: u64) -> usize {
 
 #[test]
 fn values_become_smaller_once_a_dictionary_is_made_and_are_read_by_every_later_start() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = words();
-    let store = open(folder.path());
-    let last = write_until(&store, &words, 1, 1);
+    let (folder, store, words, last) = with_dictionary();
     store.apply(last + 1, &[StoreWrite::put(copy(last + 1), text(&words, last + 1))]).unwrap();
     let (before, after) = (stored_bytes(&store, 1), stored_bytes(&store, last + 1));
     assert!(after * 4 < before * 3, "{before} bytes without, {after} with a dictionary");
@@ -86,10 +85,7 @@ fn a_restored_store_makes_a_dictionary_of_its_own() {
 
 #[test]
 fn a_damaged_dictionary_is_damage_of_the_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = words();
-    let store = open(folder.path());
-    let last = write_until(&store, &words, 1, 1);
+    let (folder, store, words, last) = with_dictionary();
     store.apply(last + 1, &[StoreWrite::put(copy(last + 1), text(&words, last + 1))]).unwrap();
     let key = of_dictionaries(&store).remove(0);
     let chunk = chunk_key(&key, last, 0);
@@ -123,10 +119,7 @@ fn what_has_nothing_in_common_gets_no_dictionary() {
 
 #[test]
 fn the_database_of_scattered_keys_needs_no_dictionary_of_the_other_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let words = words();
-    let store = open(folder.path());
-    let last = write_until(&store, &words, 1, 1);
+    let (folder, store, words, last) = with_dictionary();
     let answer = Key::Idempotency { token: "token".into(), key: "a".into() };
     store.apply(last + 1, &[StoreWrite::put(answer.clone(), text(&words, 1))]).unwrap();
     for dictionary in of_dictionaries(&store) {

@@ -51,8 +51,8 @@ impl<T: Element> Columnar<T> {
     /// Like [`Columnar::get`] for several, which is faster.
     pub(crate) fn get_all(&self, indexes: &[u32], elements: &mut [T]) {
         match self.values() {
-            Some(values) if indexes.iter().all(|&index| index < values.num_vals()) => {
-                values.get_vals(indexes, elements)
+            Some(values) if indexes.iter().max().is_none_or(|&last| last < values.num_vals()) => {
+                values.get_vals(indexes, elements);
             }
             _ => elements.fill(T::default()),
         }

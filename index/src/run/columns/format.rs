@@ -29,8 +29,7 @@ pub(super) enum SectionKind {
     Slots = 0,
     /// A bit per document, in words of 64.
     Presence = 1,
-    /// Per document 16 bytes (hashes) or a bit in words of 64 (booleans); or the numbers or
-    /// microseconds, columnar.
+    /// Per document 16 bytes (hashes) or a bit in words of 64 (booleans); or the numbers or microseconds, columnar.
     Fixed = 2,
     /// The first 256 code points of a text, the text of an instant, or the elements of a list.
     HeadOffsets = 3,
