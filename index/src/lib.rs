@@ -68,9 +68,11 @@
 //! # From an order to a page
 //!
 //! The total is the number of bits in the bitmap. Small results are sorted. For a page near the beginning, the orders of the
-//! runs are merged until it is found, skipping documents that do not match. Other pages use the order of all slots, which is
-//! that merge to its end, and is cached: for another version, only the changed slots are moved. A page is read by walking it
-//! from the nearer end. Ties are broken by id, so an order never depends on where copies are stored.
+//! runs are merged until it is found, skipping documents that do not match. For a page further back, counting matches along
+//! those orders tells where to begin merging. What is read in order to its end, and pages by dates or among many equal values,
+//! use the order of all slots, which is that merge to its end, and is cached: for another version, only the changed slots are
+//! moved. A page is read by walking it from the nearer end. Ties are broken by id, so an order never depends on where copies
+//! are stored.
 //!
 //! # Rules
 //!

@@ -19,7 +19,8 @@ pub struct Options {
     pub always_sort_limit: usize,
     /// A walk along the orders of runs may always take this many steps to find a page.
     pub always_walk_limit: usize,
-    /// It may also take one step for this many resources. Beyond both, an order of all resources is made and cached.
+    /// It may also take one step for this many resources. If even what is left after counting what comes before the page takes
+    /// more than both, an order of all resources is made and cached.
     pub walk_share: usize,
     /// Memory for cached bitmaps, of all indexes of a data folder.
     pub bitmap_cache_bytes: usize,

@@ -26,6 +26,7 @@ mod query_cache;
 mod relevance;
 mod seek;
 mod selected;
+mod skip;
 mod slot_order;
 mod snapshot;
 mod stats;

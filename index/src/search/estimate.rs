@@ -18,6 +18,8 @@ const TEXT_KEY: u64 = 400;
 const OTHER_KEY: u64 = 30;
 /// For each step along the orders of runs.
 const STEP: u64 = 20;
+/// For each document that is counted to find where a page begins.
+const COUNTED: u64 = 5;
 /// So many slots are looked at for each match of a filter.
 const STEPS_PER_MATCH: u64 = 64;
 
@@ -43,8 +45,11 @@ pub(super) fn estimate(context: &SearchContext, version: &Version, query: &Query
         Known::Outdated => UPDATED_ORDER,
         Known::No => {
             let steps_per_match = if query.filter == Filter::All { 1 } else { STEPS_PER_MATCH };
-            let walk = offset.saturating_add(100).saturating_mul(steps_per_match).saturating_mul(STEP);
-            cost_of_order(&sorter, slots).min(if is_column_first(&sorter) { walk } else { u64::MAX })
+            let walk = |count: u64| count.saturating_add(100).saturating_mul(steps_per_match).saturating_mul(STEP);
+            match is_column_first(&sorter) {
+                true => walk(offset).min(walk(0) + slots * COUNTED),
+                false => cost_of_order(&sorter, slots),
+            }
         }
     };
     // A page is found by a walk from the nearer end.

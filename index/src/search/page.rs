@@ -16,13 +16,21 @@ use crate::trace::Done;
 /// The slots of all matching resources in order, or at least those up to the end of a page.
 #[derive(Debug, Clone)]
 pub(super) enum OrderedSlots {
-    Listed(Vec<u32>),
+    Listed(ListedSlots),
     /// Those slots of the order that match. None does from the position `end` on.
     Filtered {
         order: OrderView,
         matches: Matches,
         end: usize,
     },
+}
+
+/// A part of the matching slots in order.
+#[derive(Debug, Clone)]
+pub(super) struct ListedSlots {
+    /// The position of the first.
+    pub(super) from: usize,
+    pub(super) slots: Vec<u32>,
 }
 
 /// In an order of all slots, a page may cost this many steps for each match. Beyond that, sorting the matches is
@@ -60,7 +68,8 @@ fn ordered_by(
     let options = &sorter.context.options;
     let total = matches.count(sorter.version);
     let sort_matches = |matches: &Matches| {
-        Ok((OrderedSlots::Listed(sorter.sort(matches.to_bitmap(sorter.version).iter().collect())?), "sort"))
+        let slots = sorter.sort(matches.to_bitmap(sorter.version).iter().collect())?;
+        Ok((OrderedSlots::all(slots), "sort"))
     };
     if total <= options.always_sort_limit {
         return sort_matches(&matches);
@@ -83,6 +92,11 @@ fn ordered_by(
         && let Some(found) = walked(None)?
     {
         return Ok((OrderedSlots::Listed(found), "index"));
+    }
+    if (!is_sortable || sorter.version.total <= total * MAX_STEPS_PER_MATCH)
+        && let Some(found) = skipped_to(sorter, range, &matches, total, page)?
+    {
+        return Ok((OrderedSlots::Listed(found), "part of the index"));
     }
     match is_sortable {
         true => sort_matches(&matches),
@@ -115,11 +129,10 @@ fn walked(
     total: usize,
     page: &Range<usize>,
     max_steps: usize,
-) -> Result<Option<Vec<u32>>, Error> {
+) -> Result<Option<ListedSlots>, Error> {
     let all = sorter.version.total;
-    let options = &sorter.context.options;
-    let max_steps = max_steps.min(options.always_walk_limit.max(all / options.walk_share));
-    let steps = |walked: usize| (walked as u64 * page.end as u64).div_ceil(total as u64) as usize;
+    let max_steps = max_steps.min(max_walked(sorter));
+    let steps = |walked: usize| expected_walk(walked, total, page.end);
     // Runs in memory make their orders when they are asked for.
     if range.is_none() && steps(all) > max_steps {
         return Ok(None);
@@ -129,7 +142,41 @@ fn walked(
     if steps > max_steps {
         return Ok(None);
     }
-    sorter.first(&walk, matches, page.end, (steps * MAX_UNEVENNESS).max(options.always_walk_limit))
+    let max_steps = (steps * MAX_UNEVENNESS).max(sorter.context.options.always_walk_limit);
+    sorter.listed(&walk, &walk.start(), matches, page.end, max_steps)
+}
+
+/// The same from about the beginning of the page, which is found by counting matches along the orders of runs. `None` also if
+/// many have the values of those on the page, so that they must all be sorted.
+fn skipped_to(
+    sorter: &Sorter<'_>,
+    range: Option<RankRange>,
+    matches: &Matches,
+    total: usize,
+    page: &Range<usize>,
+) -> Result<Option<ListedSlots>, Error> {
+    let max_steps = max_walked(sorter);
+    if expected_walk(sorter.version.total, total, page.len()) > max_steps {
+        return Ok(None);
+    }
+    let Some(walk) = sorter.walk(range)? else { return Ok(None) };
+    let start = walk.start_behind(page.start, matches, sorter.interrupt)?;
+    if expected_walk(walk.len(), total, page.end - start.skipped) > max_steps {
+        return Ok(None);
+    }
+    sorter.listed(&walk, &start, matches, page.end, max_steps)
+}
+
+/// How many steps a walk may take at most.
+fn max_walked(sorter: &Sorter<'_>) -> usize {
+    let options = &sorter.context.options;
+    options.always_walk_limit.max(sorter.version.total / options.walk_share)
+}
+
+/// How many of so many documents a walk to the first `count` of the matches looks at if they are spread evenly. `total` is the
+/// number of matches.
+fn expected_walk(walked: usize, total: usize, count: usize) -> usize {
+    (walked as u64 * count as u64).div_ceil(total as u64) as usize
 }
 
 /// A range in which every match has its value of the first key: the filter says so.
@@ -148,12 +195,29 @@ fn range_of_first_key(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange>
     }
 }
 
+impl ListedSlots {
+    pub(super) fn end(&self) -> usize {
+        self.from + self.slots.len()
+    }
+
+    /// The slots at these positions. There may be fewer if the index is damaged, which fails the search.
+    fn get(&self, positions: &Range<usize>) -> &[u32] {
+        let within = |position: usize| position.checked_sub(self.from);
+        let part = within(positions.start).zip(within(positions.end));
+        part.and_then(|(start, end)| self.slots.get(start..end)).unwrap_or_default()
+    }
+}
+
 impl OrderedSlots {
+    /// All of them.
+    pub(super) fn all(slots: Vec<u32>) -> OrderedSlots {
+        OrderedSlots::Listed(ListedSlots { from: 0, slots })
+    }
+
     /// The slots of a page, found from the nearer end. `total` is the number of matches.
     pub(super) fn page(&self, total: usize, page: Range<usize>) -> Vec<u32> {
         match self {
-            // There may be fewer if the index is damaged, which fails the search.
-            OrderedSlots::Listed(slots) => slots.get(page).unwrap_or_default().to_vec(),
+            OrderedSlots::Listed(listed) => listed.get(&page).to_vec(),
             OrderedSlots::Filtered { order, matches: Matches::All, .. } => {
                 let mut slots = Vec::with_capacity(page.len());
                 order.each(page, false, |slot| {
@@ -198,8 +262,8 @@ impl OrderedSlots {
         let mut slots = Vec::new();
         match self {
             OrderedSlots::Listed(listed) => {
-                let end = position.saturating_add(count).min(listed.len());
-                slots.extend_from_slice(&listed[*position..end]);
+                let end = position.saturating_add(count).min(listed.end());
+                slots.extend_from_slice(listed.get(&(*position..end)));
                 *position = end;
             }
             OrderedSlots::Filtered { order, matches, end } => order.each(*position..*end, false, |slot| {

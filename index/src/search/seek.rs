@@ -118,7 +118,7 @@ impl Snapshot {
                 None => self.ordered(query, matches.clone(), None, &(0..total), interrupt)?,
             };
             let place = match &ordered {
-                OrderedSlots::Listed(slots) => place_in_list(slots, slot),
+                OrderedSlots::Listed(listed) => place_in_list(&listed.slots, slot),
                 OrderedSlots::Filtered { order, matches, .. } => {
                     place_in_order(order, matches, total, slot, |other| sorter.compare(other, slot), interrupt)?
                 }

@@ -136,7 +136,7 @@ impl Snapshot {
         };
         let first = || search.first(&matches.to_bitmap(&self.version), page.end);
         let step = |_: &Vec<u32>| Some((Done::Ordered, "relevance", matches.count(&self.version) as u64));
-        interrupt.traced(first, step).map(OrderedSlots::Listed)
+        interrupt.traced(first, step).map(OrderedSlots::all)
     }
 
     /// What was found; all resources are not looked at one by one.

@@ -1,13 +1,17 @@
 //! Orders slots by merging the orders of runs: all of them, or only as many as a page needs. It knows no filters, only which
 //! slots match.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
+use super::page::ListedSlots;
 use super::query_cache::OfRun;
+use super::skip::{Counted, Start, matching, start};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::interrupt::Interrupt;
 use crate::run::{KeyKind, MergedOrder, NumberedRun, OrderInput, RankRange, RunOrder};
 use crate::schema::Column;
 use crate::version::CopySet;
@@ -44,26 +48,29 @@ impl<'a> Sorter<'a> {
 
     /// All live slots in order. `None` if the first key is not a column.
     pub(super) fn merged_order(&self) -> Result<Option<Vec<u32>>, Error> {
-        match self.walk(None)? {
-            Some(walk) => self.first(&walk, &Matches::All, usize::MAX, usize::MAX),
-            None => Ok(None),
-        }
+        let Some(walk) = self.walk(None)? else { return Ok(None) };
+        let all = self.listed(&walk, &walk.start(), &Matches::All, usize::MAX, usize::MAX)?;
+        Ok(all.map(|all| all.slots))
     }
 
-    /// The first `count` matches in order. `None` if finding them takes more than about `max_steps` steps.
-    pub(super) fn first(
+    /// The matches in order, from the start of a walk up to the position `end`. `None` if finding them takes more than about
+    /// `max_steps` steps.
+    pub(super) fn listed(
         &self,
         walk: &Walk<'_>,
+        start: &Start,
         matches: &Matches,
-        count: usize,
+        end: usize,
         max_steps: usize,
-    ) -> Result<Option<Vec<u32>>, Error> {
-        let Walk { first, orders, .. } = walk;
+    ) -> Result<Option<ListedSlots>, Error> {
+        let count = end - start.skipped;
+        let first = &walk.first;
         let mut inputs = Vec::new();
-        for (NumberedRun { run, live, .. }, orders) in orders {
-            inputs.extend(orders.iter().map(|order| OrderInput {
+        let mut groups = start.groups.iter().cloned();
+        for (NumberedRun { run, live, .. }, orders) in &walk.orders {
+            inputs.extend(orders.iter().zip(groups.by_ref()).map(|(order, groups)| OrderInput {
                 order: Arc::clone(order),
-                groups: walk.groups(order),
+                groups,
                 number: match matches {
                     Matches::All => Box::new(move |doc| live.contains(doc).then(|| run.slot(doc))),
                     Matches::Some(matches) => Box::new(move |doc| {
@@ -85,21 +92,15 @@ impl<'a> Sorter<'a> {
             return Ok(None);
         }
         if found.len() < count && walk.range.is_none() {
-            // The others have no value.
-            let mut nulls = matches.to_bitmap(self.version);
-            found.iter().for_each(|&slot| nulls.remove(slot));
+            let nulls = walk.without_value(matches.to_bitmap(self.version), self.interrupt)?;
             if nulls.count() > max_steps {
                 return Ok(None);
             }
-            found.extend(self.sorted_nulls(&nulls)?);
+            let mut nulls: Vec<u32> = nulls.iter().collect();
+            self.sort_ties(&mut nulls)?;
+            found.extend(nulls);
         }
-        Ok(Some(found))
-    }
-
-    fn sorted_nulls(&self, nulls: &Bitmap) -> Result<Vec<u32>, Error> {
-        let mut nulls: Vec<u32> = nulls.iter().collect();
-        self.sort_ties(&mut nulls)?;
-        Ok(nulls)
+        Ok(Some(ListedSlots { from: start.skipped, slots: found }))
     }
 
     fn first_key(&self) -> Option<FirstKey<'a>> {
@@ -143,11 +144,48 @@ impl OfRun for RunOrder {
 impl Walk<'_> {
     /// How many documents it may look at.
     pub(super) fn len(&self) -> usize {
-        let orders = self.orders.iter().flat_map(|(_, orders)| orders);
-        orders.map(|order| order.of_groups(self.groups(order)).len()).sum()
+        self.each_order().map(|(_, order)| order.of_groups(self.groups(order)).len()).sum()
     }
 
-    fn groups(&self, order: &RunOrder) -> std::ops::Range<usize> {
+    /// The beginning.
+    pub(super) fn start(&self) -> Start {
+        Start { groups: self.each_order().map(|(_, order)| self.groups(order)).collect(), skipped: 0 }
+    }
+
+    /// The last place that is cheap to find behind at most `skip` matches.
+    pub(super) fn start_behind(
+        &self,
+        skip: usize,
+        matches: &Matches,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Start, Error> {
+        let mut counted = Vec::new();
+        for (numbered, orders) in &self.orders {
+            interrupt.check()?;
+            let matching = matching(numbered, matches);
+            counted.extend(orders.iter().map(|order| Counted::new(order, self.groups(order), &matching)));
+        }
+        start(&counted, skip, self.first.descending, interrupt)
+    }
+
+    fn groups(&self, order: &RunOrder) -> Range<usize> {
         self.range.as_ref().map_or(0..order.groups(), |range| order.groups_in(range))
+    }
+
+    /// Removes the slots that have a value.
+    fn without_value(&self, mut slots: Bitmap, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
+        for (NumberedRun { run, live, .. }, order) in self.each_order() {
+            for document in order.documents() {
+                interrupt.step()?;
+                if live.contains(document) {
+                    slots.remove(run.slot(document));
+                }
+            }
+        }
+        Ok(slots)
+    }
+
+    fn each_order(&self) -> impl Iterator<Item = (&NumberedRun, &Arc<RunOrder>)> {
+        self.orders.iter().flat_map(|(numbered, orders)| orders.iter().map(|order| (*numbered, order)))
     }
 }

@@ -1,0 +1,212 @@
+//! Where a page begins along the orders of runs: found by counting matches instead of merging what comes before it. It knows
+//! keys of orders, but no values, so a page whose beginning is among equal keys is found only roughly.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::matches::Matches;
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::run::{NumberedRun, RunOrder};
+
+/// Once no order has more groups than this between what is known to come before the page and what is not, merging them is
+/// faster than counting further. Few in tests, which cover both.
+const FEW_GROUPS: usize = if cfg!(test) { 1 } else { 64 };
+
+/// An order of a run, and which of its documents match.
+pub(super) struct Counted {
+    order: Arc<RunOrder>,
+    /// The groups that have all matches.
+    groups: Range<usize>,
+    /// `None` if all documents match.
+    matches: Option<Arc<Bitmap>>,
+}
+
+/// Where a walk begins: the groups to walk along, for each order, and how many matches come before them.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) groups: Vec<Range<usize>>,
+    pub(super) skipped: usize,
+}
+
+/// A place in all orders: everything before it sorts before everything behind it.
+#[derive(Clone)]
+struct Cut {
+    /// For each order, the first group behind it.
+    groups: Vec<usize>,
+    /// How many matches come before it.
+    before: usize,
+}
+
+/// The documents of a run that are current and match. `None` if all are.
+pub(super) fn matching(numbered: &NumberedRun, matches: &Matches) -> Option<Arc<Bitmap>> {
+    let NumberedRun { run, live, .. } = numbered;
+    let documents = match matches {
+        Matches::All => live.to_bitmap(),
+        Matches::Some(slots) => {
+            let mut documents = run.documents_in(slots);
+            live.retain_in(&mut documents);
+            documents
+        }
+    };
+    (documents.count() < run.len() as usize).then(|| Arc::new(documents))
+}
+
+impl Counted {
+    pub(super) fn new(order: &Arc<RunOrder>, groups: Range<usize>, matches: &Option<Arc<Bitmap>>) -> Counted {
+        Counted { order: Arc::clone(order), groups, matches: matches.clone() }
+    }
+
+    fn count(&self, groups: Range<usize>, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
+        let indexes = self.order.of_groups(groups);
+        match &self.matches {
+            None => Ok(indexes.len()),
+            Some(matches) => self.order.count_among(indexes, matches, interrupt).map(|count| count as usize),
+        }
+    }
+
+    /// The first group from `low` on, and before `high`, whose key is `key` or, if `or_equal`, behind it.
+    fn cut(&self, low: usize, high: usize, key: u128, or_equal: bool) -> usize {
+        self.order.groups_before(|other| other < key || (or_equal && other == key)).clamp(low, high)
+    }
+}
+
+/// The start of a walk that skips about as many matches as possible, and at most `skip`. In a descending walk, matches are
+/// counted from the end of the orders.
+pub(super) fn start(
+    orders: &[Counted],
+    skip: usize,
+    descending: bool,
+    interrupt: &Interrupt<'_>,
+) -> Result<Start, Error> {
+    let mut total = 0;
+    for counted in orders {
+        total += counted.count(counted.groups.clone(), interrupt)?;
+    }
+    let whole = || orders.iter().map(|counted| counted.groups.clone());
+    let low = Cut { groups: whole().map(|groups| groups.start).collect(), before: 0 };
+    let high = Cut { groups: whole().map(|groups| groups.end).collect(), before: total };
+    let skip = skip.min(total);
+    let at = if descending { total - skip } else { skip };
+    let (low, high) = narrowed(orders, low, high, at, interrupt)?;
+    Ok(match descending {
+        false => {
+            Start { groups: whole().zip(low.groups).map(|(all, from)| from..all.end).collect(), skipped: low.before }
+        }
+        true => Start {
+            groups: whole().zip(high.groups).map(|(all, to)| all.start..to).collect(),
+            skipped: total - high.before,
+        },
+    })
+}
+
+/// Moves two cuts towards each other, as long as at most `at` matches come before the first, and no fewer before the second.
+/// Each step reads half of the documents between them, or fewer.
+fn narrowed(
+    orders: &[Counted],
+    mut low: Cut,
+    mut high: Cut,
+    at: usize,
+    interrupt: &Interrupt<'_>,
+) -> Result<(Cut, Cut), Error> {
+    while let Some(groups) = split(orders, &low.groups, &high.groups) {
+        let mut before = low.before;
+        for ((counted, &from), &to) in orders.iter().zip(&low.groups).zip(&groups) {
+            before += counted.count(from..to, interrupt)?;
+        }
+        let cut = Cut { groups, before };
+        match cut.before <= at {
+            true => low = cut,
+            false => high = cut,
+        }
+    }
+    Ok((low, high))
+}
+
+/// A cut between two others, which halves the order that has the most groups there. `None` if there are few, or if they all
+/// have one key.
+fn split(orders: &[Counted], low: &[usize], high: &[usize]) -> Option<Vec<usize>> {
+    let between = |index: &usize| high[*index] - low[*index];
+    let widest = (0..orders.len()).max_by_key(between)?;
+    if between(&widest) <= FEW_GROUPS {
+        return None;
+    }
+    let key = orders[widest].order.key(low[widest] + between(&widest) / 2);
+    let cut = |or_equal: bool| -> Vec<usize> {
+        let places = orders.iter().zip(low.iter().zip(high));
+        places.map(|(counted, (&low, &high))| counted.cut(low, high, key, or_equal)).collect()
+    };
+    let before_key = cut(false);
+    if before_key[widest] > low[widest] {
+        return Some(before_key);
+    }
+    let behind_key = cut(true);
+    (behind_key[widest] < high[widest]).then_some(behind_key)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::collate::Collation;
+    use crate::run::KeyKind;
+    use crate::value::ValueRef;
+
+    /// For each document of a run, its value, and whether it matches.
+    type Values = Vec<(Option<u8>, bool)>;
+
+    fn counted(values: &Values, all_match: bool) -> Counted {
+        let value = |document: u32| match values[document as usize].0 {
+            Some(value) => ValueRef::Number(f64::from(value)),
+            None => ValueRef::Null,
+        };
+        let documents = 0..values.len() as u32;
+        let collation = Collation::of(None);
+        let order = RunOrder::sorted(KeyKind::Rank, documents.clone(), value, &collation, &Interrupt::never()).unwrap();
+        let matching: Bitmap = documents.filter(|&document| values[document as usize].1).collect();
+        let matches = if all_match { None } else { Some(Arc::new(matching)) };
+        Counted { groups: 0..order.groups(), order: Arc::new(order), matches }
+    }
+
+    /// The keys of the matches in some groups.
+    fn keys(counted: &Counted, groups: Range<usize>) -> Vec<u128> {
+        let of_group = |group: usize| {
+            let matches = counted.count(group..group + 1, &Interrupt::never()).unwrap();
+            std::iter::repeat_n(counted.order.key(group), matches)
+        };
+        groups.flat_map(of_group).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_start_is_as_far_as_whole_groups_can_be_skipped(
+            runs in prop::collection::vec(prop::collection::vec((prop::option::weighted(0.9, 0u8..9), any::<bool>()), 0..20), 0..5),
+            all_match in any::<bool>(),
+            skip in 0usize..60,
+            descending in any::<bool>(),
+        ) {
+            let orders: Vec<Counted> = runs.iter().map(|values| counted(values, all_match)).collect();
+            let found = start(&orders, skip, descending, &Interrupt::never()).unwrap();
+            let (mut skipped, mut left, mut next) = (Vec::new(), Vec::new(), 0);
+            for (order, groups) in orders.iter().zip(&found.groups) {
+                let (before, behind) = match descending {
+                    false => (order.groups.start..groups.start, groups.start..groups.end.min(groups.start + 1)),
+                    true => (groups.end..order.groups.end, groups.start.max(groups.end.saturating_sub(1))..groups.end),
+                };
+                skipped.extend(keys(order, before));
+                left.extend(keys(order, groups.clone()));
+                next += keys(order, behind).len();
+            }
+            prop_assert_eq!(found.skipped, skipped.len());
+            prop_assert!(found.skipped <= skip);
+            // What is skipped ends among the next value, or everything is skipped.
+            prop_assert!(found.skipped + next >= skip.min(skipped.len() + left.len()));
+            let (first, second) = if descending { (&left, &skipped) } else { (&skipped, &left) };
+            prop_assert!(first.iter().max().is_none_or(|last| second.iter().all(|key| last < key)));
+        }
+    }
+}
