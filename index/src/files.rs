@@ -5,10 +5,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::sync;
 
 /// Makes the entries of a folder durable: the files created, renamed or unlinked in it.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io(folder))
+    File::open(folder).and_then(|folder| sync::all(&folder)).map_err(Error::io(folder))
 }
 
 /// Creates an empty folder and removes what an interrupted attempt left in its place.

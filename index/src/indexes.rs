@@ -5,7 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crate::error::Error;
@@ -61,6 +61,11 @@ impl Indexes {
     /// The log number up to which everything is durable here; 0 if nothing is.
     pub fn number(&self) -> u64 {
         self.registry.number.load(Ordering::Acquire)
+    }
+
+    /// The count of merges since the start, which goes on counting.
+    pub fn merges(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.registry.merges)
     }
 
     /// The names of all indexes.

@@ -112,6 +112,7 @@ mod slot_table;
 mod slots;
 mod sort;
 mod sum;
+pub mod sync;
 mod text;
 mod text_query;
 mod tokens;

@@ -24,6 +24,11 @@ impl Pins {
         Pin { version, pins: Arc::clone(pins) }
     }
 
+    /// How many versions are in use.
+    pub(crate) fn count(&self) -> usize {
+        self.counts.lock().len()
+    }
+
     /// The oldest version in use; `u64::MAX` if none is.
     pub(crate) fn oldest(&self) -> u64 {
         self.counts.lock().first_key_value().map_or(u64::MAX, |(&version, _)| version)

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
+use crate::error::Error;
+use crate::interrupt::Interrupt;
 use crate::pieces::{Class, class};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::tokens::{TokenKind, each_raw_token, each_token};
@@ -105,8 +107,18 @@ impl Words {
         self.len() == 0
     }
 
+    /// Keeps one of several equal words. Each more would take as long as the first, and find the same.
+    pub fn merge_equal(&mut self) {
+        keep_first(&mut self.required);
+        keep_first(&mut self.excluded);
+    }
+
     /// Where a text, which is not folded, has what is required. In order; marks of different words may overlap.
-    pub fn marks(&self, text: &str) -> Vec<Mark> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn marks(&self, text: &str, interrupt: &Interrupt<'_>) -> Result<Vec<Mark>, Error> {
+        interrupt.check()?;
         let mut tokens = Vec::new();
         each_raw_token(text, |token| tokens.push(token));
         let mut marks = Vec::new();
@@ -114,11 +126,16 @@ impl Words {
             match required {
                 Required::Token(wanted) => {
                     let mut measure = wanted.measure();
-                    let found = tokens.iter().filter(|token| measure.closeness(token.text.as_bytes()).is_some());
-                    marks.extend(found.map(|token| Mark { range: wanted.shown(token.kind, &token.range, text), word }));
+                    for token in &tokens {
+                        interrupt.step()?;
+                        if measure.closeness(token.text.as_bytes()).is_some() {
+                            marks.push(Mark { range: wanted.shown(token.kind, &token.range, text), word });
+                        }
+                    }
                 }
                 Required::Row(row) => {
                     for found in tokens.windows(row.len()) {
+                        interrupt.step()?;
                         if row.iter().zip(found).all(|(wanted, token)| wanted.closeness(&token.text).is_some()) {
                             marks.extend(row.iter().zip(found).map(|(wanted, token)| Mark {
                                 range: wanted.shown(token.kind, &token.range, text),
@@ -130,7 +147,15 @@ impl Words {
             }
         }
         marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
-        marks
+        Ok(marks)
+    }
+}
+
+fn keep_first<T: PartialEq>(items: &mut Vec<T>) {
+    for item in std::mem::take(items) {
+        if !items.contains(&item) {
+            items.push(item);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::failure;
 use crate::files::sync_folder;
 use crate::run::RunNumber;
 use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
+use crate::sync;
 
 /// Must change whenever any file of an index would be read differently. Indexes of another format are dropped and rebuilt.
 const FORMAT: u32 = 6;
@@ -133,7 +134,7 @@ impl Manifest {
             writeln!(file, "{:08x}", crc32fast::hash(&json))?;
             failure::write("index::manifest", &json, |bytes| file.write_all(bytes))?;
             failure::point("index::manifest_sync")?;
-            file.sync_all()?;
+            sync::all(&file)?;
             failure::point("index::manifest_rename")?;
             fs::rename(&temporary, folder.join(FILE))?;
             failure::point("index::manifest_renamed")

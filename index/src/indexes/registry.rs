@@ -32,6 +32,8 @@ pub(super) struct Registry {
     /// The manifest's log number, to be read while the manifest is locked.
     pub(super) number: AtomicU64,
     pub(super) next_generation: AtomicU64,
+    /// How many merges of runs were done since the start.
+    pub(super) merges: Arc<AtomicU64>,
     /// The folders that unwritten checkpoints refer to. They may belong to indexes that are removed meanwhile.
     frozen: Mutex<Vec<Weak<IndexFolder>>>,
 }
@@ -61,6 +63,7 @@ impl Registry {
             number: AtomicU64::new(manifest.number),
             manifest: Mutex::new(manifest),
             next_generation: AtomicU64::new(next_generation),
+            merges: Arc::default(),
             frozen: Mutex::default(),
         })
     }

@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::failure;
 use crate::files::take;
 use crate::schema::VariantNumber;
+use crate::sync;
 use crate::version::{Location, Row};
 
 /// Slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s node.
@@ -53,7 +54,7 @@ impl SlotFile {
             let mut file = File::create(path)?;
             failure::write("index::slots", &bytes, |bytes| file.write_all(bytes))?;
             failure::point("index::slots_sync")?;
-            file.sync_all()
+            sync::all(&file)
         };
         write().map_err(Error::io(path))?;
         Ok(crc)

@@ -2,6 +2,7 @@
 //! long and must not delay the first. They know no checkpoints.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::index_folder::{IndexFolder, MergeOutcome};
@@ -44,7 +45,9 @@ pub(super) fn merge_runs(registry: &Registry) {
         for folder in registry.folders() {
             while !registry.signal.is_stopped() {
                 match guarded(&folder, IndexFolder::merge_once) {
-                    Some(MergeOutcome::Merged) => {}
+                    Some(MergeOutcome::Merged) => {
+                        registry.merges.fetch_add(1, Ordering::Relaxed);
+                    }
                     Some(MergeOutcome::NothingToDo) => break,
                     None => {
                         timeout = Some(RETRY_AFTER);

@@ -12,6 +12,7 @@ use std::path::Path;
 use crate::error::Error;
 use crate::failure;
 use crate::files::take;
+use crate::sync;
 
 /// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value reads
 /// little, large enough that checksums take 1/16,384 of the space. Fewer in tests, whose files should have several blocks.
@@ -52,7 +53,7 @@ impl SummedFile {
     /// Makes the file durable, except for its entry in the folder. Nothing may be written afterwards.
     pub(super) fn finish(&mut self) -> io::Result<FileSums> {
         failure::point("run::sync")?;
-        self.file.sync_data()?;
+        sync::data(&self.file)?;
         if !self.length.is_multiple_of(BLOCK as u64) {
             self.end_block();
         }
@@ -102,7 +103,7 @@ pub(super) fn write(folder: &Path, files: &[FileSums]) -> Result<u32, Error> {
     let write = || {
         let mut file = File::create_new(&path)?;
         failure::write("run::sums", &bytes, |bytes| file.write_all(bytes))?;
-        file.sync_data()
+        sync::data(&file)
     };
     write().map_err(Error::io(&path))?;
     Ok(crc32fast::hash(&bytes))

@@ -44,6 +44,11 @@ impl Snapshot {
         self.version.total as u64
     }
 
+    /// How many versions of its index are in use: this one, and those that anybody else holds.
+    pub fn versions_held(&self) -> u64 {
+        self.version.pin.pins().count() as u64
+    }
+
     /// The page of at most `limit` resources that begins at `offset`, and the number of all matches.
     ///
     /// Columns and variants that the schema does not name are null everywhere. Fails only if the index's files cannot

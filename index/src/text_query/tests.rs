@@ -81,7 +81,7 @@ fn fewer_typos_are_closer_and_whole_words_closer_than_beginnings() {
 #[test]
 fn marks_show_what_was_found() {
     let marked = |query: &str, text: &str| {
-        let marks = Words::parse(query, true).marks(text);
+        let marks = Words::parse(query, true).marks(text, &Interrupt::never()).unwrap();
         marks.into_iter().map(|mark| (text[mark.range].to_owned(), mark.word)).collect::<Vec<_>>()
     };
     let expected =

@@ -1,0 +1,48 @@
+//! Makes files durable, and remembers if that ever failed. It must not know what the files hold.
+//!
+//! A sync of one file flushes the cache of the whole disk. If that fails, the disk may have dropped what any thread wrote to
+//! any file, and the kernel believes that it is written: every later sync succeeds and proves nothing. So whichever sync
+//! fails, the process must acknowledge no more writes and record no more progress.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::failure;
+
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Syncs a file or folder.
+///
+/// # Errors
+/// The system's error.
+pub fn all(file: &File) -> io::Result<()> {
+    note(failure::point("sync::file").and_then(|()| file.sync_all()))
+}
+
+/// Syncs the contents of a file, and of its metadata what is needed to read them.
+///
+/// # Errors
+/// The system's error.
+pub fn data(file: &File) -> io::Result<()> {
+    note(failure::point("sync::file").and_then(|()| file.sync_data()))
+}
+
+/// Notes a sync that failed elsewhere.
+pub fn note_failed() {
+    HAS_FAILED.store(true, Ordering::SeqCst);
+}
+
+/// True if a sync of this process has failed so that data of other files may be lost.
+pub fn has_failed() -> bool {
+    HAS_FAILED.load(Ordering::SeqCst)
+}
+
+/// A full disk fails the sync of the file that has no room, and drops nothing else.
+fn note(synced: io::Result<()>) -> io::Result<()> {
+    synced.inspect_err(|error| {
+        if !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+            note_failed();
+        }
+    })
+}
