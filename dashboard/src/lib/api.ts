@@ -7,6 +7,8 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly fields: Record<string, string[]>;
+  /** The same as the server wrote them. */
+  readonly messages: Record<string, string[]>;
   readonly count: number | undefined;
   readonly ids: string[];
   readonly retryAfter: number | undefined;
@@ -15,7 +17,8 @@ export class ApiError extends Error {
     super(body.message);
     this.status = status;
     this.code = body.code;
-    this.fields = faultTexts(body.fields ?? {});
+    this.messages = body.fields ?? {};
+    this.fields = faultTexts(this.messages);
     this.count = body.count;
     this.ids = body.ids ?? [];
     this.retryAfter = retryAfter;
@@ -24,6 +27,11 @@ export class ApiError extends Error {
   /** The request did not reach the server, or its answer did not arrive. */
   get offline(): boolean {
     return this.status === 0;
+  }
+
+  /** The server does not accept this at present: it starts, stops, or has too much to do. */
+  get busy(): boolean {
+    return this.status === 503;
   }
 }
 
@@ -40,14 +48,14 @@ export interface RequestOptions {
 }
 
 let csrf = '';
-let onUnauthenticated: () => void = () => {};
+let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
 
 export function useCsrf(token: string): void {
   csrf = token;
 }
 
-/** Called when a request is answered 401: the session has ended. */
-export function whenUnauthenticated(callback: () => void): void {
+/** Called when a request is answered 401: the session has ended. True when the member has signed in again: it is sent again then. */
+export function whenUnauthenticated(callback: () => Promise<boolean>): void {
   onUnauthenticated = callback;
 }
 
@@ -75,7 +83,7 @@ export async function send<T>(method: string, path: string, options: RequestOpti
     const body = text === '' ? null : parsed(text);
     return { status: response.status, body: body as T, etag: response.headers.get('etag') };
   }
-  if (response.status === 401 && path !== '/v2/session') onUnauthenticated();
+  if (response.status === 401 && path !== '/v2/session' && (await onUnauthenticated())) return send(method, path, options);
   throw failureOf(response, text);
 }
 

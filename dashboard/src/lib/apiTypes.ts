@@ -1,6 +1,7 @@
 // What the API of a Bindery server takes and answers. Made by `bindery types typescript --api`; do not edit.
 
 export interface Error {
+  /** One of the codes of API.md 7. */
   code: string;
   message: string;
   fields?: Record<string, string[]>;
@@ -15,24 +16,47 @@ export interface ErrorBody {
 /** A document of OpenAPI 3.1. */
 export type Description = Record<string, unknown>;
 
+/** Field slug to value; a blueprint has its own schema. */
+export type Attributes = Record<string, unknown>;
+
+export interface Relationships {
+  blueprint: {
+    data: {
+      id: string;
+      type: "blueprint";
+    };
+  };
+}
+
 export interface Resource {
   id?: string;
   type?: "resource";
   published_at?: string | null;
   created_at?: string;
   updated_at?: string;
-  /** Field slug to value; a blueprint has its own schema. */
-  attributes?: Record<string, unknown>;
-  relationships?: {
-    blueprint: {
-      data: {
-        id: string;
-        type: "blueprint";
-      };
-    };
-  };
+  attributes?: Attributes;
+  relationships?: Relationships;
   highlights?: Record<string, string | null>;
   meta?: ResourceMeta;
+}
+
+/** The resources that `expand` leads to. */
+export type Included = Resource[];
+
+export interface ListLinks {
+  first: string;
+  last: string | null;
+  prev: string | null;
+  next: string | null;
+}
+
+export interface ListMeta {
+  per_page: number;
+  total: number;
+  current_page?: number;
+  last_page?: number;
+  facets?: Record<string, Facet>;
+  stats?: Record<string, Stats>;
 }
 
 /** Only in answers to sessions. */
@@ -55,26 +79,14 @@ export interface Author {
 
 export interface ResourceList {
   data: Resource[];
-  links: {
-    first: string;
-    last: string | null;
-    prev: string | null;
-    next: string | null;
-  };
-  meta: {
-    per_page: number;
-    total: number;
-    current_page?: number;
-    last_page?: number;
-    facets?: Record<string, Facet>;
-    stats?: Record<string, Stats>;
-  };
-  included?: Resource[];
+  links: ListLinks;
+  meta: ListMeta;
+  included?: Included;
 }
 
 export interface ResourceAnswer {
   data: Resource;
-  included?: Resource[];
+  included?: Included;
 }
 
 export interface Neighbors {
@@ -97,7 +109,7 @@ export interface Referrers {
 
 export interface Export {
   data: Record<string, unknown>[];
-  included?: Resource[];
+  included?: Included;
   meta?: {
     facets?: Record<string, Facet>;
     stats?: Record<string, Stats>;
@@ -130,14 +142,12 @@ export interface Stats {
 }
 
 export interface ResourceCreate {
-  /** Field slug to value. */
-  attributes: Record<string, unknown>;
+  attributes: Attributes;
   published_at?: string | null;
 }
 
 export interface ResourceChange {
-  /** Field slug to value. */
-  attributes?: Record<string, unknown>;
+  attributes?: Attributes;
   published_at?: string | null;
 }
 
@@ -159,7 +169,7 @@ export interface BulkCreate {
 export interface BulkChange {
   updates: {
     id: string;
-    attributes?: Record<string, unknown>;
+    attributes?: Attributes;
     published_at?: string | null;
   }[];
 }
@@ -345,6 +355,7 @@ export interface Token {
   blueprints: string[] | null;
   created_at: string;
   expires_at: string | null;
+  last_used_at: string | null;
 }
 
 export interface IssuedToken {
@@ -355,6 +366,7 @@ export interface IssuedToken {
   blueprints: string[] | null;
   created_at: string;
   expires_at: string | null;
+  last_used_at: string | null;
   secret?: string;
 }
 
@@ -372,18 +384,33 @@ export interface Member {
   role: string | null;
   /** Left out for sessions that may not manage. */
   email?: string;
+  /** Left out for sessions that may not manage. */
+  blueprints?: string[] | null;
+  /** Left out for sessions that may not manage. */
+  last_seen_at?: string | null;
+  /** Left out for sessions that may not manage. */
+  invited_until?: string | null;
+}
+
+export interface MemberWritten {
+  data: Member;
+  meta?: {
+    warnings?: string[];
+  };
 }
 
 export interface NewMember {
   name: string;
   email: string;
   role?: string | null;
+  blueprints?: string[] | null;
 }
 
 export interface MemberChange {
   name?: string;
   email?: string;
   role?: string | null;
+  blueprints?: string[] | null;
 }
 
 export type Role = "owner" | "editor" | "author" | "viewer";
@@ -407,6 +434,7 @@ export interface Session {
   };
   role: Role;
   abilities: Ability[];
+  blueprints: string[] | null;
   csrf: string;
   expires_at: string;
 }
@@ -419,6 +447,34 @@ export interface OpenSession {
   address: string | null;
   agent: string;
   current: boolean;
+}
+
+export interface View {
+  id: string;
+  type: "view";
+  blueprint: string;
+  name: string;
+  query: string;
+  shared: boolean;
+  owner: {
+    id: number;
+    name: string | null;
+  };
+  created_at: string;
+  updated_at: string;
+}
+
+export interface NewView {
+  blueprint: string;
+  name: string;
+  query: string;
+  shared?: boolean;
+}
+
+export interface ViewChange {
+  name?: string;
+  query?: string;
+  shared?: boolean;
 }
 
 export interface IssuedInvitation {
@@ -450,6 +506,7 @@ export interface Webhook {
   active: boolean;
   created_at: string;
   updated_at: string;
+  error: string | null;
 }
 
 export interface CreatedWebhook {
@@ -462,6 +519,7 @@ export interface CreatedWebhook {
   active: boolean;
   created_at: string;
   updated_at: string;
+  error: string | null;
   secret?: string;
 }
 

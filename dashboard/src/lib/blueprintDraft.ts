@@ -24,10 +24,13 @@ export interface BlueprintDraft {
 let next = 1;
 
 export function draftOf(blueprint: Blueprint | null): BlueprintDraft {
-  if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: false, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
+  if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: true, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
   const { name, slug, kind, icon, record_title, scheduled, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
   return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
 }
+
+/** A draft that was kept: its rows get keys that no other row has. */
+export const rekeyed = (draft: BlueprintDraft): BlueprintDraft => ({ ...draft, fields: draft.fields.map((field) => ({ ...field, key: next++ })) });
 
 export const newField = (type: FieldType, name = '', required = false): DraftField => ({
   name, slug: '', type, description: null, required, unique: false, settings: startSettings(type), key: next++, stored: false,

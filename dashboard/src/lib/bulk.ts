@@ -20,12 +20,12 @@ const REQUESTS: Record<BulkOperation, [string, string]> = {
   delete: ['DELETE', 'bulk'],
 };
 
-export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void): Promise<BulkReport> {
+export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void, publishedAt: string | null = null): Promise<BulkReport> {
   const [method, path] = REQUESTS[operation];
   const report: BulkReport = { done: 0, failed: [] };
   let handled = 0;
   for (const part of chunks(ids, 100)) {
-    const { body } = await send<BulkAnswer>(method, `/v2/resources/${blueprint}/${path}`, { body: { ids: part } });
+    const { body } = await send<BulkAnswer>(method, `/v2/resources/${blueprint}/${path}`, { body: { ids: part, ...(publishedAt ? { published_at: publishedAt } : {}) } });
     const failed = body.data.failed ?? [];
     report.failed.push(...failed.map((one) => ({ id: part[one.index]!, message: one.errors.message })));
     report.done += part.length - failed.length;

@@ -28,6 +28,8 @@ export function changerOf(resource: Resource | null): string | undefined {
   return actor?.member?.name ?? actor?.token?.name ?? undefined;
 }
 
+const isMissing = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
+
 export interface SaveOptions {
   /** A time publishes, null makes a draft; without it the status stays. */
   publishedAt?: string | null;
@@ -42,7 +44,10 @@ export class Editing {
   values = $state.raw<Attributes>({});
   errors = $state.raw<Record<string, string[]>>({});
   fault = $state('');
-  offline = $state(false);
+  /** Why the last save waits: it is tried again until the server answers. */
+  waits = $state<'' | 'offline' | 'busy'>('');
+  /** Somebody deleted the entry. What was typed stays, and can become a new one. */
+  gone = $state(false);
   loading = $state(true);
   missing = $state(false);
   private running = $state.raw<Promise<boolean> | null>(null);
@@ -57,14 +62,19 @@ export class Editing {
   changed = $derived(this.fieldsThatDiffer());
   private etag: string | null = null;
   private madeSlug: string | null = null;
+  /** Where the work on an entry without an id is kept. */
+  private readonly draft: string;
+  /** The place of a deleted entry, whose work becomes a new one. */
+  private replaced: UnsavedPlace | null = null;
   private attempt = { body: '', key: '' };
   private pending: SaveOptions | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(blueprint: Blueprint, id: string | null, variant: string | null) {
+  constructor(blueprint: Blueprint, id: string | null, variant: string | null, draft: string) {
     this.blueprint = blueprint;
     this.id = id;
     this.variant = variant;
+    this.draft = draft;
   }
 
   private fieldsThatDiffer(): Field[] {
@@ -72,7 +82,7 @@ export class Editing {
   }
 
   private get place(): UnsavedPlace {
-    return { member: session.member?.id ?? 0, blueprint: this.blueprint.slug, id: this.id ?? 'new', variant: this.variant };
+    return { member: session.member?.id ?? 0, blueprint: this.blueprint.slug, id: this.id ?? this.draft, variant: this.variant };
   }
 
   private url(path = ''): string {
@@ -96,17 +106,55 @@ export class Editing {
   async load(): Promise<void> {
     this.loading = true;
     this.fault = '';
-    const empty = Object.fromEntries(this.blueprint.fields.map((field) => [field.slug, null]));
     try {
       if (this.id) await this.fetch();
-      else this.base = this.values = empty;
+      else this.base = this.values = this.empty();
       this.restore();
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) this.missing = true;
+      if (isMissing(error)) this.restoreGone();
       else this.fault = explain(error);
     } finally {
       this.loading = false;
     }
+  }
+
+  private empty(): Attributes {
+    return Object.fromEntries(this.blueprint.fields.map((field) => [field.slug, null]));
+  }
+
+  /** The entry does not exist any more. What was typed into it does. */
+  private restoreGone(): void {
+    const work = readUnsaved(this.place);
+    if (!work) return void (this.missing = true);
+    this.lose({ ...this.empty(), ...work.base, ...work.changes });
+    this.restoredAt = work.at;
+  }
+
+  /** Found while the form is open. Without changes, nothing is kept of it. */
+  private lost(): void {
+    if (this.dirty) this.lose(this.values);
+    else this.missing = true;
+    this.keep();
+  }
+
+  private lose(values: Attributes): void {
+    this.gone = true;
+    this.fault = '';
+    this.resource = null;
+    this.etag = null;
+    this.base = this.empty();
+    this.values = values;
+    this.newer = this.conflict = null;
+  }
+
+  /** Makes a new entry of what was typed into a deleted one. */
+  async recreate(): Promise<boolean> {
+    if (!this.gone) return false;
+    handOver();
+    this.replaced ??= this.place;
+    this.id = null;
+    this.gone = false;
+    return this.save();
   }
 
   private async fetch(): Promise<void> {
@@ -119,7 +167,7 @@ export class Editing {
     this.resource = answer.data;
     this.base = answer.data.attributes;
     this.etag = etag;
-    this.offline = false;
+    this.waits = '';
   }
 
   /** Lays work that was not saved over what the server has. What others changed meanwhile is shown, not overwritten. */
@@ -171,12 +219,15 @@ export class Editing {
     this.values = this.base;
     this.errors = {};
     this.restoredAt = null;
+    this.waits = '';
+    this.pending = null;
+    if (this.gone) this.missing = true;
     this.keep();
   }
 
   /** True if everything was stored. While something is being saved, what was changed since is saved after it. */
   async save(options: SaveOptions = {}): Promise<boolean> {
-    if (this.loading) return false;
+    if (this.loading || this.gone) return false;
     if (!this.running) {
       this.running = this.saveNow(options).finally(() => (this.running = null));
       return this.running;
@@ -216,6 +267,8 @@ export class Editing {
   private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
     handOver();
     dropUnsaved(this.place);
+    if (this.replaced) dropUnsaved(this.replaced);
+    this.replaced = null;
     const typedMeanwhile = Object.fromEntries(this.blueprint.fields.filter(({ slug }) => !same(this.values[slug], sent[slug])).map(({ slug }) => [slug, this.values[slug] ?? null]));
     this.accept(answer, etag);
     this.id = answer.data.id;
@@ -233,15 +286,20 @@ export class Editing {
 
   private async failed(error: unknown, options: SaveOptions): Promise<boolean> {
     this.keep();
+    this.waits = '';
+    if (this.id && isMissing(error)) {
+      this.lost();
+      return false;
+    }
     if (error instanceof ApiError && error.status === 412) return this.differ(options);
     if (error instanceof ApiError && error.status === 422) {
       this.errors = error.fields;
       this.fault = Object.keys(error.fields).some((slug) => this.blueprint.fields.some((field) => field.slug === slug)) ? '' : explain(error);
       return false;
     }
-    this.offline = error instanceof ApiError && error.offline;
-    this.pending = this.offline ? options : null;
-    this.fault = this.offline ? '' : explain(error);
+    this.waits = !(error instanceof ApiError) ? '' : error.offline ? 'offline' : error.busy ? 'busy' : '';
+    this.pending = this.waits ? options : null;
+    this.fault = this.waits ? '' : explain(error);
     return false;
   }
 
@@ -287,7 +345,7 @@ export class Editing {
 
   /** Looks whether somebody else saved meanwhile. A form without changes follows. */
   async look(): Promise<void> {
-    if (!this.id || this.loading || this.saving || this.conflict || this.missing) return;
+    if (!this.id || this.loading || this.saving || this.conflict || this.missing || this.gone || session.status !== 'in') return;
     handOver();
     try {
       const found = await this.fetchTheirs(null);
@@ -300,14 +358,15 @@ export class Editing {
       this.accept({ data: found.resource }, found.etag);
       this.values = this.base;
       this.newer = null;
-    } catch {
-      // The next save tells what is wrong.
+    } catch (error) {
+      // Of everything else, the next save tells what is wrong.
+      if (isMissing(error) && !this.saving) this.lost();
     }
   }
 
-  /** The connection is back: what could not be saved is sent again. */
+  /** What could not be saved is sent again. */
   async retry(): Promise<boolean> {
-    return this.offline ? this.save(this.pending ?? {}) : false;
+    return this.waits && !this.saving ? this.save(this.pending ?? {}) : false;
   }
 
   async remove(): Promise<void> {

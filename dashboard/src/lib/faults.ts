@@ -1,5 +1,6 @@
 // What the server says is wrong with a value, in the words of the dashboard. The server's messages are fixed (a snapshot in its
 // tests compares them), so they are recognised by how they begin. One that is not known here is shown as the server wrote it.
+import { number } from './format';
 import { t, type Key } from './i18n.svelte';
 
 const QUOTED = '`([^`]*)`';
@@ -44,6 +45,8 @@ const KNOWN: [RegExp, Key][] = [
   [/^(?:element \d+ )?must be one of .*, not (?:the string )?`([^`]*)`$/, 'fault.choice'],
   [/^element \d+ must not repeat element \d+: `([^`]*)`/, 'fault.repeat'],
   [/^`values` must not contain `([^`]*)` twice/, 'fault.repeat'],
+  [/^`\w+` must be among ([A-Z]{3}(?:, [A-Z]{3})*)/, 'fault.among'],
+  [/^`currencies` must have at least one/, 'fault.empty'],
   [/^`values` must have at least one value/, 'fault.values'],
   [/^must be true or false/, 'fault.boolean'],
   [/^must name (?:a resource|resources) of the blueprint/, 'fault.gone'],
@@ -52,11 +55,19 @@ const KNOWN: [RegExp, Key][] = [
   [/^must have exactly one default variant/, 'fault.variant.default'],
 ];
 
+/** A count of bytes is said in the unit that it is a round number of. */
+function figure(key: Key, text: string): string {
+  if (key !== 'fault.bytes') return text;
+  const size = Number(text);
+  const [unit, step] = ([['MiB', 1 << 20], ['KiB', 1 << 10]] as const).find(([, one]) => size % one === 0) ?? ['bytes', 1];
+  return `${number(size / step)} ${unit === 'bytes' ? t('unit.bytes') : unit}`;
+}
+
 /** A message of the server at a field, in the language of the person. */
 export function faultText(message: string): string {
   for (const [pattern, key] of KNOWN) {
     const found = pattern.exec(message);
-    if (found) return t(key, { a: found[1] ?? '', b: found[2] ?? '' });
+    if (found) return t(key, { a: figure(key, found[1] ?? ''), b: found[2] ?? '', example: number(1234.5) });
   }
   return message;
 }

@@ -95,11 +95,21 @@ export function matching(state: ListState): URLSearchParams {
   // A space at the end says that the last word is complete (API.md 4.6.15).
   const words = state.search.trimStart();
   if (words) parameters.set('q', words);
-  addFilters(parameters, state.groups.map((group) => group.filter((one) => one.value !== '')));
+  addFilters(parameters, state.groups.map((group) => group.filter(isComplete)));
   if (state.sort.length > 0) parameters.set('sort', state.sort.join(','));
   else if (!words) parameters.set('sort', DEFAULT_SORT);
   if (state.variant) parameters.set('variant', state.variant);
   return parameters;
+}
+
+/** The address of an export: what the table shows. Without a choice of columns it has every field. */
+export function exportOf(blueprint: Blueprint, state: ListState, columns: string[] | null, format: string): string {
+  const parameters = matching(state);
+  parameters.set('format', format);
+  // A cell that begins like a formula is made harmless for spreadsheets.
+  if (format === 'csv') parameters.set('spreadsheet', 'true');
+  if (columns) parameters.set('fields', ['id', ...columns.filter((column) => column !== 'id').map((column) => ((SYSTEM_COLUMNS as readonly string[]).includes(column) ? column : `attributes.${column}`))].join(','));
+  return `/v2/resources/${blueprint.slug}/export?${parameters}`;
 }
 
 export function requestOf(blueprint: Blueprint, state: ListState, columns: string[], page = state.page): string {
@@ -139,4 +149,16 @@ export function nextSort(sort: string[], column: string, add: boolean): string[]
 }
 
 const EMPTY_OPERATORS = ['null', 'dangling'];
-export const takesYesNo = (op: string): boolean => EMPTY_OPERATORS.includes(op);
+/** The value is yes or no: a condition on such a field is complete as soon as it is there. */
+export const takesYesNo = (op: string, type?: FieldType | 'system-date' | 'published' | 'id'): boolean => EMPTY_OPERATORS.includes(op) || type === 'boolean' || type === 'published';
+
+/** Only complete conditions act. `between` needs both ends. */
+export const isComplete = ({ op, value }: Condition): boolean => (op === 'between' ? /^[^,]+,[^,]+$/.test(value) : value !== '');
+
+/** The value of a condition after its operator changed from one to another: what can still be meant is kept. */
+export function valueFor(type: FieldType | 'system-date' | 'published' | 'id', from: string | null, to: string, value: string): string {
+  if (takesYesNo(to, type)) return 'true';
+  if (from === null || takesYesNo(from, type)) return '';
+  if (to === 'between') return value.includes(',') ? value : `${value},`;
+  return from === 'between' ? value.split(',')[0]! : value;
+}

@@ -24,7 +24,7 @@ class Route {
     const url = new URL(target, location.href);
     if (url.pathname === location.pathname && url.search === location.search) return;
     if (how === 'push') history.pushState(null, '', url);
-    else history.replaceState(null, '', url);
+    else history.replaceState(history.state, '', url);
     const moved = url.pathname.slice(BASE.length) !== this.path;
     this.read();
     if (moved) scrollTo(0, 0);

@@ -40,11 +40,22 @@ class SessionState {
   }
 
   enter(session: Session): void {
-    // Another member must not see what the one before had open.
-    if (this.status === 'expired' && this.current && this.current.member.id !== session.member.id) location.reload();
+    // Another member must not see what the one before had open, nor save it.
+    if (this.status === 'expired' && this.current && this.current.member.id !== session.member.id) return location.reload();
     this.current = session;
     useCsrf(session.csrf);
     this.status = 'in';
+    for (const wake of this.waiting.splice(0)) wake(true);
+  }
+
+  /** Requests of a session that has ended wait here for the next one. */
+  private waiting: ((signedIn: boolean) => void)[] = [];
+
+  /** Without a screen behind the sign-in form, nothing waits. */
+  expire(): Promise<boolean> {
+    if (this.status !== 'in' && this.status !== 'expired') return Promise.resolve(false);
+    this.status = 'expired';
+    return new Promise((resolve) => this.waiting.push(resolve));
   }
 
   async signOut(): Promise<void> {
@@ -55,6 +66,4 @@ class SessionState {
 
 export const session = new SessionState();
 
-whenUnauthenticated(() => {
-  if (session.status === 'in') session.status = 'expired';
-});
+whenUnauthenticated(() => session.expire());

@@ -12,6 +12,18 @@ export interface Unsaved {
   at: number;
 }
 
+/** The entry of the first save: `new~` and a random part, so that two new entries do not share their text. */
+export const isNew = (id: string): boolean => id === 'new' || id.startsWith('new~');
+export const newPlace = (): string => `new~${Math.random().toString(36).slice(2, 10)}`;
+
+/** The place of what this screen makes anew: that of the address, that of this step of the history, or another one. */
+export function placeOfNew(): string {
+  const asked = new URLSearchParams(location.search).get('draft') ?? (history.state as { draft?: string } | null)?.draft;
+  const place = asked && isNew(asked) ? asked : newPlace();
+  history.replaceState({ draft: place }, '', location.href);
+  return place;
+}
+
 export interface UnsavedPlace {
   member: number;
   blueprint: string;

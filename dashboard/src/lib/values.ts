@@ -26,6 +26,9 @@ export function textOfHtml(html: string): string {
   return (text ?? '').replace(/\s+/g, ' ').trim();
 }
 
+/** What was typed and is no number is shown as it was typed. */
+const numberOrText = (value: Json): string => (typeof value === 'number' ? number(value, { maximumFractionDigits: 15 }) : String(value));
+
 type Titles = (blueprint: string, id: string) => string;
 
 /** A value in one line, for tables and comparisons. */
@@ -39,12 +42,12 @@ export function display(field: Field, value: Json | undefined, titles: Titles = 
     case 'boolean':
       return value ? words.yes : words.no;
     case 'number':
-      return number(Number(value), { maximumFractionDigits: 15 });
+      return numberOrText(value);
     case 'duration':
-      return `${number(Number(value))} ${({ minutes: 'min', hours: 'h', days: 'd' } as const)[field.settings.unit ?? 'minutes']}`;
+      return `${numberOrText(value)} ${({ minutes: 'min', hours: 'h', days: 'd' } as const)[field.settings.unit ?? 'minutes']}`;
     case 'money': {
-      const { amount, currency } = value as { amount: number; currency: string };
-      return money(amount, currency);
+      const { amount, currency } = value as { amount: number | string; currency: string };
+      return typeof amount === 'number' ? money(amount, currency) : `${amount} ${currency}`;
     }
     case 'date':
       return day(String(value));

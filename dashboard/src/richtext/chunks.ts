@@ -4,16 +4,12 @@
 import { Fragment, Slice, type Node } from 'prosemirror-model';
 import { Plugin, Selection, type Command, type EditorState, type Transaction } from 'prosemirror-state';
 import { Decoration, DecorationSet, type NodeView } from 'prosemirror-view';
+import { GAP_REM, LINE_CHARS, LINE_REM } from './height';
 import { schema } from './schema';
 
 /** How many blocks a chunk has when it is made, and when it is divided. */
 const BLOCKS = 40;
 const MOST_BLOCKS = 100;
-
-/** For the height of a chunk that was never laid out, in rem: a line has about so many characters. */
-const LINE_CHARS = 85;
-const LINE_REM = 1.75;
-const GAP_REM = 0.8;
 
 const chunkOf = (blocks: Node[]): Node => schema.nodes.chunk!.create(null, blocks);
 

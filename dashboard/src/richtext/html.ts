@@ -23,7 +23,7 @@ export function writeHtml(doc: Node): string {
   }
   for (const element of root.querySelectorAll('[data-embed]')) element.outerHTML = element.getAttribute('data-embed')!;
   for (const table of root.querySelectorAll('table')) groupRows(table);
-  for (const element of root.querySelectorAll('p[data-tight]')) loosen(element);
+  for (const element of root.querySelectorAll('p[data-tight]')) loosen(element, root);
   const html = root.innerHTML;
   return html === '<p></p>' ? '' : html;
 }
@@ -43,10 +43,10 @@ function groupRows(table: Element): void {
   for (const left of [...table.children]) if (left.children.length === 0) left.remove();
 }
 
-/** Text without a paragraph of its own stays so, unless it stands beside another one. */
-function loosen(element: Element): void {
+/** Text without a paragraph of its own stays so, unless it stands beside another one or in no other block. */
+function loosen(element: Element, root: Element): void {
   const beside = (other: Element | null): boolean => other?.matches('p') ?? false;
-  if (beside(element.nextElementSibling) || beside(element.previousElementSibling)) element.removeAttribute('data-tight');
+  if (element.parentNode === root || beside(element.nextElementSibling) || beside(element.previousElementSibling)) element.removeAttribute('data-tight');
   else element.replaceWith(...element.childNodes);
 }
 

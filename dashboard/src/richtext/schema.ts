@@ -41,7 +41,10 @@ function block(tag: string, content: string, names: Names = [], more: Partial<No
   };
 }
 
+// `tight` comes first, so that a new item or cell begins with it.
 const INSIDE = '(tight | block)+';
+/** The cursor can stand before and after such a block, though no text is there. */
+const PASSABLE: Partial<NodeSpec> = { createGapCursor: true };
 /** Blocks that are kept without being offered. */
 const BOXES = ['div', 'details', 'summary', 'dl', 'dt', 'dd', 'figure', 'figcaption'];
 
@@ -76,14 +79,19 @@ const nodes: Record<string, NodeSpec> = {
     parseDOM: [1, 2, 3, 4, 5, 6].map((level): TagParseRule => ({ tag: `h${level}`, getAttrs: readAttrs([], () => ({ level })) })),
     toDOM: (node) => [`h${node.attrs.level}`, written(node.attrs, ['level']), 0],
   },
-  /** Text directly in a list item, a cell or a box, which has no paragraph of its own in HTML. */
+  /**
+   * Text directly in a list item, a cell or a box, which has no paragraph of its own in HTML. It may stand wherever a paragraph may,
+   * so that it can be taken out of a list or a quote: outside of them it is written as a paragraph (`writeHtml`).
+   */
   tight: {
     content: 'inline*',
+    group: 'block',
     parseDOM: [{ tag: 'p[data-tight]', priority: 60 }],
     toDOM: () => ['p', { 'data-tight': '' }, 0],
   },
-  blockquote: block('blockquote', INSIDE, ['cite'], { defining: true }),
+  blockquote: block('blockquote', INSIDE, ['cite'], { defining: true, ...PASSABLE }),
   code_block: {
+    ...PASSABLE,
     ...block('pre', 'text*'),
     attrs: { ...attrSpecs([]), code: { default: null } },
     code: true,
@@ -101,9 +109,9 @@ const nodes: Record<string, NodeSpec> = {
       return node.attrs.code === null ? ['pre', attributes, 0] : ['pre', attributes, ['code', node.attrs.code ? { [HELD]: node.attrs.code as string } : {}, 0]];
     },
   },
-  bullet_list: block('ul', 'list_item+'),
-  ordered_list: block('ol', 'list_item+', ['start', 'type', 'reversed']),
-  list_item: { ...block('li', INSIDE, ['value']), group: '', defining: true },
+  bullet_list: block('ul', 'list_item+', [], PASSABLE),
+  ordered_list: block('ol', 'list_item+', ['start', 'type', 'reversed'], PASSABLE),
+  list_item: { ...block('li', INSIDE, ['value']), group: '', defining: true, allowGapCursor: false },
   horizontal_rule: { ...block('hr', ''), content: '', toDOM: (node) => ['hr', written(node.attrs)] },
   table: { ...block('table', 'table_row+', ['summary']), tableRole: 'table', isolating: true },
   table_row: {
@@ -120,6 +128,7 @@ const nodes: Record<string, NodeSpec> = {
     group: 'block',
     attrs: { ...attrSpecs(['open']), tag: { default: 'div' } },
     defining: true,
+    ...PASSABLE,
     parseDOM: BOXES.map((tag): TagParseRule => ({ tag, getAttrs: readAttrs(['open'], () => ({ tag })) })),
     toDOM: (node) => [node.attrs.tag as string, written(node.attrs, ['tag']), 0],
   },

@@ -1,16 +1,20 @@
 // Keys, rules for typing, and plugins of the editor.
 import { baseKeymap, chainCommands, exitCode, setBlockType, toggleMark } from 'prosemirror-commands';
 import { dropCursor } from 'prosemirror-dropcursor';
-import { gapCursor } from 'prosemirror-gapcursor';
+import { GapCursor, gapCursor } from 'prosemirror-gapcursor';
 import { history, redo, undo } from 'prosemirror-history';
-import { inputRules, textblockTypeInputRule, undoInputRule, wrappingInputRule } from 'prosemirror-inputrules';
+import { InputRule, inputRules, textblockTypeInputRule, undoInputRule, wrappingInputRule } from 'prosemirror-inputrules';
 import { keymap } from 'prosemirror-keymap';
 import type { MarkType } from 'prosemirror-model';
-import { liftListItem, sinkListItem, splitListItem } from 'prosemirror-schema-list';
+import { liftListItem, sinkListItem } from 'prosemirror-schema-list';
 import { Plugin, Selection, TextSelection, type Command, type EditorState } from 'prosemirror-state';
 import { goToNextCell, tableEditing } from 'prosemirror-tables';
-import { Decoration, DecorationSet } from 'prosemirror-view';
+import { Decoration, DecorationSet, type EditorView } from 'prosemirror-view';
 import { acrossChunks, chunks } from './chunks';
+import { insertBlock, nextCell, typeBehind } from './insert';
+import { listKeys, listRule } from './lists';
+import { linkBefore, markRules } from './marks';
+import { pasting } from './paste';
 import { schema } from './schema';
 
 const { nodes, marks } = schema;
@@ -42,7 +46,8 @@ const keys = (openLink: () => void) =>
     'Mod-z': undo,
     'Shift-Mod-z': redo,
     'Mod-y': redo,
-    Backspace: undoInputRule,
+    ...listKeys,
+    Backspace: chainCommands(undoInputRule, listKeys.Backspace),
     'Mod-b': toggleMark(mark('strong')),
     'Mod-i': toggleMark(mark('em')),
     'Mod-u': toggleMark(mark('u')),
@@ -50,9 +55,8 @@ const keys = (openLink: () => void) =>
     'Mod-Shift-x': toggleMark(mark('s')),
     'Alt-k': () => (openLink(), true),
     'Shift-Enter': chainCommands(exitCode, breakLine),
-    Enter: splitListItem(node('list_item')),
     // Tab moves the focus out of the editor, except where it has a meaning of its own.
-    Tab: chainCommands(sinkListItem(node('list_item')), goToNextCell(1)),
+    Tab: chainCommands(sinkListItem(node('list_item')), nextCell),
     'Shift-Tab': chainCommands(liftListItem(node('list_item')), goToNextCell(-1)),
     'Mod-Alt-0': setBlockType(node('paragraph')),
     ...Object.fromEntries([1, 2, 3, 4].map((level) => [`Mod-Alt-${level}`, setBlockType(node('heading'), { level })])),
@@ -65,9 +69,11 @@ const rules = inputRules({
   rules: [
     textblockTypeInputRule(/^(#{1,6})\s$/, node('heading'), (match) => ({ level: match[1]!.length })),
     textblockTypeInputRule(/^```$/, node('code_block')),
+    new InputRule(/^---$/, (state, _match, start, end) => insertBlock(state.tr.delete(start, end), node('horizontal_rule').create())),
+    ...markRules,
     wrappingInputRule(/^\s*>\s$/, node('blockquote')),
-    wrappingInputRule(/^\s*[-*]\s$/, node('bullet_list')),
-    wrappingInputRule(/^(\d+)\.\s$/, node('ordered_list'), (match) => ({ start: match[1] === '1' ? null : match[1]! })),
+    listRule(/^\s*[-*+]\s$/, node('bullet_list')),
+    listRule(/^(\d+)[.)]\s$/, node('ordered_list'), (match) => (match[1] === '1' ? null : { start: match[1]! })),
   ],
 });
 
@@ -82,13 +88,52 @@ const placeholder = (text: () => string) =>
     },
   });
 
+/** Text that is typed: behind a selected block; after a space, an address is a link. */
+const typing = new Plugin({
+  props: {
+    handleTextInput(view, _from, _to, text) {
+      const behind = typeBehind(view.state, text);
+      if (behind) view.dispatch(behind);
+      else if (text === ' ') linkNow(view);
+      return behind !== null;
+    },
+    handleKeyDown(view, event) {
+      if (event.key === 'Enter') linkNow(view);
+      return false;
+    },
+  },
+});
+
+function linkNow(view: EditorView): void {
+  const linked = linkBefore(view.state);
+  if (linked) view.dispatch(linked);
+}
+
+/** A click below the last block puts the cursor behind it, where that is a list, a quote, a table or a video. */
+const clickBelow = new Plugin({
+  props: {
+    handleClick(view, _position, event) {
+      const { doc, tr } = view.state;
+      const end = doc.content.size - 1;
+      const block = doc.lastChild!.lastChild!;
+      const dom = view.nodeDOM(end - block.nodeSize) as Element | null;
+      if (!dom || event.clientY <= dom.getBoundingClientRect().bottom || (block.isTextblock && !block.type.spec.code)) return false;
+      view.dispatch(tr.setSelection(new GapCursor(doc.resolve(end))));
+      return true;
+    },
+  },
+});
+
 export const plugins = (openLink: () => void, hint: () => string): Plugin[] => [
+  typing,
   rules,
   keys(openLink),
   keymap(joining),
   chunks(),
   history(),
   dropCursor(),
+  clickBelow,
+  pasting,
   gapCursor(),
   tableEditing(),
   placeholder(hint),
@@ -109,6 +154,13 @@ export function inside(state: EditorState, name: string): boolean {
   const { $from } = state.selection;
   for (let depth = $from.depth; depth > 0; depth -= 1) if ($from.node(depth).type.name === name) return true;
   return false;
+}
+
+/** The kind of the innermost list at the cursor. */
+export function listAt(state: EditorState): string | null {
+  const { $from } = state.selection;
+  for (let depth = $from.depth; depth > 0; depth -= 1) if (/_list$/.test($from.node(depth).type.name)) return $from.node(depth).type.name;
+  return null;
 }
 
 /** The link at the cursor or in the selection: its address, and where it begins and ends. */

@@ -127,7 +127,8 @@ test('an entry is written and published with the keyboard alone, and the focus i
     }
     assert.fail(`${what} is not reached`);
   };
-  await reach('Name');
+  await page.waitForFunction(() => document.activeElement?.id === 'field-name');
+  assert.equal(await page.locator('#field-name').inputValue(), '', 'the key that opened it is not typed');
   await page.keyboard.type('Keyboard');
   await reach('Slug');
   await page.keyboard.type(`keyboard-${Date.now()}`);

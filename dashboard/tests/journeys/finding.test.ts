@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { api, closeBrowser, create, field, makeBlueprint, open, settled, signedIn } from '../browser';
+import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn } from '../browser';
 
 after(closeBrowser);
 
@@ -52,6 +52,91 @@ test('the entries before and after one are a click away, in the order of the tab
   await page.getByRole('link', { name: 'Previous: One' }).click();
   await page.getByText('1 of 3').waitFor();
   assert.equal(await field(page, 'text').getByRole('textbox').inputValue(), 'One');
+  await context.close();
+});
+
+const LANGUAGES = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
+
+test('the search over everything finds titles in every language, and offers what can be done with the open entry', async () => {
+  await makeBlueprint('aa-translated', { record_title: 'text', variants: LANGUAGES }, [['Text', 'text']]);
+  const id = await create('aa-translated', { text: 'Bookcase' });
+  await api('PATCH', `/v2/resources/aa-translated/${id}?variant=de`, { attributes: { text: 'Bücherregalbrett' } });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await page.goto('/admin/');
+  await page.getByRole('heading', { name: /^Hello/ }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('Bücherregal');
+  const option = page.getByRole('option', { name: 'Bücherregalbrett' });
+  await option.waitFor();
+  assert.match(await option.innerText(), /aa-translated · Deutsch/);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(new RegExp(`/aa-translated/${id}\\?variant=de$`));
+  await page.waitForFunction(() => (document.getElementById('field-text') as HTMLTextAreaElement | null)?.value === 'Bücherregalbrett');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('publ');
+  await page.getByRole('option', { name: 'Publish This entry' }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.locator('.toast', { hasText: 'Published.' }).waitFor();
+  assert.ok((await read('aa-translated', id)).published_at);
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'Unpublish This entry' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('link', { name: 'Home', exact: true }).click();
+  await page.getByRole('heading', { name: /^Hello/ }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('option', { name: 'Home' }).waitFor();
+  assert.equal(await page.getByRole('option', { name: /This entry/ }).count(), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+// Its blueprint comes early in the alphabet: the home screen asks for the first twenty.
+test('the home screen has the drafts of the member, what is scheduled, and translations that are outdated', async () => {
+  await makeBlueprint('a-home', { record_title: 'text', variants: LANGUAGES, scheduled: true }, [['Text', 'text']]);
+  await create('a-home', { text: 'Draft of somebody else' });
+  await create('a-home', { text: 'Soon' }, new Date(Date.now() + 86_400_000).toISOString());
+  const outdated = await create('a-home', { text: 'Changed later' }, '2024-01-01T00:00:00Z');
+  await api('PATCH', `/v2/resources/a-home/${outdated}?variant=de`, { attributes: { text: 'Später geändert' } });
+  await api('PATCH', `/v2/resources/a-home/${outdated}`, { attributes: { text: 'Changed since' } });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/a-home/new');
+  await field(page, 'text').getByRole('textbox').fill('My own draft');
+  await page.getByRole('button', { name: 'Save draft' }).click();
+  await page.locator('.toast', { hasText: 'Saved' }).waitFor();
+  // Beyond the entries that changed last.
+  for (let part = 0; part < 2; part += 1) await api('POST', '/v2/resources/a-home/bulk', { resources: Array.from({ length: 60 }, (_, index) => ({ attributes: { text: `Later ${part}-${index}` }, published_at: '2024-01-01T00:00:00Z' })) });
+  await page.goto('/admin/');
+  const section = (name: string) => page.locator('section', { has: page.getByRole('heading', { name, exact: true }) });
+  await section('Your drafts').getByRole('link', { name: 'My own draft' }).waitFor();
+  assert.equal(await section('Your drafts').getByRole('link', { name: 'Draft of somebody else' }).count(), 0);
+  await section('Scheduled').getByRole('link', { name: 'Soon' }).waitFor();
+  await settled(page);
+  await api('PATCH', `/v2/resources/a-home/${outdated}`, { attributes: { text: 'Changed again' } });
+  await page.reload();
+  await section('Outdated translations').getByRole('link', { name: 'Changed again' }).click();
+  await page.waitForURL(new RegExp(`/a-home/${outdated}\\?variant=de$`));
+  await page.getByText(/English was changed after this translation/).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('an export has the columns that were chosen', async () => {
+  await makeBlueprint('exported-notes', { record_title: 'text' }, [['Text', 'text'], ['Secret', 'text'], ['Count', 'number']]);
+  await create('exported-notes', { text: '=SUM(A1)', secret: 'not wanted', count: 3 });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, '/content/exported-notes');
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('checkbox', { name: 'Updated' }).uncheck();
+  if (await page.getByRole('checkbox', { name: 'Secret' }).isChecked()) await page.getByRole('checkbox', { name: 'Secret' }).uncheck();
+  await page.getByRole('checkbox', { name: 'Count' }).check();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Export' }).click();
+  await page.getByText('What matches, with the 2 chosen columns.').waitFor();
+  const address = (await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href'))!;
+  assert.ok(new URL(address, 'http://x').searchParams.get('spreadsheet') === 'true');
+  const text = await (await context.request.get(address)).text();
+  assert.equal(text.split('\n')[0]!.trim(), 'id,text,count');
+  assert.ok(!text.includes('not wanted'));
   await context.close();
 });
 

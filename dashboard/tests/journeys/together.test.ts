@@ -187,6 +187,63 @@ test('bulk operations reach over pages', async () => {
   await context.close();
 });
 
+test('a condition filters as it is shown, and a selection says what of it is not shown', async () => {
+  await makeBlueprint('seen-notes', { record_title: 'text' }, [['Text', 'text'], ['Count', 'number']]);
+  for (let n = 1; n <= 6; n += 1) await create('seen-notes', { text: `Note ${n}`, count: n }, n <= 4 ? '2024-01-01T00:00:00Z' : undefined);
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/seen-notes');
+  for (const n of [1, 5, 6]) await page.getByLabel(`Select Note ${n}`).check();
+  await page.getByText('3 selected', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await page.getByRole('button', { name: 'Add a condition' }).click();
+  await page.getByText('This condition has no effect yet').waitFor();
+  await page.getByText('6 entries').waitFor();
+  await page.getByLabel('Field').selectOption('published');
+  await page.getByText('4 entries').waitFor();
+  assert.equal(await page.getByLabel('Value').locator('option:checked').innerText(), 'Yes');
+  await page.getByText('3 selected, 2 not shown').waitFor();
+  await page.getByLabel('Value').selectOption('No');
+  await page.getByText('2 entries').waitFor();
+  await page.getByText('3 selected, 1 not shown').waitFor();
+
+  // Only both ends make a range.
+  await page.getByLabel('Field').selectOption('count');
+  await page.getByText('6 entries').waitFor();
+  await page.getByLabel('Condition', { exact: true }).selectOption('between');
+  await page.getByLabel('From').fill('2');
+  await page.getByText('This condition has no effect yet').waitFor();
+  await page.getByText('6 entries').waitFor();
+  await page.getByLabel('To', { exact: true }).fill('4');
+  await page.getByText('3 entries').waitFor();
+  await page.getByText('3 selected, 3 not shown').waitFor();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.locator('dialog').getByText('3 of them are not shown').waitFor();
+  await page.locator('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.getByLabel('To', { exact: true }).fill('5');
+  await page.getByText('4 entries').waitFor();
+  await page.getByRole('button', { name: 'Only those shown' }).click();
+  await page.getByText('1 selected', { exact: true }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('several entries are published at a date, and the words say what happens', async () => {
+  for (const [slug, scheduled] of [['dated-notes', true], ['undated-notes', false]] as const) {
+    await makeBlueprint(slug, { record_title: 'text', scheduled }, [['Text', 'text']]);
+    const ids = [await create(slug, { text: 'One' }), await create(slug, { text: 'Two' }, '2024-01-01T00:00:00Z')];
+    const { page, context } = await signedIn('Ada', 'editor');
+    await open(page, `/content/${slug}`);
+    await page.getByLabel('Select all rows').check();
+    await page.getByRole('button', { name: 'Publish', exact: true }).click();
+    await page.getByLabel('Date and time').fill('2099-05-06T07:08');
+    await page.locator('dialog').getByText(scheduled ? 'They appear on your site from' : 'This blueprint does not wait for dates').waitFor();
+    await page.locator('dialog').getByRole('button', { name: scheduled ? 'Schedule' : 'Publish', exact: true }).click();
+    await toast(page, '2 entries published');
+    for (const id of ids) assert.equal((await read(slug, id)).published_at?.slice(0, 7), '2099-05');
+    await context.close();
+  }
+});
+
 test('counts of values stand in the filters, and a click filters', async () => {
   await makeBlueprint('counted-notes', {}, [['Text', 'text'], ['Colour', 'enum', { values: ['red', 'blue'] }]]);
   for (const colour of ['red', 'red', 'blue']) await create('counted-notes', { text: `A ${colour} note`, colour });

@@ -108,7 +108,7 @@ const SETTING: Record<string, (page: import('playwright-core').Page) => Promise<
   },
   flag: (page) => field(page, 'flag').getByLabel('No', { exact: true }).check(),
   colour: (page) => field(page, 'colour').getByRole('textbox', { name: 'Colour', exact: true }).fill('#abcdef80'),
-  number: (page) => field(page, 'number').getByRole('textbox').fill('3,5'),
+  number: (page) => field(page, 'number').getByRole('textbox').fill('3.5'),
   price: (page) => field(page, 'price').getByRole('textbox').fill('12.5'),
   day: (page) => field(page, 'day').locator('input').fill('2031-02-03'),
   moment: async (page) => {
@@ -176,6 +176,44 @@ test('every type of field is edited and emptied, and nothing else is sent or cha
   }
   assert.deepEqual(troubles, []);
   await context.close();
+});
+
+test('numbers are read as the language writes them, refused where they are ambiguous, and shown as they are stored', async () => {
+  await makeBlueprint('typed-numbers', {}, [['Text', 'text'], ['Number', 'number'], ['Price', 'money', { currencies: ['EUR'] }], ['Length', 'duration', { unit: 'minutes' }]]);
+  const slugs = ['number', 'price', 'length'];
+  const stored = async (id: string): Promise<unknown[]> => {
+    const { attributes } = await read('typed-numbers', id);
+    return [attributes.number, (attributes.price as { amount: number } | null)?.amount, attributes.length];
+  };
+  for (const [tag, good, refused, shown, message] of [
+    ['en-GB', '1,234', ['3,5', '1.234,5'], '1234', 'Must be one number, written such as 1,234.5.'],
+    ['de-DE', '1.234,5', ['1,234.50'], '1234,5', 'Muss eine einzige Zahl sein, geschrieben wie 1.234,5.'],
+  ] as const) {
+    const id = await create('typed-numbers', { text: 'x' });
+    const { page, context, troubles } = await signedIn('Ada', 'editor', { locale: tag });
+    await open(page, `/content/typed-numbers/${id}`);
+    const save = async (): Promise<number> => {
+      const answered = page.waitForResponse((response) => response.request().method() === 'PATCH');
+      await page.keyboard.press('Control+s');
+      return (await answered).status();
+    };
+    for (const slug of slugs) await field(page, slug).getByRole('textbox').fill(good);
+    assert.equal(await save(), 200);
+    const value = tag === 'en-GB' ? 1234 : 1234.5;
+    assert.deepEqual(await stored(id), [value, value, value], tag);
+    for (const slug of slugs) assert.equal(await field(page, slug).getByRole('textbox').inputValue(), shown, `${slug} in ${tag}`);
+    for (const text of refused) {
+      for (const slug of slugs) await field(page, slug).getByRole('textbox').fill(text);
+      assert.equal(await save(), 422);
+      for (const slug of slugs) {
+        await field(page, slug).getByText(message).waitFor();
+        assert.equal(await field(page, slug).getByRole('textbox').inputValue(), text);
+      }
+      assert.deepEqual(await stored(id), [value, value, value], text);
+    }
+    assert.deepEqual(troubles, []);
+    await context.close();
+  }
 });
 
 /** A value of each type that the form can hold and the server rejects. Booleans, days and addresses of a form are valid or empty. */
@@ -340,6 +378,27 @@ test('an entry is published at a time, and unpublished', async () => {
   await context.close();
 });
 
+test('where a blueprint does not wait for dates nothing is called a schedule, and a new blueprint waits', async () => {
+  await makeBlueprint('unscheduled-notes', {}, [['Text', 'text']]);
+  const id = await create('unscheduled-notes', { text: 'Now' });
+  const { page, context } = await signedIn('Ada', 'owner');
+  await open(page, `/content/unscheduled-notes/${id}`);
+  await page.getByRole('button', { name: 'More' }).click();
+  assert.equal(await page.getByRole('button', { name: 'Schedule…' }).count(), 0);
+  await page.getByRole('button', { name: 'Publish with a date…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Publish with a date' });
+  await dialog.getByLabel('Date and time').fill('2099-01-02T03:04');
+  await dialog.getByText('the entry is published at once').waitFor();
+  assert.equal(await dialog.getByRole('button', { name: 'Schedule' }).count(), 0);
+  await dialog.getByRole('button', { name: 'Publish now with this date' }).click();
+  await toast(page, 'Published.');
+  await open(page, '/blueprints/new');
+  assert.ok(await page.getByLabel('Publish at the date').isChecked());
+  const demonstration = await api<{ data: { slug: string; scheduled?: boolean }[] }>('GET', '/v2/blueprints');
+  assert.equal(demonstration.body.data.find((one) => one.slug === 'articles')!.scheduled, true);
+  await context.close();
+});
+
 test('a session that ends asks to sign in again, over the work', async () => {
   const { page, context, email } = await signedIn('Ada', 'editor');
   await open(page, '/content/authors/new');
@@ -352,7 +411,6 @@ test('a session that ends asks to sign in again, over the work', async () => {
   await page.locator('dialog input[type=password]').fill(PASSWORD);
   await page.locator('dialog button', { hasText: 'Sign in' }).click();
   await page.locator('dialog').waitFor({ state: 'detached' });
-  await page.getByRole('button', { name: 'Save draft' }).click();
   await toast(page, 'Saved');
   assert.ok(page.url().startsWith(URL_BASE));
   await context.close();

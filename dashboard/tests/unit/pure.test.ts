@@ -6,8 +6,9 @@ import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
 import { faultText, faultTexts } from '../../src/lib/faults';
 import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
 import { locale } from '../../src/lib/i18n.svelte';
-import { formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns } from '../../src/lib/list';
+import { exportOf, formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
 import { compare, merged } from '../../src/lib/merge';
+import { parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
 import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
 import { formatTime, parseTime } from '../../src/lib/time';
@@ -34,6 +35,27 @@ test('alternatives become groups of $or, and conditions without a value are not 
   assert.equal(list.groups.length, 2);
   assert.equal(matching(list).get('filter[kind][eq]'), 'faq');
   assert.deepEqual([...matching(list).keys()].filter((name) => name.includes('$or')), []);
+});
+
+test('a condition acts when it is complete, and keeps what can still be meant', () => {
+  for (const query of ['filter[n][between]=1', 'filter[n][between]=1,', 'filter[n][between]=,2', 'filter[n][eq]=']) assert.equal([...matching(parseList(`?${query}`)).keys()].join(), 'sort', query);
+  assert.equal(matching(parseList('?filter[n][between]=1,2')).get('filter[n][between]'), '1,2');
+  assert.equal(valueFor('published', null, 'eq', ''), 'true');
+  assert.equal(valueFor('boolean', null, 'eq', ''), 'true');
+  assert.equal(valueFor('boolean', 'null', 'eq', 'false'), 'true');
+  assert.equal(valueFor('number', 'null', 'eq', 'true'), '');
+  assert.equal(valueFor('number', 'eq', 'gt', '5'), '5');
+  assert.equal(valueFor('number', 'eq', 'between', '5'), '5,');
+  assert.equal(valueFor('number', 'between', 'lt', '5,9'), '5');
+});
+
+test('an export has the chosen columns, all fields without a choice, and is harmless for spreadsheets', () => {
+  const state = parseList('?search=x&filter[kind][eq]=faq&columns=tags,updated_at,id&page=3');
+  const csv = new URL(exportOf(blueprint, state, ['title', 'tags', 'updated_at', 'id'], 'csv'), 'http://x').searchParams;
+  assert.equal(csv.get('fields'), 'id,attributes.title,attributes.tags,updated_at');
+  assert.deepEqual([csv.get('q'), csv.get('filter[kind][eq]'), csv.get('spreadsheet'), csv.get('page')], ['x', 'faq', 'true', null]);
+  const all = new URL(exportOf(blueprint, parseList(''), null, 'ndjson'), 'http://x').searchParams;
+  assert.deepEqual([all.has('fields'), all.has('spreadsheet')], [false, false]);
 });
 
 test('a request asks only for the columns that are shown', () => {
@@ -96,6 +118,24 @@ test('slugs are made as the server makes them', () => {
   assert.equal(fieldSlug('日本'), '');
 });
 
+test('a number is read as its locale writes it, and what could be another number is refused', () => {
+  const read: Record<string, Record<string, number>> = {
+    'en-GB': { '1,234': 1234, '1,234.50': 1234.5, '1234.5': 1234.5, '1.234': 1.234, '-1,234,567': -1234567, '\u22125': -5, '.5': 0.5, '3.': 3, ' 42 ': 42, '1e-7': 1e-7, '1 234': 1234, '+2': 2 },
+    'de-DE': { '1.234': 1234, '1.234,50': 1234.5, '3,5': 3.5, '0,123': 0.123, '1.234.567': 1234567, '1\u00a0234,5': 1234.5, '-7': -7 },
+    'de-CH': { '1’234.5': 1234.5, '1\'234.5': 1234.5, '1.5': 1.5 },
+    'en-IN': { '12,34,567': 1234567, '1,234.5': 1234.5 },
+  };
+  for (const [tag, numbers] of Object.entries(read)) for (const [text, value] of Object.entries(numbers)) assert.equal(parseNumber(text, tag), value, `${text} in ${tag}`);
+  const refused: Record<string, string[]> = {
+    'en-GB': ['3,5', '1.234,5', '1,23', '0,123', '12,34,567', '1,2345', '1,234 567', '1.2.3', '1,,234', ',5', '', '-', 'many', '1e999', '0x10', '5 %', 'Infinity', '1,234e2'],
+    'de-DE': ['1,234.50', '1.5', '0.123', '1.23', '1,2,3', '1.234.5', '3,5,', '1,234,567'],
+  };
+  for (const [tag, texts] of Object.entries(refused)) for (const text of texts) assert.equal(parseNumber(text, tag), null, `${text} in ${tag}`);
+  for (const value of [0, -1.5, 1e-7, 1234567.25, 1e21]) for (const tag of Object.keys(read)) assert.equal(parseNumber(plainNumber(value, tag), tag), value, `${value} in ${tag}`);
+  assert.equal(plainNumber(1234.5, 'de-DE'), '1234,5');
+  assert.equal(typedNumber('3,5', 'en-GB'), '3,5');
+});
+
 test('unsaved work is kept for each member and copy, and damaged entries are passed over', () => {
   const place = { member: 1, blueprint: 'articles', id: 'x', variant: 'de' };
   assert.ok(keepUnsaved(place, { changes: { title: 'A' }, base: { title: null }, etag: null, title: 'A', at: 2 }));
@@ -115,6 +155,7 @@ test('the HTML of blocks escapes what was typed', () => {
 
 test('a blueprint is sent without what the dashboard adds to it', () => {
   const draft = draftOf(null);
+  assert.equal(draft.scheduled, true, 'a new blueprint publishes at the date');
   draft.name = 'Posts';
   draft.record_title = 'gone';
   draft.fields.push({ ...newField('number', 'Count'), unique: true }, { ...newField('boolean', 'On'), unique: true });
@@ -158,6 +199,8 @@ test('a message has the figures of the server, and one that is not known stays',
   assert.equal(faultText('must have at most 1000 characters, not 1001'), 'Darf höchstens 1000 Zeichen haben.');
   assert.equal(faultText('element 2 must be one of `red`, `green`, not `blue`'), '„blue“ kann hier nicht gewählt werden.');
   assert.equal(faultText('must contain only letters, digits, `-`, `_`, `.`, `~` and `/`; `two words` contains ` `'), 'Darf nur Buchstaben, Ziffern und - _ . ~ / enthalten, nicht „ “.');
+  assert.equal(faultText('must have at most 1048576 bytes, not 1048577'), 'Zu lang: höchstens 1 MiB.');
+  assert.equal(faultText('must have at most 1000 bytes, not 1001'), 'Zu lang: höchstens 1.000 Bytes.');
   assert.equal(faultText('is something new'), 'is something new');
   assert.deepEqual(faultTexts({ tags: ['must not be empty', 'must be given: a string'] }), { tags: ['Darf nicht leer sein.'] });
   locale.choose('en');

@@ -1,0 +1,207 @@
+// Small things that editors meet every day: the focus, long lists, long words, writing from right to left, faults at their inputs.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast } from '../browser';
+
+after(closeBrowser);
+
+const focused = (page: Page): Promise<string> => page.evaluate(() => document.activeElement?.getAttribute('aria-label') || document.activeElement?.id || document.activeElement?.textContent?.trim() || '');
+
+test('references beyond a hundred are shown, moved and removed', async () => {
+  await makeBlueprint('long-lists', { record_title: 'text' }, [['Text', 'text'], ['Many', 'references', { blueprint: 'long-lists' }]]);
+  const ids: string[] = [];
+  for (let part = 0; part < 3; part += 1) {
+    const resources = Array.from({ length: 50 }, (_, index) => ({ attributes: { text: `Entry ${part * 50 + index + 1}` } }));
+    const answer = await api<{ data: { created: { id: string }[] } }>('POST', '/v2/resources/long-lists/bulk', { resources });
+    assert.ok(answer.status < 300, JSON.stringify(answer.body).slice(0, 300));
+  }
+  const all = await api<{ data: { id: string; attributes: { text: string } }[] }>('GET', '/v2/resources/long-lists/export?format=json');
+  const numberOf = (one: { attributes: { text: string } }): number => Number(one.attributes.text.split(' ')[1]);
+  ids.push(...all.body.data.sort((a, b) => numberOf(a) - numberOf(b)).map((one) => one.id));
+  const id = await create('long-lists', { text: 'The list', many: ids });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, `/content/long-lists/${id}`);
+  await field(page, 'many').getByText('and 50 more').waitFor();
+  await field(page, 'many').getByRole('button', { name: 'Show 50 more' }).click();
+  await field(page, 'many').getByRole('link', { name: 'Entry 150' }).waitFor();
+  await field(page, 'many').getByRole('button', { name: 'Move Entry 150 up' }).click();
+  await field(page, 'many').getByRole('button', { name: 'Remove Entry 120' }).click();
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  const stored = (await read('long-lists', id)).attributes.many as string[];
+  assert.deepEqual(stored, [...ids.slice(0, 119), ...ids.slice(120, 148), ids[149]!, ids[148]!]);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('an entry opens with the focus in its first field, Tab leads from input to input, and dialogs begin at what is useful', async () => {
+  await makeBlueprint('focus-notes', { record_title: 'text' }, [['Related', 'reference', { blueprint: 'focus-notes' }], ['Text', 'text'], ['Link', 'link'], ['Number', 'number']]);
+  const id = await create('focus-notes', { text: 'Begin here', link: '/path', number: 1 });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/focus-notes');
+  await page.locator('tbody a.title').first().waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement?.id === 'field-text');
+  await page.keyboard.type(', and on');
+  assert.equal(await field(page, 'text').getByRole('textbox').inputValue(), 'Begin here, and on');
+  const before = await page.evaluate(() => {
+    const labels: string[] = [];
+    for (const row of document.querySelectorAll('[data-field]')) {
+      const stops = [...row.querySelectorAll<HTMLElement>('button, input, select, textarea')].map((one) => one.getAttribute('aria-label') ?? one.id);
+      if (/^(Empty|Undo)/.test(stops[0] ?? '')) labels.push(stops[0]!);
+    }
+    return labels;
+  });
+  assert.deepEqual(before, [], 'buttons that stand before their input');
+  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('button', { name: 'Publish with a date…' }).click();
+  assert.equal(await page.evaluate(() => (document.activeElement as HTMLInputElement).type), 'datetime-local');
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.locator('dialog').waitFor();
+  assert.equal(await focused(page), 'Cancel');
+  await page.keyboard.press('Escape');
+
+  // What is focused where somebody already works stays.
+  await open(page, `/content/focus-notes/new`);
+  await page.waitForFunction(() => document.activeElement?.id === 'field-text');
+  await read('focus-notes', id);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('very long words widen no screen, and text from right to left begins at the right', async () => {
+  const word = 'Donaudampfschifffahrtsgesellschaftskapitän'.repeat(12);
+  await makeBlueprint('long-words', { name: word.slice(0, 200), record_title: 'text' }, [['Text', 'text'], ['Body', 'rich-text'], ['Tags', 'multi-enum', { values: null }], ['One', 'reference', { blueprint: 'long-words' }], ['Many', 'references', { blueprint: 'long-words' }], ['Link', 'link']]);
+  const other = await create('long-words', { text: `${word}x` });
+  const id = await create('long-words', { text: word, body: `<p>${word}</p><h2>${word}</h2>`, tags: [word.slice(0, 200)], one: other, many: [other], link: `https://www.example.com/${word}` }, '2024-01-01T00:00:00Z');
+  const hebrew = await create('long-words', { text: 'שלום עולם' });
+  for (const width of [1280, 360]) {
+    const { page, context } = await signedIn('Ada', 'owner', { width, height: 800 });
+    const viewer = await signedIn('Vera', 'viewer', { width, height: 800 });
+    for (const [who, address] of [[page, '/'], [page, '/content/long-words'], [page, `/content/long-words?search=${word}`], [page, `/content/long-words?filter[text][eq]=${word}`], [page, `/content/long-words/${id}`], [page, '/blueprints'], [page, '/blueprints/long-words'], [viewer.page, `/content/long-words/${id}`]] as const) {
+      await open(who, address);
+      await settled(who);
+      const widest = await who.evaluate(() => Math.max(document.documentElement.scrollWidth, document.querySelector('#screen')!.scrollWidth + document.querySelector('#screen')!.getBoundingClientRect().left));
+      assert.ok(widest <= width, `${address} is ${widest} wide at ${width}`);
+    }
+    await open(page, `/content/long-words/${id}`);
+    await field(page, 'text').getByRole('textbox').fill(`${word} changed`);
+    await api('PATCH', `/v2/resources/long-words/${id}`, { attributes: { text: `${word} ${width}` } });
+    await page.keyboard.press('Control+s');
+    await page.getByRole('dialog').waitFor();
+    await settled(page);
+    const dialog = await page.getByRole('dialog').evaluate((one) => one.querySelector('.content')!.scrollWidth - one.querySelector('.content')!.clientWidth);
+    assert.ok(dialog <= 0, `the comparison is ${dialog} too wide`);
+    await context.close();
+    await viewer.context.close();
+  }
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, `/content/long-words/${hebrew}`);
+  assert.equal(await field(page, 'text').getByRole('textbox').evaluate((input) => getComputedStyle(input).direction), 'rtl');
+  await open(page, '/content/long-words');
+  assert.equal(await page.getByRole('link', { name: 'שלום עולם' }).evaluate((link) => getComputedStyle(link).direction), 'rtl');
+  await context.close();
+});
+
+test('what is wrong with a blueprint stands at its inputs, in words', async () => {
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/blueprints/new');
+  const name = page.getByLabel('Name', { exact: true }).first();
+  await page.getByRole('button', { name: 'Add a language' }).click();
+  await page.getByLabel('Code, such as en').fill('e_n');
+  await page.getByRole('button', { name: 'Add a field' }).click();
+  await page.getByRole('button', { name: /^Choice/ }).click();
+  await page.locator('[id^="field-name-"]').fill('Course');
+  await page.getByLabel('Any value may be typed').uncheck();
+  await page.getByRole('button', { name: 'Create the blueprint' }).click();
+  await page.getByText(/fields need your attention/).waitFor();
+  assert.equal(await name.getAttribute('aria-invalid'), 'true');
+  const first = await name.elementHandle();
+  await page.waitForFunction((input) => input === document.activeElement, first);
+  const described = async (input: import('playwright-core').Locator): Promise<string> => input.evaluate((one) => document.getElementById(one.getAttribute('aria-describedby') ?? '')?.textContent?.trim() ?? '');
+  assert.equal(await described(name), 'Must not be empty.');
+  assert.match(await described(page.getByLabel('Code, such as en')), /Must be a short name/);
+  assert.match(await described(page.getByLabel('Values, one a line')), /Name at least one value/);
+  const shown = await page.locator('#screen').innerText();
+  assert.ok(!/fields\.\d|variants\.\d|\bsettings\b.*:/.test(shown), shown);
+  await name.fill('Meals');
+  await page.getByPlaceholder('English').fill('English');
+  await page.getByLabel('Code, such as en').fill('en');
+  await page.getByLabel('Values, one a line').fill('starter');
+  await page.getByRole('button', { name: 'Create the blueprint' }).click();
+  await page.getByRole('heading', { name: 'No entries in Meals yet' }).waitFor();
+
+  // In an existing one the part that has the error is shown.
+  await open(page, '/blueprints/meals?tab=settings');
+  await name.fill('');
+  await page.getByRole('link', { name: 'Fields' }).click();
+  await page.getByRole('button', { name: 'Review the changes' }).click();
+  await name.waitFor();
+  assert.equal(await described(name), 'Must not be empty.');
+  await page.getByRole('button', { name: 'Discard my changes' }).click();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('the arrow keys promote nobody until the choice is confirmed', async () => {
+  const name = `Paul ${Date.now()}`;
+  const member = (await api<{ data: { id: number } }>('POST', '/v2/members', { name, email: `paul-${Date.now()}@example.org`, role: 'editor' })).body.data.id;
+  const roleOf = async (): Promise<string> => (await api<{ data: { id: number; role: string }[] }>('GET', '/v2/members')).body.data.find((one) => one.id === member)!.role;
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/settings/members');
+  const role = page.getByRole('combobox', { name: `Role of ${name}` });
+  const requests: string[] = [];
+  page.on('request', (request) => request.method() === 'PATCH' && requests.push(request.url()));
+  await role.focus();
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await role.inputValue(), 'owner');
+  await page.getByRole('button', { name: 'Apply' }).waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await role.inputValue(), 'editor');
+  await page.keyboard.press('ArrowUp');
+  await page.getByRole('link', { name: 'Home', exact: true }).focus();
+  assert.equal(await role.inputValue(), 'editor');
+  assert.deepEqual(requests, []);
+  assert.equal(await roleOf(), 'editor');
+  await role.focus();
+  await page.keyboard.press('ArrowDown');
+  await Promise.all([page.waitForResponse((response) => response.request().method() === 'PATCH'), page.keyboard.press('Enter')]);
+  assert.equal(await roleOf(), 'author');
+  await role.selectOption('viewer');
+  for (let tries = 0; (await roleOf()) !== 'viewer'; tries += 1) {
+    assert.ok(tries < 50, 'a click chooses at once');
+    await page.waitForTimeout(100);
+  }
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a red button that cannot be used looks like it', async () => {
+  await makeBlueprint('narrow-notes', { record_title: 'text' }, [['Text', 'text'], ['Kind', 'enum', { values: ['a', 'b'] }]]);
+  await create('narrow-notes', { text: 'One', kind: 'a' });
+  const { page, context } = await signedIn('Olga', 'owner');
+  await open(page, '/blueprints/narrow-notes');
+  await page.getByRole('button', { name: 'Remove Text' }).click();
+  await page.locator('.open', { hasText: 'Kind' }).click();
+  await page.getByLabel('Values, one a line').fill('b');
+  await page.getByRole('button', { name: 'Review the changes' }).click();
+  const apply = page.getByRole('button', { name: 'Apply the changes' });
+  await apply.waitFor();
+  assert.ok(await apply.isDisabled());
+  const [background, plain] = await apply.evaluate((button) => {
+    const other = document.createElement('button');
+    other.className = 'button primary';
+    other.disabled = true;
+    button.parentElement!.append(other);
+    const found = [getComputedStyle(button).backgroundColor, getComputedStyle(other).backgroundColor];
+    other.remove();
+    return found;
+  });
+  assert.equal(background, plain);
+  await context.close();
+});

@@ -1,0 +1,241 @@
+// Nothing that was typed is lost: blueprints, dialogs, deleted entries, restarts, ended sessions, and a second tab.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { api, closeBrowser, create, field, makeBlueprint, open, PASSWORD, read, signedIn, toast } from '../browser';
+
+after(closeBrowser);
+
+const textOf = (page: Page, slug = 'text') => field(page, slug).getByRole('textbox');
+const unsaved = (page: Page, text: string) => page.waitForFunction((wanted) => Object.values(localStorage).some((kept) => String(kept).includes(wanted)), text);
+
+test('work on a blueprint survives a link, the way back and a reload, and is found from the home screen', async () => {
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/blueprints/new');
+  const name = page.getByLabel('Name', { exact: true }).first();
+  await name.fill('Keepsakes');
+  await page.getByRole('button', { name: 'Add a field' }).click();
+  await page.getByRole('button', { name: /^Choice/ }).click();
+  await page.locator('[id^="field-name-"]').fill('Course');
+  await page.getByLabel('Any value may be typed').uncheck();
+  await page.getByLabel('Values, one a line').pressSequentially('starter\nmain');
+  // Without leaving the input.
+  await page.reload();
+  await page.getByText('Work that was not saved was restored').waitFor();
+  assert.equal(await name.inputValue(), 'Keepsakes');
+  await page.locator('.open', { hasText: 'Course' }).click();
+  assert.equal(await page.getByLabel('Values, one a line').inputValue(), 'starter\nmain');
+  await page.getByRole('link', { name: 'Home', exact: true }).click();
+  await page.getByRole('link', { name: /Keepsakes/ }).waitFor();
+  await page.goBack();
+  await page.getByText('Work that was not saved was restored').waitFor();
+  assert.equal(await name.inputValue(), 'Keepsakes');
+
+  // A second one is empty, and says where the first is.
+  await page.getByRole('link', { name: 'Home', exact: true }).click();
+  await page.getByRole('heading', { name: 'Not saved yet' }).waitFor();
+  await open(page, '/blueprints/new');
+  assert.equal(await name.inputValue(), '');
+  await page.getByRole('link', { name: 'Open it' }).click();
+  await page.getByText('Work that was not saved was restored').waitFor();
+  assert.equal(await name.inputValue(), 'Keepsakes');
+  await page.getByRole('button', { name: 'Create the blueprint' }).click();
+  await page.getByRole('heading', { name: 'No entries in Keepsakes yet' }).waitFor();
+
+  await open(page, '/blueprints/keepsakes?tab=settings');
+  await name.fill('Renamed');
+  await page.getByRole('link', { name: 'Show the entries' }).click();
+  await page.getByRole('heading', { name: 'Keepsakes', exact: true }).waitFor();
+  await page.goBack();
+  await page.getByText('Work that was not saved was restored').waitFor();
+  assert.equal(await name.inputValue(), 'Renamed');
+  await page.getByRole('button', { name: 'Discard my changes' }).click();
+  assert.equal(await name.inputValue(), 'Keepsakes');
+  await page.reload();
+  await name.waitFor();
+  assert.equal(await page.getByText('Work that was not saved').count(), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a dialog stays when one clicks beside it or selects outwards, and Escape asks before it drops what was typed', async () => {
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/settings/webhooks');
+  await page.getByRole('button', { name: 'New webhook' }).first().click();
+  const dialog = page.locator('dialog');
+  assert.equal(await page.evaluate(() => document.activeElement?.closest('label')?.textContent?.trim()), 'Name', 'the first input has the focus');
+  await page.keyboard.type('Half typed');
+  await page.mouse.click(5, 5);
+  const box = (await dialog.getByLabel('Name').boundingBox())!;
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(4, 400, { steps: 5 });
+  await page.mouse.up();
+  assert.equal(await dialog.getByLabel('Name').inputValue(), 'Half typed');
+  await page.keyboard.press('Escape');
+  await dialog.getByText('What you typed here is not saved').waitFor();
+  await dialog.getByRole('button', { name: 'Keep editing' }).click();
+  assert.equal(await dialog.getByLabel('Name').inputValue(), 'Half typed');
+  await dialog.getByLabel('Address').fill('https://www.example.com/hook');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+
+  const secret = page.getByRole('textbox', { name: 'Secret for the signatures' });
+  await secret.waitFor();
+  await page.mouse.click(5, 5);
+  const line = (await secret.boundingBox())!;
+  await page.mouse.move(line.x + 20, line.y + line.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(line.x - 300, line.y + 300, { steps: 5 });
+  await page.mouse.up();
+  assert.ok(await secret.isVisible());
+  assert.ok((await secret.inputValue()).length > 20);
+  await page.keyboard.press('Escape');
+  await secret.waitFor({ state: 'detached' });
+  for (const one of (await api<{ data: { id: number }[] }>('GET', '/v2/webhooks')).body.data) await api('DELETE', `/v2/webhooks/${one.id}`);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('what was typed into an entry that somebody deletes can be saved as a new one, also after a reload', async () => {
+  await makeBlueprint('deleted-notes', { record_title: 'text' }, [['Text', 'text'], ['Other', 'text']]);
+  for (const how of ['save', 'reload', 'look'] as const) {
+    const id = await create('deleted-notes', { text: 'Before', other: 'Untouched' });
+    const { page, context, troubles } = await signedIn('Ada', 'editor');
+    await open(page, `/content/deleted-notes/${id}`);
+    await textOf(page).fill(`Typed before the ${how}`);
+    await unsaved(page, `Typed before the ${how}`);
+    await api('DELETE', `/v2/resources/deleted-notes/${id}`);
+    if (how === 'save') await page.keyboard.press('Control+s');
+    if (how === 'reload') await page.reload();
+    if (how === 'look') await page.evaluate(() => dispatchEvent(new Event('focus')));
+    await page.getByText('This entry was deleted').waitFor();
+    assert.equal(await textOf(page).inputValue(), `Typed before the ${how}`);
+    await page.goto('/admin/');
+    await page.getByRole('link', { name: `Typed before the ${how}` }).click();
+    await page.getByRole('button', { name: 'Save it as a new entry' }).click();
+    await toast(page, 'Saved');
+    const fresh = page.url().split('/').pop()!;
+    assert.notEqual(fresh, id);
+    const { attributes } = await read('deleted-notes', fresh);
+    assert.equal(attributes.text, `Typed before the ${how}`);
+    // The browser keeps what was typed; with the entry still open when it vanished, all of it.
+    if (how !== 'reload') assert.equal(attributes.other, 'Untouched');
+    await page.goto('/admin/');
+    await page.getByRole('heading', { name: /^Hello/ }).waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Not saved yet' }).count(), 0);
+    assert.deepEqual(troubles, []);
+    await context.close();
+  }
+});
+
+test('an entry that somebody deletes is not kept by one who only reads it', async () => {
+  await makeBlueprint('read-notes', { record_title: 'text' }, [['Text', 'text']]);
+  const id = await create('read-notes', { text: 'Only read' });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, `/content/read-notes/${id}`);
+  await textOf(page).waitFor();
+  await api('DELETE', `/v2/resources/read-notes/${id}`);
+  await page.evaluate(() => dispatchEvent(new Event('focus')));
+  await page.getByText('This entry does not exist').waitFor();
+  await context.close();
+});
+
+test('a save is repeated when the server is back after a restart, without a word from the network', async () => {
+  await makeBlueprint('restart-notes', { record_title: 'text' }, [['Text', 'text']]);
+  const id = await create('restart-notes', { text: 'Before' });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, `/content/restart-notes/${id}`);
+  await textOf(page).fill('After');
+  // First nobody listens, then the server starts and accepts no writes yet.
+  let state: 'gone' | 'starting' | 'back' = 'gone';
+  await page.route('**/v2/**', (route) => {
+    if (state === 'gone') return route.abort('connectionrefused');
+    if (state === 'starting') return route.fulfill({ status: 503, contentType: 'application/json', body: JSON.stringify({ errors: { code: 'OVERLOADED', message: 'The server is starting' } }) });
+    return route.continue();
+  });
+  // The notice goes after a while: a slow machine may miss the first one.
+  const told = page.getByText('No connection. Your work is kept');
+  for (let attempt = 0; attempt < 5 && (await told.count()) === 0; attempt += 1) {
+    await page.keyboard.press('Control+s');
+    await told.waitFor({ timeout: 10_000 }).catch(() => undefined);
+  }
+  await told.waitFor();
+  state = 'starting';
+  await page.getByText('The server does not accept changes at present').waitFor();
+  assert.equal((await read('restart-notes', id)).attributes.text, 'Before');
+  state = 'back';
+  await toast(page, 'The connection is back. Saved.');
+  assert.equal((await read('restart-notes', id)).attributes.text, 'After');
+  await context.close();
+});
+
+test('a save that found the session ended is repeated after signing in', async () => {
+  await makeBlueprint('expired-notes', { record_title: 'text' }, [['Text', 'text']]);
+  const id = await create('expired-notes', { text: 'Before' });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, `/content/expired-notes/${id}`);
+  await textOf(page).fill('Typed in an ended session');
+  await context.clearCookies();
+  await page.getByRole('button', { name: 'Publish' }).click();
+  await page.getByRole('heading', { name: 'Sign in again to continue' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('dialog input[type=password]').fill(PASSWORD);
+  await page.keyboard.press('Enter');
+  await toast(page, 'Published.');
+  const saved = await read('expired-notes', id);
+  assert.equal(saved.attributes.text, 'Typed in an ended session');
+  assert.ok(saved.published_at);
+  await context.close();
+});
+
+test('what was to be saved in an ended session is not saved by another member who signs in', async () => {
+  await makeBlueprint('other-notes', { record_title: 'text' }, [['Text', 'text']]);
+  const id = await create('other-notes', { text: 'Before' });
+  const { page, context } = await signedIn('Ada', 'editor');
+  const other = await signedIn('Grace', 'editor');
+  await open(page, `/content/other-notes/${id}`);
+  await textOf(page).fill('Written by Ada');
+  await context.clearCookies();
+  await page.keyboard.press('Control+s');
+  await page.locator('dialog').getByLabel('Email').fill(other.email);
+  await page.locator('dialog input[type=password]').fill(PASSWORD);
+  await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')]);
+  await page.waitForFunction(() => (document.getElementById('field-text') as HTMLTextAreaElement | null)?.value === 'Before');
+  assert.equal((await read('other-notes', id)).attributes.text, 'Before');
+  assert.ok(await page.evaluate(() => Object.values(localStorage).some((kept) => String(kept).includes('Written by Ada'))), 'the work of the first member is kept for them');
+  await context.close();
+  await other.context.close();
+});
+
+test('a new entry in a second tab is empty, and both are kept', async () => {
+  await makeBlueprint('tab-notes', { record_title: 'text' }, [['Text', 'text']]);
+  const { page: first, context } = await signedIn('Ada', 'editor');
+  await open(first, '/content/tab-notes/new');
+  await textOf(first).fill('First tab');
+  await unsaved(first, 'First tab');
+  const second = await context.newPage();
+  await open(second, '/content/tab-notes');
+  await second.getByRole('link', { name: 'New entry' }).first().click();
+  await second.getByText('Another new entry is not saved yet: “First tab”').waitFor();
+  assert.equal(await textOf(second).inputValue(), '');
+  await textOf(second).fill('Second tab');
+  await unsaved(second, 'Second tab');
+  for (const [page, text] of [[first, 'First tab'], [second, 'Second tab']] as const) {
+    await page.reload();
+    await page.getByText('Work that was not saved was restored').waitFor();
+    assert.equal(await textOf(page).inputValue(), text);
+  }
+  await second.goto('/admin/');
+  await second.getByRole('link', { name: /First tab/ }).waitFor();
+  await second.getByRole('link', { name: /Second tab/ }).click();
+  assert.equal(await textOf(second).inputValue(), 'Second tab');
+  await second.getByRole('button', { name: 'Save draft' }).click();
+  await toast(second, 'Saved');
+  await first.getByRole('button', { name: 'Save draft' }).click();
+  await toast(first, 'Saved');
+  assert.equal((await api<{ meta: { total: number } }>('GET', '/v2/resources/tab-notes')).body.meta.total, 2);
+  await first.goto('/admin/');
+  await first.getByRole('heading', { name: /^Hello/ }).waitFor();
+  assert.equal(await first.getByRole('heading', { name: 'Not saved yet' }).count(), 0);
+  await context.close();
+});

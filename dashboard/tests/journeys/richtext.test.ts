@@ -1,0 +1,248 @@
+// Rich text that was loaded, as articles are: lists, quotes and tables written as `<li>text</li>`, without paragraphs of their own.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import { closeBrowser, create, field, makeBlueprint, open, read, signedIn, toast, type Person } from '../browser';
+
+let person: Person;
+
+before(async () => {
+  await makeBlueprint('rich-texts', {}, [['Text', 'text'], ['Rich', 'rich-text'], ['Next', 'text']]);
+  person = await signedIn('Ada', 'editor');
+  await open(person.page, '/content/rich-texts/new');
+});
+
+after(closeBrowser);
+
+/** The editor is told of a moved caret a moment later. */
+const told = (page: Page): Promise<void> => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50))));
+
+const prose = (page: Page): Locator => field(page, 'rich').locator('.prose');
+
+/** Shows a text in the editor as it is read from the server. */
+async function load(page: Page, html: string): Promise<void> {
+  const rich = field(page, 'rich');
+  await rich.locator('.prose, textarea').waitFor();
+  if (await rich.locator('.prose').count()) await rich.getByRole('button', { name: 'HTML', exact: true }).click();
+  await rich.locator('textarea').fill(html);
+  await rich.getByRole('button', { name: 'Edit visually' }).click();
+  await prose(page).waitFor();
+}
+
+/** The text as it would be saved. */
+async function written(page: Page): Promise<string> {
+  const rich = field(page, 'rich');
+  await rich.getByRole('button', { name: 'HTML', exact: true }).click();
+  return rich.locator('textarea').inputValue();
+}
+
+async function caret(page: Page, text: string, end: 'Home' | 'End' = 'End'): Promise<void> {
+  await prose(page).locator('p, h2, li, blockquote, td, pre', { hasText: text }).last().click();
+  await told(page);
+  await page.keyboard.press(end);
+  await told(page);
+}
+
+async function press(page: Page, ...keys: string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key);
+  await told(page);
+}
+
+const button = (name: string) => async (page: Page): Promise<void> => {
+  await field(page, 'rich').getByRole('button', { name, exact: true }).click();
+  await told(page);
+};
+
+type Act = (page: Page) => Promise<void>;
+const keys = (...all: string[]): Act => (page) => press(page, ...all);
+const typed = (text: string): Act => (page) => page.keyboard.type(text);
+const at = (text: string, end: 'Home' | 'End' = 'End'): Act => (page) => caret(page, text, end);
+
+/** Clicks in the empty space below the last block. */
+const clickBelow: Act = async (page) => {
+  await prose(page).evaluate((element) => (element.scrollTop = element.scrollHeight));
+  const box = (await prose(page).boundingBox())!;
+  await page.mouse.click(box.x + 60, box.y + box.height - 12);
+  await told(page);
+};
+
+async function check(name: string, html: string, acts: Act[], expected: string): Promise<void> {
+  const { page } = person;
+  await load(page, html);
+  for (const act of acts) await act(page);
+  assert.equal(await written(page), expected, name);
+}
+
+const LIST = '<p>Before</p><ul><li>one</li><li>two <a href="/x">link</a></li><li>three</li></ul>';
+const NESTED = '<ul><li>one<ul><li>inner</li><li>last</li></ul></li></ul>';
+
+const CASES: [string, string, Act[], string][] = [
+  ['Enter twice ends a list', LIST, [at('three'), keys('Enter', 'Enter'), typed('After')], `${LIST}<p>After</p>`],
+  ['Enter on an empty item in the middle divides the list', LIST, [at('one'), keys('Enter', 'Enter'), typed('Mid')], '<p>Before</p><ul><li>one</li></ul><p>Mid</p><ul><li>two <a href="/x">link</a></li><li>three</li></ul>'],
+  ['Enter makes an item like the one before it', LIST, [at('three'), keys('Enter'), typed('four')], LIST.replace('</ul>', '<li>four</li></ul>')],
+  ['Enter makes an item with a paragraph beside one', '<ul><li><p>one</p></li></ul>', [at('one'), keys('Enter'), typed('two')], '<ul><li><p>one</p></li><li><p>two</p></li></ul>'],
+  ['Enter on an empty inner item goes out by one level', NESTED, [at('last'), keys('Enter', 'Enter'), typed('two')], NESTED.replace('</li></ul></li></ul>', '</li></ul></li><li>two</li></ul>')],
+  ['Enter four times ends a nested list', NESTED, [at('last'), keys('Enter', 'Enter', 'Enter'), typed('After')], `${NESTED}<p>After</p>`],
+  ['Shift-Tab takes an item out', LIST, [at('three'), keys('Shift+Tab'), typed('!')], '<p>Before</p><ul><li>one</li><li>two <a href="/x">link</a></li></ul><p>three!</p>'],
+  ['Tab moves an item in and Shift-Tab out again', LIST, [at('three'), keys('Tab', 'Shift+Tab'), typed('!')], LIST.replace('three', 'three!')],
+  ['the arrow key leaves a list', LIST, [at('three'), keys('ArrowDown'), typed('After')], `${LIST}<p>After</p>`],
+  ['the arrow key leaves a nested list', NESTED, [at('last'), keys('ArrowDown'), typed('After')], `${NESTED}<p>After</p>`],
+  ['the arrow key leaves a list at the beginning', '<ul><li>one</li></ul>', [at('one'), keys('ArrowUp'), typed('Top')], '<p>Top</p><ul><li>one</li></ul>'],
+  ['an arrow key alone changes nothing', `${LIST}\n`, [at('three'), keys('ArrowDown')], `${LIST}\n`],
+  ['a click below leaves a list', LIST, [at('one'), clickBelow, typed('After')], `${LIST}<p>After</p>`],
+  ['a click below leaves a quote', '<blockquote>said</blockquote>', [clickBelow, typed('After')], '<blockquote>said</blockquote><p>After</p>'],
+  ['Backspace at the beginning takes an item out', LIST, [at('three', 'Home'), keys('Backspace'), typed('>')], '<p>Before</p><ul><li>one</li><li>two <a href="/x">link</a></li></ul><p>&gt;three</p>'],
+  ['Backspace twice joins an item to the one before it', LIST, [at('two', 'Home'), keys('Backspace', 'Backspace'), typed('+')], '<p>Before</p><ul><li>one+two <a href="/x">link</a></li><li>three</li></ul>'],
+  ['Backspace on an empty item leaves the list', LIST, [at('three'), keys('Enter', 'Backspace'), typed('After')], `${LIST}<p>After</p>`],
+  ['Backspace in the first item leaves the list', '<ul><li>one</li><li>two</li></ul>', [at('one', 'Home'), keys('Backspace'), typed('>')], '<p>&gt;one</p><ul><li>two</li></ul>'],
+  ['Delete joins the next item', LIST, [at('one'), keys('Delete'), typed('+')], '<p>Before</p><ul><li>one+two <a href="/x">link</a></li><li>three</li></ul>'],
+  ['the list button ends a list', LIST, [at('three'), button('Bulleted list'), typed('!')], '<p>Before</p><ul><li>one</li><li>two <a href="/x">link</a></li></ul><p>three!</p>'],
+  ['the other list button changes the kind', LIST, [at('two'), button('Numbered list'), typed('!')], '<p>Before</p><ol><li>one</li><li>two <a href="/x">link</a>!</li><li>three</li></ol>'],
+  ['numbers become points', '<ol start="3"><li>one</li></ol>', [at('one'), button('Bulleted list')], '<ul><li>one</li></ul>'],
+  ['only the inner list changes its kind', NESTED, [at('inner'), button('Numbered list')], '<ul><li>one<ol><li>inner</li><li>last</li></ol></li></ul>'],
+  ['everything becomes one list', LIST, [at('one'), keys('Control+a'), button('Numbered list')], '<ol><li>Before</li><li>one</li><li>two <a href="/x">link</a></li><li>three</li></ol>'],
+  ['paragraphs become a list and paragraphs again', '<p>a</p><p>b</p>', [at('a'), keys('Control+a'), button('Bulleted list'), keys('Control+a'), button('Bulleted list')], '<p>a</p><p>b</p>'],
+  ['a table is not put into a list', '<p>a</p><table><tbody><tr><td>cell</td></tr></tbody></table><p>b</p>', [at('a'), keys('Control+a'), button('Bulleted list')], '<ul><li>a</li></ul><table><tbody><tr><td>cell</td></tr></tbody></table><ul><li>b</li></ul>'],
+  ['Enter twice ends a quote', '<blockquote>said</blockquote>', [at('said'), keys('Enter', 'Enter'), typed('After')], '<blockquote>said</blockquote><p>After</p>'],
+  ['Enter twice ends a quote of paragraphs', '<blockquote class="note"><p>said</p></blockquote><p>x</p>', [at('said'), keys('Enter', 'Enter'), typed('After')], '<blockquote class="note"><p>said</p></blockquote><p>After</p><p>x</p>'],
+  ['the arrow key leaves a quote', '<blockquote>said</blockquote>', [at('said'), keys('ArrowDown'), typed('After')], '<blockquote>said</blockquote><p>After</p>'],
+  ['the quote button ends a quote', '<blockquote>said</blockquote>', [at('said'), button('Quote')], '<p>said</p>'],
+  ['the quote button takes a list out of a quote', '<blockquote><ul><li>one</li></ul></blockquote>', [at('one'), button('Quote')], '<ul><li>one</li></ul>'],
+  ['Backspace leaves a quote', '<blockquote>said</blockquote>', [at('said', 'Home'), keys('Backspace')], '<p>said</p>'],
+  ['everything becomes a quote', '<p>a</p><ul><li>b</li></ul>', [at('a'), keys('Control+a'), button('Quote')], '<blockquote><p>a</p><ul><li>b</li></ul></blockquote>'],
+  ['a list is typed', '', [at(''), typed('- one'), keys('Enter'), typed('two'), keys('Enter', 'Enter'), typed('After')], '<ul><li>one</li><li>two</li></ul><p>After</p>'],
+  ['a numbered list is typed', '', [at(''), typed('3. one'), keys('Enter'), typed('two')], '<ol start="3"><li>one</li><li>two</li></ol>'],
+  ['undoing gives back the text byte for byte', `${LIST}\n<p>x</p>`, [at('three'), keys('Enter', 'Enter'), button('Undo (Ctrl Z)'), button('Undo (Ctrl Z)')], `${LIST}\n<p>x</p>`],
+];
+
+for (const [name, html, acts, expected] of CASES) test(`loaded text: ${name}`, () => check(name, html, acts, expected));
+
+/** Real articles, if the test data is there, and one that is always there. */
+function articles(): string[] {
+  const own = ['<p>Terms:</p>\n<ul>\n<li>Related terms:\n<ul>\n<li><a href="/docs/Attribute">Attribute</a></li>\n<li><a href="/docs/Enumerated">Enumerated <em>attribute</em></a></li>\n</ul>\n</li>\n</ul>'];
+  const file = path.join(process.env.BINDERY_TEST_DATA ?? '', 'articles-mdn.ndjson.zst');
+  if (!process.env.BINDERY_TEST_DATA || !existsSync(file)) return own;
+  const lines = execFileSync('zstd', ['-dc', file], { encoding: 'utf8', maxBuffer: 1 << 30 }).split('\n').filter(Boolean);
+  const bodies = lines.map((line) => (JSON.parse(line) as { variants: { en?: { body?: string } } }).variants.en?.body ?? '');
+  return [...own, ...bodies.filter((body) => body.length < 6000 && /<li>[^<]*<a[^]*<\/ul>\s*$/.test(body)).slice(0, 6)];
+}
+
+test('real articles: a list at the end is left by every key, and what is not touched keeps its bytes', async () => {
+  const { page, troubles } = person;
+  for (const [which, body] of articles().entries()) {
+    const id = await create('rich-texts', { text: 'Real', rich: body });
+    const stored = (await read('rich-texts', id)).attributes.rich;
+    await open(page, `/content/rich-texts/${id}`);
+    const items = prose(page).locator('li');
+    const shape = async (): Promise<string> => `${await items.count()} ${await prose(page).innerText()}`;
+    await items.last().waitFor();
+    const before = await shape();
+    for (const [how, leave] of [keys('Enter', 'Enter', 'Enter'), keys('ArrowDown'), clickBelow].entries()) {
+      await items.last().click();
+      await told(page);
+      await press(page, 'Control+End');
+      await leave(page);
+      await page.keyboard.type('Left.');
+      const last = prose(page).locator('.chunk').last().locator('> :last-child');
+      assert.equal(await last.innerText(), 'Left.', `article ${which}, way ${how}`);
+      assert.equal(await last.evaluate((element) => element.tagName), 'P', `article ${which}, way ${how}`);
+      // Not further back than to the start, where the browser's own undoing would begin.
+      for (let step = 0; step < 8 && (await shape()) !== before; step += 1) await press(page, 'Control+z');
+      assert.equal(await shape(), before, `article ${which}, way ${how}`);
+    }
+    await field(page, 'next').getByRole('textbox').fill('Changed');
+    await page.keyboard.press('Control+s');
+    await toast(page, 'Saved');
+    assert.equal((await read('rich-texts', id)).attributes.rich, stored, `article ${which}`);
+  }
+  assert.deepEqual(troubles, []);
+});
+
+const videoInserted: Act = async (page) => {
+  await button('Video')(page);
+  await page.getByLabel('Address').fill('https://www.youtube.com/watch?v=abcdef123');
+  await page.getByRole('button', { name: 'Insert' }).click();
+  await told(page);
+};
+const VIDEO = '<iframe src="https://www.youtube-nocookie.com/embed/abcdef123" allowfullscreen=""></iframe>';
+const TABLE = '<table><tbody><tr><td>a</td><td>b</td></tr></tbody></table>';
+
+const INSERTED: [string, string, Act[], string][] = [
+  ['typing after a divider stays behind it', '<p>a</p>', [at('a'), button('Divider'), typed('After')], '<p>a</p><hr><p>After</p>'],
+  ['typing after a divider does not run into the next paragraph', '<p>a</p><p>b</p>', [at('a'), button('Divider'), typed('After')], '<p>a</p><hr><p>After</p><p>b</p>'],
+  ['a divider in a paragraph divides it', '<p>ab</p>', [at('ab'), keys('ArrowLeft'), button('Divider'), typed('>')], '<p>a</p><hr><p>&gt;b</p>'],
+  ['a divider in an empty text is its first block', '', [at(''), button('Divider'), typed('After')], '<hr><p>After</p>'],
+  ['typing after a video stays behind it', '<p>a</p>', [at('a'), videoInserted, typed('After')], `<p>a</p>${VIDEO}<p>After</p>`],
+  ['typing on a selected video goes behind it', VIDEO, [(page) => prose(page).locator('.embed').click(), typed('After')], `${VIDEO}<p>After</p>`],
+  ['a divider is typed', '<p>a</p>', [at('a'), keys('Enter'), typed('---After')], '<p>a</p><hr><p>After</p>'],
+  ['a new table begins in its first cell and Tab goes on', '<p>a</p>', [at('a'), button('Table'), typed('1'), keys('Tab'), typed('2')], '<p>a</p><table><thead><tr><th>1</th><th>2</th><th></th></tr></thead><tbody><tr><td></td><td></td><td></td></tr><tr><td></td><td></td><td></td></tr></tbody></table>'],
+  ['Tab in the last cell adds a row', TABLE, [at('b'), keys('Tab'), typed('c'), keys('Tab'), typed('d')], '<table><tbody><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></tbody></table>'],
+];
+
+for (const [name, html, acts, expected] of INSERTED) test(`inserted: ${name}`, () => check(name, html, acts, expected));
+
+/** Pastes as another program puts it on the clipboard: a browser's own functions would clean it first. */
+const pasted = (html: string, plain = ''): Act => async (page) => {
+  await prose(page).evaluate((element, [asHtml, asText]) => {
+    const clipboardData = new DataTransfer();
+    if (asHtml) clipboardData.setData('text/html', asHtml);
+    if (asText) clipboardData.setData('text/plain', asText);
+    element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, [html, plain] as const);
+  await told(page);
+};
+const clipboard = (name: string): string => readFileSync(path.join('tests', 'clipboards', name), 'utf8');
+const linked = (address: string): Act => async (page) => {
+  await press(page, 'Alt+k');
+  await page.getByLabel('Address').fill(address);
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await told(page);
+};
+
+const COPIED = '<p>You need <strong>thread</strong> and <em>patience</em>, see <a href="https://www.example.com/thread">our shop</a>.</p><ul><li>Needle<ul><li>Thin</li></ul></li><li>Thread</li></ul>';
+const CELLS = '<table><tbody><tr><td>Size</td><td><strong>A5</strong></td></tr></tbody></table>';
+
+const PASTED: [string, string, Act[], string][] = [
+  ['Google Docs', '', [at(''), pasted(clipboard('google-docs.html'))], `<h2>Binding a book</h2>${COPIED}${CELLS}`],
+  ['Word', '', [at(''), pasted(clipboard('word.html'))], `<h1>Binding a book</h1>${COPIED}<p>Then:</p><ol><li>Fold</li><li>Sew</li></ol>${CELLS}`],
+  ['a web page', '', [at(''), pasted(clipboard('web.html'))], '<h2>Why</h2><p>Because <strong>it</strong> lasts.</p><p>See <a href="https://www.example.com/why">why</a>.</p><p><img src="https://www.example.com/a.png" alt="A book"></p>'],
+  ['plain text with addresses', '', [at(''), pasted('', 'See https://example.com/a_b.\nOr write to ada@example.org, please')], '<p>See <a href="https://example.com/a_b">https://example.com/a_b</a>.</p><p>Or write to <a href="mailto:ada@example.org">ada@example.org</a>, please</p>'],
+  ['an address on a selection links it', '<p>word</p>', [at('word'), keys('Shift+Home'), pasted('', 'example.com/x')], '<p><a href="https://example.com/x">word</a></p>'],
+  ['text on a selection replaces it', '<p>word</p>', [at('word'), keys('Shift+Home'), pasted('', 'other words')], '<p>other words</p>'],
+  ['an address in the dialog gets its scheme', '<p>word</p>', [at('word'), keys('Shift+Home'), linked('example.com')], '<p><a href="https://example.com">word</a></p>'],
+  ['a path in the dialog stays', '<p>word</p>', [at('word'), keys('Shift+Home'), linked('/about')], '<p><a href="/about">word</a></p>'],
+  ['markdown is typed', '', [at(''), typed('a **b c** d *e* f `g` h ~~i~~ 2*3*4 snake_case_name [j](/k)!')], '<p>a <strong>b c</strong> d <em>e</em> f <code>g</code> h <s>i</s> 2*3*4 snake_case_name <a href="/k">j</a>!</p>'],
+  ['an address that is typed is a link', '', [at(''), typed('See https://example.com/a, or www.example.org. x'), keys('Enter'), typed('me@example.com'), keys('Enter'), typed('x')], '<p>See <a href="https://example.com/a">https://example.com/a</a>, or <a href="https://www.example.org">www.example.org</a>. x</p><p><a href="mailto:me@example.com">me@example.com</a></p><p>x</p>'],
+  ['code is left as it is typed', '<pre>x</pre>', [at('x'), typed(' **b** https://example.com ')], '<pre>x **b** https://example.com </pre>'],
+];
+
+for (const [name, html, acts, expected] of PASTED) test(`pasted or typed: ${name}`, () => check(name, html, acts, expected));
+
+test('nothing moves when the editor of a rich text arrives', async () => {
+  const texts = { empty: '', short: '<p>Short.</p>', middle: '<p>A sentence of some words, which is repeated here to fill lines.</p>'.repeat(6), long: `<ul>${'<li>An item</li>'.repeat(200)}</ul>` };
+  for (const [name, rich] of Object.entries(texts)) {
+    const id = await create('rich-texts', { text: name, rich, next: 'Below' });
+    const { page, context } = await signedIn('Ada', 'editor');
+    await page.addInitScript(() => {
+      const kept = window as unknown as { moved: number };
+      kept.moved = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach((entry) => (kept.moved += (entry as unknown as { value: number }).value))).observe({ type: 'layout-shift', buffered: true });
+    });
+    // Late, as on a slow line.
+    await page.route(/RichText-[^/]*\.js$/, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 1200));
+      // The rest of the screen has its place by now.
+      await page.evaluate(() => void ((window as unknown as { moved: number }).moved = 0));
+      await route.continue();
+    });
+    await open(page, `/content/rich-texts/${id}`);
+    await prose(page).waitFor();
+    await told(page);
+    assert.ok((await page.evaluate(() => (window as unknown as { moved: number }).moved)) < 0.01, name);
+    assert.equal(await prose(page).getAttribute('dir'), 'auto');
+    await context.close();
+  }
+});
