@@ -8,8 +8,8 @@ use url::form_urlencoded;
 
 use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_analytics};
-use super::input::{Pieces, Reading, progress, read_pieces};
-use super::output::{note, print};
+use super::input::{Pieces, progress, read_pieces};
+use super::output::{counted, note, print};
 use super::remote::Remote;
 use crate::analytics::{Analytics, AnalyticsOptions, Day, Period};
 use crate::config::{AnalyticsCommand, FolderArgs, ServerArgs};
@@ -90,7 +90,8 @@ async fn delete(request: DeleteRequest, server: &ServerArgs) -> Result<(), CliEr
             with_analytics(&config, move |analytics| Ok(analytics.delete(&host, period)?)).await?
         }
     };
-    note(&format!("{deleted} pageviews of {host} were deleted"));
+    let were = if deleted == 1 { "was" } else { "were" };
+    note(&format!("{} of {host} {were} deleted", counted(deleted, "pageview")));
     Ok(())
 }
 
@@ -98,7 +99,7 @@ async fn import(file: &Path, site: &str, server: &ServerArgs) -> Result<(), CliE
     let host = host(site)?;
     let started = Instant::now();
     let progress = progress(file, "")?;
-    let pieces = read_pieces(file, Reading::Bytes, progress.clone())?;
+    let pieces = read_pieces(file, progress.clone())?;
     let outcome = match Remote::of(server)? {
         Some(remote) => {
             let response = remote.post_text(&format!("/v2/analytics/import?site={host}"), pieces).await?;
@@ -126,9 +127,12 @@ async fn import_to_folder(server: &ServerArgs, host: String, mut pieces: Pieces)
 fn report(outcome: &ImportBody, elapsed: Duration) {
     let ImportBody { lines, pageviews, added, robots, others, bad, first_bad } = outcome;
     note(&format!(
-        "{lines} lines in {:.1} s: {pageviews} pageviews ({added} of them new), {robots} from robots, \
-         {others} other requests, {bad} bad lines",
-        elapsed.as_secs_f64()
+        "{} in {:.1} s: {} ({added} of them new), {robots} from robots, {}, {}",
+        counted(*lines, "line"),
+        elapsed.as_secs_f64(),
+        counted(*pageviews, "pageview"),
+        counted(*others, "other request"),
+        counted(*bad, "bad line"),
     ));
     for (number, text) in first_bad {
         print(&format!("line {number} is not in the combined format: {text}"));

@@ -11,8 +11,9 @@ use super::blueprint_file::as_file;
 use super::error::{CliError, failed};
 use super::folder::{configure_existing, with_content};
 use super::infer;
-use super::output::{note, print};
+use super::output::{counted, note, print};
 use super::remote::Remote;
+use super::survey::TableOptions;
 use crate::access::Access;
 use crate::config::{BlueprintCommand, ServerArgs};
 use crate::content::Content;
@@ -24,8 +25,9 @@ pub(super) type Files = BTreeMap<String, Value>;
 
 pub(super) async fn blueprint(command: BlueprintCommand) -> Result<(), CliError> {
     match command {
-        BlueprintCommand::Infer { file, format, name, list_separator } => {
-            infer::infer(&file, format.as_deref(), name.as_deref(), list_separator.as_deref())
+        BlueprintCommand::Infer { file, format, name, list_separator, table } => {
+            let table = TableOptions::of(&table, infer::MAX_BYTES);
+            infer::infer(&file, format.as_deref(), name.as_deref(), list_separator.as_deref(), table)
         }
         BlueprintCommand::Pull { dir, server } => {
             on_site(&server, async |site| pull(&site.blueprints().await?, &dir)).await
@@ -36,7 +38,7 @@ pub(super) async fn blueprint(command: BlueprintCommand) -> Result<(), CliError>
             plan.print();
             match plan.changes() {
                 0 => Ok(()),
-                count => Err(CliError::Incomplete(format!("{} differ", counted(count, "blueprint")))),
+                count => Err(CliError::Incomplete(format!("{} differ", counted(count as u64, "blueprint")))),
             }
         }
         BlueprintCommand::Apply { dir, yes, server } => {
@@ -204,7 +206,7 @@ impl Plan {
                 let (op, field) =
                     (change["op"].as_str().unwrap_or_default(), change["field"].as_str().unwrap_or_default());
                 let lost = match plan["loses"][field].as_u64() {
-                    Some(count) => format!(", which takes its value from {}", counted(count as usize, "resource")),
+                    Some(count) => format!(", which takes its value from {}", counted(count, "resource")),
                     None => String::new(),
                 };
                 print(&format!("  {op} `{field}`{lost}"));
@@ -214,7 +216,7 @@ impl Plan {
                 let ids: Vec<&str> = ids.take(3).collect();
                 print(&format!(
                     "  conflicts with the values of {}, such as {}",
-                    counted(count as usize, "resource"),
+                    counted(count, "resource"),
                     ids.join(", ")
                 ));
             }
@@ -310,10 +312,6 @@ fn without_relations_to(blueprint: &Value, others: &BTreeSet<&str>) -> Value {
 
 fn slug_of(blueprint: &Value) -> String {
     blueprint["slug"].as_str().unwrap_or_default().to_owned()
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 #[cfg(test)]

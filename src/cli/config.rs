@@ -4,18 +4,22 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::output::print;
+use super::private;
 use crate::config::{Config, ConfigCommand, ServeArgs, SourcedSetting};
 
 pub(super) fn config(command: ConfigCommand) -> Result<(), CliError> {
     match command {
         ConfigCommand::Check(args) => {
             let ServeArgs { config, settings } = *args;
-            Config::load(settings.clone(), config.as_deref())?;
+            let found = Config::load(settings.clone(), config.as_deref())?;
             let unknown = Config::unknown_variables();
             if !unknown.is_empty() {
                 let text =
                     format!("no setting has these variables: {}; `bindery serve --help` lists all", unknown.join(", "));
                 return Err(CliError::Incomplete(text));
+            }
+            if let Some(warning) = private::warning_of(&found.data) {
+                print(&format!("warning: {warning}"));
             }
             print("the configuration is valid");
         }

@@ -1,19 +1,33 @@
 //! `bindery export BLUEPRINT [FILE]`, from a running server or a data folder. Must not know the formats.
 
+mod table;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use self::table::{Style, Table};
+use super::blueprint_file::read_blueprint;
 use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_content};
 use super::remote::Remote;
 use crate::access::Access;
 use crate::config::ExportArgs;
 use crate::content::{Content, Export};
+use crate::model::blueprint::Blueprint;
 
 type Out = Box<dyn Write + Send>;
 
+/// How many pieces of the response may wait to be written.
+const PIECES_IN_FLIGHT: usize = 2;
+
 pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
+    if args.spreadsheet && args.format != "csv" {
+        return Err(CliError::Incomplete("`--spreadsheet` is about tables; use it with `--format csv`".to_owned()));
+    }
     let out: Out = match &args.file {
         Some(path) => {
             let file = File::create(path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
@@ -25,12 +39,19 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     match Remote::of(&args.server)? {
         Some(remote) => {
             let path = format!("/v2/resources/{}/export?{query}", args.blueprint);
-            export_from_server(&remote, &path, out).await
+            let table = match args.format.as_str() {
+                "csv" => {
+                    let blueprint = remote.get(&format!("/v2/blueprints/{}", args.blueprint)).await?;
+                    Some(style(&args, &read_blueprint(blueprint)?))
+                }
+                _ => None,
+            };
+            export_from_server(&remote, &path, table, out).await
         }
         None => {
             let config = configure_existing(&args.server.folder)?;
             let export = async |content: Content| {
-                blocking("exporting", move || export_from_folder(&content, &args.blueprint, &query, out)).await
+                blocking("exporting", move || export_from_folder(&content, &args, &query, out)).await
             };
             with_content(&config, export).await
         }
@@ -50,9 +71,52 @@ fn query(args: &ExportArgs) -> String {
     query
 }
 
-async fn export_from_server(remote: &Remote, path: &str, mut out: Out) -> Result<(), CliError> {
+fn style(args: &ExportArgs, blueprint: &Blueprint) -> Style {
+    Style::new(blueprint, args.list_separator.clone(), args.spreadsheet)
+}
+
+async fn export_from_server(remote: &Remote, path: &str, table: Option<Style>, out: Out) -> Result<(), CliError> {
     let mut response = remote.get_stream(path).await?;
-    while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
+    let (sender, mut pieces) = mpsc::channel::<Bytes>(PIECES_IN_FLIGHT);
+    let written = tokio::task::spawn_blocking(move || write_pieces(|| Ok(pieces.blocking_recv()), table, out));
+    let receive = async move {
+        while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
+            // The writer ends early if nobody reads on.
+            if sender.send(piece).await.is_err() {
+                break;
+            }
+        }
+        Ok::<(), CliError>(())
+    };
+    let received = receive.await;
+    received.and(written.await.map_err(|error| failed("exporting", &error))?)
+}
+
+fn export_from_folder(content: &Content, args: &ExportArgs, query: &str, out: Out) -> Result<(), CliError> {
+    let access = Access::everything("cli");
+    let table = match args.format.as_str() {
+        "csv" => {
+            let blueprint = content.find_blueprint(&access, &args.blueprint)?;
+            Some(style(args, &blueprint))
+        }
+        _ => None,
+    };
+    let mut export = Export::begin(content.view(&Arc::new(access), &args.blueprint)?, query, None)?;
+    write_pieces(|| Ok(export.next_chunk()?.map(Bytes::from)), table, out)
+}
+
+/// Writes all pieces, those of a table in its style.
+fn write_pieces(
+    mut next: impl FnMut() -> Result<Option<Bytes>, CliError>,
+    table: Option<Style>,
+    mut out: Out,
+) -> Result<(), CliError> {
+    let mut table = table.map(Table::new);
+    while let Some(piece) = next()? {
+        let piece = match &mut table {
+            Some(table) => Bytes::from(table.push(&piece)),
+            None => piece,
+        };
         if !write(&mut out, &piece)? {
             return Ok(());
         }
@@ -67,14 +131,4 @@ fn write(out: &mut Out, piece: &[u8]) -> Result<bool, CliError> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(failed("writing the export", &error)),
     }
-}
-
-fn export_from_folder(content: &Content, blueprint: &str, query: &str, mut out: Out) -> Result<(), CliError> {
-    let mut export = Export::begin(content.view(&Arc::new(Access::everything("cli")), blueprint)?, query, None)?;
-    while let Some(piece) = export.next_chunk()? {
-        if !write(&mut out, piece.as_ref())? {
-            return Ok(());
-        }
-    }
-    out.flush().map_err(|error| failed("writing the export", &error))
 }

@@ -7,12 +7,12 @@ use super::error::{CliError, failed};
 use super::output::start_log;
 use crate::analytics::{Analytics, AnalyticsOptions};
 use crate::config::{Config, FolderArgs};
-use crate::content::{Content, ContentOptions, IndexOptions, first_entry, is_data_folder};
+use crate::content::{Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
 
 /// The configuration for a command that works on a data folder. Logs warnings from here on.
 pub(super) fn configure(folder: &FolderArgs) -> Result<Config, CliError> {
     let config = Config::load(folder.settings(), folder.config.as_deref())?;
-    start_log("warn");
+    start_log("warn", false);
     Ok(config)
 }
 
@@ -58,8 +58,13 @@ pub(super) fn content_options(config: &Config) -> ContentOptions {
 
 /// Opens the content of the configured folder, which is created if it does not exist.
 pub(super) async fn open_content(config: &Config) -> Result<Content, CliError> {
-    let options = content_options(config);
-    blocking("opening the data folder", move || Content::open(&options)).await
+    open_content_reporting(config, &Progress::default()).await
+}
+
+/// The same, and reports how far it has come.
+pub(super) async fn open_content_reporting(config: &Config, progress: &Progress) -> Result<Content, CliError> {
+    let (options, progress) = (content_options(config), progress.clone());
+    blocking("opening the data folder", move || Content::open_reporting(&options, &progress)).await
 }
 
 /// Writes out and closes the content.

@@ -1,12 +1,10 @@
 //! `bindery import BLUEPRINT FILE`: NDJSON, JSON or CSV, into a running server or a data folder. Must not know what an item
 //! holds.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use indicatif::ProgressBar;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -15,16 +13,22 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::blueprint_file::read_blueprint;
 use super::error::{CliError, failed};
-use super::folder::{configure, configure_existing, with_content};
-use super::input::{Pieces, Reading, progress, read_pieces};
+use super::folder::{blocking, configure, configure_existing, with_content};
+use super::format::Rows;
+use super::input::{Batch, Batches, Pieces, progress, read_batches};
+use super::output::report;
+use super::rejects::Rejects;
 use super::remote::{Remote, root_cause};
-use super::rows::{RowOptions, Rows};
-use super::tally::{Tally, items};
+use super::rows::{Items, RowOptions};
+use super::source::{Source, explained};
+use super::survey::TableOptions;
+use super::tally::{Tally, lines};
 use crate::access::Access;
-use crate::config::{Config, ImportArgs};
+use crate::config::ImportArgs;
 use crate::content::{Content, ImportCheck, ImportLine};
 use crate::http::error_object;
 use crate::model::blueprint::Blueprint;
+use crate::model::time::{format_millis, now_millis};
 use crate::model::value::Sanitized;
 
 /// How many batches of lines may wait to be sent to the server.
@@ -38,56 +42,83 @@ const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let started = Instant::now();
+    // Says that a file is missing before a server is asked.
     let progress = progress(&args.file, "  {msg}")?;
-    let mut tally = Tally::new(&args.file, progress.clone());
-    match Remote::of(&args.server)? {
+    let (tally, outcome) = match Remote::of(&args.server)? {
         Some(remote) => {
             let config = configure(&args.server.folder)?;
             let blueprint = read_blueprint(remote.get(&format!("/v2/blueprints/{}", args.blueprint)).await?)?;
-            let batches = read_items(&args, &config, blueprint.clone(), progress)?;
-            match args.dry_run {
-                true => check(&blueprint, &config, batches, &mut tally).await?,
-                false => import_to_server(&remote, &args.blueprint, batches, &mut tally).await?,
-            }
+            let (batches, mut tally) = read_items(&args, config.max_body_bytes, blueprint.clone(), progress).await?;
+            let outcome = match args.dry_run {
+                true => check(&blueprint, &config.video_hosts, batches, &mut tally).await,
+                false => import_to_server(&remote, &args.blueprint, batches, &mut tally).await,
+            };
+            (tally, outcome)
         }
         None => {
             let config = configure_existing(&args.server.folder)?;
             let import = async |content: Content| {
                 let blueprint = content.find_blueprint(&Access::everything("cli"), &args.blueprint)?;
-                let batches = read_items(&args, &config, Blueprint::clone(&blueprint), progress)?;
-                match args.dry_run {
-                    true => check(&blueprint, &config, batches, &mut tally).await,
+                let plain = Blueprint::clone(&blueprint);
+                let (batches, mut tally) = read_items(&args, config.max_body_bytes, plain, progress).await?;
+                let outcome = match args.dry_run {
+                    true => check(&blueprint, &config.video_hosts, batches, &mut tally).await,
                     false => import_to_folder(&content, &args.blueprint, batches, &mut tally).await,
-                }
+                };
+                Ok((tally, outcome))
             };
-            with_content(&config, import).await?;
+            with_content(&config, import).await?
         }
-    }
-    tally.finish(started.elapsed(), args.dry_run)
+    };
+    tally.finish(started.elapsed(), args.dry_run, outcome)
 }
 
-/// The items of the file.
-fn read_items(
+/// The items of the file, and a tally for them. Prints what the columns of a table look like.
+async fn read_items(
     args: &ImportArgs,
-    config: &Config,
+    max_bytes: usize,
     blueprint: Blueprint,
     progress: ProgressBar,
-) -> Result<Pieces, CliError> {
+) -> Result<(Batches, Tally), CliError> {
     let ImportArgs { map, list_separator, key, .. } = args;
-    let map = map.iter().cloned().collect();
-    let options = Box::new(RowOptions { blueprint, map, list_separator: list_separator.clone(), key: key.clone() });
+    let now = || format_millis(now_millis());
+    let options = RowOptions {
+        blueprint,
+        map: map.iter().cloned().collect(),
+        list_separator: list_separator.clone(),
+        key: key.clone(),
+        publish: args.publish.as_ref().map(|time| time.clone().unwrap_or_else(now)),
+        table: TableOptions::of(&args.table, max_bytes),
+    };
+    let file = args.file.clone();
     let rows = args.format.as_deref().and_then(Rows::named);
-    read_pieces(&args.file, Reading::Items { rows, options, max_bytes: config.max_body_bytes }, progress)
+    let looked_through = move || {
+        let (rows, mut source) = Source::open(&file, rows)?;
+        let items = Items::of(rows, &options, &mut source)
+            .map_err(|error| failed(format!("reading {}", file.display()), &explained(error)))?;
+        Ok::<_, CliError>((rows, source, items, options))
+    };
+    let (rows, source, items, options) = blocking("reading the file", looked_through).await?;
+    items.reports(&options).iter().for_each(|line| report(line));
+    let unit = if rows == Rows::Json { "item" } else { "line" };
+    let tally = Tally::new(unit, Rejects::of(&args.file, items.rejects()), progress.clone());
+    Ok((read_batches(source, items, options, progress), tally))
 }
 
 /// Checks the items without writing anything.
-async fn check(blueprint: &Blueprint, config: &Config, mut batches: Pieces, tally: &mut Tally) -> Result<(), CliError> {
-    let check = ImportCheck::new(blueprint.clone(), config.video_hosts.clone());
+async fn check(
+    blueprint: &Blueprint,
+    video_hosts: &[String],
+    mut batches: Batches,
+    tally: &mut Tally,
+) -> Result<(), CliError> {
+    let check = ImportCheck::new(blueprint.clone(), video_hosts.to_vec());
     let mut index = 0;
     while let Some(batch) = batches.recv().await {
         let batch = batch.map_err(|error| failed("reading the file", &error))?;
-        tally.add_lines(&batch);
-        for line in items(&batch) {
+        let items = batch.lines.clone();
+        tally.add(batch);
+        for line in lines(&items) {
             match check.line(line) {
                 Ok(()) => tally.succeed(index, "created"),
                 Err(error) => tally.fail(index, &error_object(&error)),
@@ -101,23 +132,23 @@ async fn check(blueprint: &Blueprint, config: &Config, mut batches: Pieces, tall
 async fn import_to_folder(
     content: &Content,
     blueprint: &str,
-    mut batches: Pieces,
+    mut batches: Batches,
     tally: &mut Tally,
 ) -> Result<(), CliError> {
     let mut import = content.import(&Access::everything("cli"), blueprint, "")?;
     let mut sanitized = Sanitized::default();
+    let mut unread = Ok(());
     while let Some(batch) = batches.recv().await {
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => {
-                while let Some(results) = import.finish_next().await? {
-                    note(results, tally, &mut sanitized);
-                }
-                return Err(unreadable(&error));
+                unread = Err(failed("reading the file", &error));
+                break;
             }
         };
-        tally.add_lines(&batch);
-        for line in batch.split(|byte| *byte == b'\n') {
+        let items = batch.lines.clone();
+        tally.add(batch);
+        for line in lines(&items) {
             note(import.push(line).await?, tally, &mut sanitized);
         }
     }
@@ -125,7 +156,7 @@ async fn import_to_folder(
         note(results, tally, &mut sanitized);
     }
     tally.sanitized(sanitized.to_json());
-    Ok(())
+    unread
 }
 
 fn note(results: Vec<ImportLine>, tally: &mut Tally, sanitized: &mut Sanitized) {
@@ -143,25 +174,27 @@ fn note(results: Vec<ImportLine>, tally: &mut Tally, sanitized: &mut Sanitized) 
 async fn import_to_server(
     remote: &Remote,
     blueprint: &str,
-    mut batches: Pieces,
+    mut batches: Batches,
     tally: &mut Tally,
 ) -> Result<(), CliError> {
     let (body, stream) = mpsc::channel(BATCHES_IN_FLIGHT);
     let results = read_results(remote, format!("/v2/resources/{blueprint}/import"), stream);
     // A result may only be tallied after its line, so every batch is noted before it is sent.
-    let (noted, mut sent) = mpsc::unbounded_channel::<Bytes>();
+    let (noted, mut sent) = mpsc::unbounded_channel::<Batch>();
     let open = Arc::new(AtomicUsize::new(0));
     let still_open = Arc::clone(&open);
     // If the file cannot be read any further, the body ends, and the server writes what it has got.
     let send = async move {
         while let Some(batch) = batches.recv().await {
-            let batch = batch.map_err(|error| unreadable(&error))?;
-            let _ = noted.send(batch.clone());
-            open.fetch_add(items(&batch).count(), Ordering::Relaxed);
+            let batch = batch.map_err(|error| failed("reading the file", &error))?;
+            let items = batch.lines.clone();
+            open.fetch_add(batch.origins.len(), Ordering::Relaxed);
+            let _ = noted.send(batch);
             while open.load(Ordering::Relaxed) > OPEN_LINES && !body.is_closed() {
                 tokio::time::sleep(OPEN_PAUSE).await;
             }
-            if body.send(Ok(batch)).await.is_err() {
+            // Nothing is sent for a batch of broken rows.
+            if !items.is_empty() && body.send(Ok(items)).await.is_err() {
                 break;
             }
         }
@@ -171,7 +204,7 @@ async fn import_to_server(
         let mut results = std::pin::pin!(results);
         while let Some(line) = results.next().await {
             while let Ok(batch) = sent.try_recv() {
-                tally.add_lines(&batch);
+                tally.add(batch);
             }
             if note_line(line?, tally)? {
                 still_open.fetch_sub(1, Ordering::Relaxed);
@@ -179,12 +212,12 @@ async fn import_to_server(
         }
         Ok::<(), CliError>(())
     };
-    let (sent, received) = tokio::join!(send, receive);
-    received.and(sent)
-}
-
-fn unreadable(error: &io::Error) -> CliError {
-    failed("reading the file (the lines before are imported)", error)
+    let (read, received) = tokio::join!(send, receive);
+    // Counts what the results did not ask for: broken rows at the end, and items without a result.
+    while let Ok(batch) = sent.try_recv() {
+        tally.add(batch);
+    }
+    received.and(read)
 }
 
 /// The lines of the response, as they arrive.
@@ -216,9 +249,7 @@ fn read_results(remote: &Remote, path: String, body: Pieces) -> impl Stream<Item
 }
 
 fn cut_off(cause: &dyn std::error::Error) -> CliError {
-    let what = "the server disconnected before the import ended; start it and import the file again, which creates no \
-                duplicates";
-    failed(what, &root_cause(cause))
+    failed("the server disconnected before the import ended", &root_cause(cause))
 }
 
 /// Notes a line of the response. A line without an index says what sanitizing removed, or why the server ended the import.
@@ -229,6 +260,7 @@ fn note_line(mut line: Value, tally: &mut Tally) -> Result<bool, CliError> {
         return Ok(false);
     }
     let Some(index) = line["index"].as_u64() else {
+        tally.end();
         let message = line["errors"]["message"].as_str().unwrap_or("the import was cut off");
         return Err(CliError::Incomplete(message.to_owned()));
     };

@@ -1,34 +1,29 @@
-//! `bindery blueprint infer FILE`: proposes a blueprint for data. A guess to start from: it reads the whole file, and never
-//! proposes a type that a value of the file does not fit. Must not know what becomes of the proposal.
+//! `bindery blueprint infer FILE`: proposes a blueprint for data. A guess to start from: it reads the whole file, and says on
+//! standard error what the cells of each column look like. Must not know what becomes of the proposal.
 
-use std::collections::{BTreeMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
-use std::io::{self, BufRead, Read};
+mod columns;
+
+use std::io;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use self::columns::{Columns, capitalized};
 use super::blueprint_file::{as_file, read_blueprint};
 use super::error::{CliError, failed};
-use super::input::read_rows;
-use super::output::print;
-use super::rows::Rows;
-use crate::model::blueprint::{CURRENCIES, FieldType, render};
-use crate::model::value::{ADDRESS_PARTS, accepts};
+use super::format::Rows;
+use super::guess::{Form, Kind, boolean, date, grouped, number};
+use super::output::{placed, print, report};
+use super::rows::{each_element, each_line};
+use super::source::{Source, explained};
+use super::survey::{Survey, TableOptions};
+use crate::model::blueprint::render;
 
-/// The types of single texts and numbers, the most special first: the first one that all values fit is proposed.
-const CANDIDATES: [&str; 9] = ["boolean", "number", "date", "datetime", "email", "color", "image", "link", "rich-text"];
+/// How long a row may be: as a body by default, since it has to become one.
+pub(super) const MAX_BYTES: usize = 10 << 20;
 
-/// A text is an enumeration if it has at most this many values, none longer than this, and each as often as this on average.
-const MOST_CHOICES: usize = 30;
-const LONGEST_CHOICE: usize = 40;
-const REPEATED: usize = 4;
-
-/// Keys of an item or an export that are no fields.
-const NO_FIELDS: [&str; 7] = ["id", "type", "key", "published_at", "created_at", "updated_at", "relationships"];
-
-/// Names that a field that labels a resource often has.
-const TITLES: [&str; 4] = ["title", "name", "label", "headline"];
+/// How many broken rows are shown.
+const MAX_SHOWN: u64 = 5;
 
 /// `list_separator` is what separates the elements of lists in cells, if there are any.
 pub(super) fn infer(
@@ -36,10 +31,17 @@ pub(super) fn infer(
     format: Option<&str>,
     name: Option<&str>,
     list_separator: Option<&str>,
+    table: TableOptions,
 ) -> Result<(), CliError> {
-    let (rows, reader) = read_rows(file, format.and_then(Rows::named))?;
-    let mut columns = Columns { list_separator: list_separator.map(str::to_owned), ..Columns::default() };
-    columns.read(rows, reader).map_err(|error| failed(format!("reading {}", file.display()), &error))?;
+    let (rows, mut source) = Source::open(file, format.and_then(Rows::named))?;
+    let mut columns = Columns::new(list_separator);
+    let read = |error: io::Error| failed(format!("reading {}", file.display()), &explained(error));
+    let mut broken = BrokenRows::default();
+    read_columns(&mut columns, rows, &mut source, table, &mut broken).map_err(read)?;
+    if broken.0 > 0 {
+        let rows = broken.0 + columns.rows;
+        report(&format!("{} of {} rows are broken and left out", grouped(broken.0), grouped(rows)));
+    }
     let name = match (name, file.file_stem()) {
         (Some(name), _) => name.to_owned(),
         (None, Some(stem)) if stem != "-" => {
@@ -48,247 +50,125 @@ pub(super) fn infer(
         }
         (None, _) => "Items".to_owned(),
     };
-    let blueprint = read_blueprint(columns.proposal(&capitalized(&name)))?;
+    let blueprint = read_blueprint(columns.proposal(&capitalized(&name)).map_err(CliError::Incomplete)?)?;
     print(&format!("{:#}", as_file(render::to_json(&blueprint))));
     Ok(())
 }
 
-/// What is known of the values of a file.
+/// How many rows are broken. The first ones are reported.
 #[derive(Default)]
-struct Columns {
-    rows: u64,
-    /// In the order of their first appearance.
-    names: Vec<String>,
-    columns: BTreeMap<String, Column>,
-    list_separator: Option<String>,
-    hasher: RandomState,
-}
+struct BrokenRows(u64);
 
-/// What is known of the values of one column.
-struct Column {
-    /// How many are not null.
-    values: u64,
-    /// Those of [`CANDIDATES`] that all values fit.
-    candidates: Vec<&'static str>,
-    /// Of texts: the distinct ones, until there are too many or one is too long.
-    choices: Option<HashSet<String>>,
-    /// Hashes of all texts, as long as none appears twice.
-    distinct: Option<HashSet<u64>>,
-    /// Whether all values are arrays of texts, objects with an amount and a currency, or objects with parts of an address.
-    are_lists: bool,
-    /// Whether all values are texts whose elements may be those of a list, and one has several.
-    are_separable: bool,
-    has_separator: bool,
-    are_money: bool,
-    are_addresses: bool,
-    /// Whether all values are texts, numbers or booleans.
-    are_plain: bool,
-}
-
-impl Columns {
-    fn read(&mut self, rows: Rows, mut reader: Box<dyn BufRead>) -> io::Result<()> {
-        let invalid = |error: &dyn std::fmt::Display| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        match rows {
-            Rows::Ndjson => {
-                for line in reader.lines() {
-                    let line = line?;
-                    if !line.trim().is_empty() {
-                        self.add(serde_json::from_str(&line).map_err(|error| invalid(&error))?);
-                    }
-                }
-            }
-            Rows::Json => {
-                let mut text = String::new();
-                reader.read_to_string(&mut text)?;
-                let objects: Vec<Map<String, Value>> = serde_json::from_str(&text).map_err(|error| invalid(&error))?;
-                objects.into_iter().for_each(|object| self.add(object));
-            }
-            Rows::Csv => {
-                let mut reader = csv::Reader::from_reader(reader);
-                let header = reader.headers().map_err(|error| invalid(&error))?.clone();
-                for record in reader.records() {
-                    let record = record.map_err(|error| invalid(&error))?;
-                    let names = header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_owned());
-                    self.add(names.zip(record.iter().map(value_of_cell)).collect());
-                }
-            }
+impl BrokenRows {
+    fn add(&mut self, unit: &str, place: u64, message: &str) {
+        self.0 += 1;
+        if self.0 <= MAX_SHOWN {
+            report(&placed(unit, place, message));
         }
-        Ok(())
     }
+}
 
-    /// Adds a row: an object of values, or an item with `attributes`.
-    fn add(&mut self, mut row: Map<String, Value>) {
-        self.rows += 1;
-        if let Some(Value::Object(attributes)) = row.remove("attributes") {
-            row = attributes;
-        } else if let Some(Value::Object(variants)) = row.remove("variants") {
-            row = variants.into_iter().find_map(|(_, copy)| copy.as_object().cloned()).unwrap_or_default();
+fn read_columns(
+    columns: &mut Columns,
+    rows: Rows,
+    source: &mut Source,
+    table: TableOptions,
+    broken: &mut BrokenRows,
+) -> io::Result<()> {
+    match rows {
+        Rows::Ndjson => each_line(source.reader()?, table.max_bytes, |line, text| {
+            let object = text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+            match object {
+                Ok(object) => columns.add(object),
+                Err(message) => broken.add("line", line, &message),
+            }
+            true
+        }),
+        Rows::Json => {
+            let mut position = 0;
+            each_element(source.reader()?, table.max_bytes, |element| {
+                position += 1;
+                match serde_json::from_str(element.get()) {
+                    Ok(object) => columns.add(object),
+                    Err(error) => broken.add("item", position, &error.to_string()),
+                }
+                true
+            })
+        }
+        Rows::Csv => read_table(columns, source, table, broken),
+    }
+}
+
+/// How the cells of a column become values.
+struct Reading {
+    kind: Kind,
+    form: Form,
+    /// The currency of amounts that have none.
+    currency: Option<&'static str>,
+}
+
+fn read_table(
+    columns: &mut Columns,
+    source: &mut Source,
+    table: TableOptions,
+    broken: &mut BrokenRows,
+) -> io::Result<()> {
+    let survey = Survey::of(source, table)?;
+    let mut readings = Vec::new();
+    for (position, column) in survey.columns.iter().enumerate() {
+        let kind = column.kind();
+        let form = survey.form(position, matches!(kind, Kind::Date | Kind::DateTime))?;
+        let name = &survey.header[position];
+        if name.is_empty() {
+            if column.filled() > 0 {
+                report(&format!("column {} has no name, and is left out", position + 1));
+            }
         } else {
-            row.retain(|name, _| !NO_FIELDS.contains(&name.as_str()));
+            let note = survey.note_on_numbers(position, form).filter(|_| matches!(kind, Kind::Number | Kind::Money));
+            report(&(column.report(name, column.nearest_kind(), form.order) + &note.unwrap_or_default()));
         }
-        for (name, value) in row {
-            if !self.columns.contains_key(&name) {
-                self.names.push(name.clone());
-            }
-            let column = self.columns.entry(name).or_default();
-            if !value.is_null() {
-                column.add(&value, &self.hasher);
-                if let Some(separator) = &self.list_separator {
-                    column.separate(&value, separator);
-                }
-            }
+        readings.push(Reading { kind, form, currency: column.currency() });
+    }
+    survey.each_row(source.reader()?, |row| {
+        if let Some(message) = &row.broken {
+            broken.add("line", row.line, message);
+            return true;
+        }
+        let cells = survey.header.iter().zip(row.cells.iter().zip(&readings)).filter(|(name, _)| !name.is_empty());
+        columns.add(cells.map(|(name, (cell, reading))| (name.clone(), reading.value(cell))).collect::<Map<_, _>>());
+        true
+    })?;
+    for ((name, column), reading) in survey.header.iter().zip(&survey.columns).zip(&readings) {
+        if let Some(currency) = reading.currency.filter(|_| reading.kind == Kind::Money && column.lacks_currency()) {
+            columns.default_currency(name, currency);
         }
     }
-
-    /// The body of a blueprint.
-    fn proposal(&self, name: &str) -> Value {
-        let mut fields = Vec::new();
-        for name in &self.names {
-            let column = &self.columns[name];
-            let (kind, settings) = column.kind(name);
-            let is_key = kind == "slug" && column.distinct.is_some() && column.values == self.rows;
-            // Names become slugs. One that is a slug already stays as it is.
-            let slug = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-            let mut field = json!({
-                "name": capitalized(&name.replace(['_', '-'], " ")), "type": kind, "settings": settings,
-                "required": self.rows > 0 && column.values == self.rows && kind != "boolean", "unique": is_key,
-            });
-            if slug {
-                field["slug"] = name.as_str().into();
-            }
-            fields.push(field);
-        }
-        let titles = TITLES.into_iter().find(|title| self.names.iter().any(|name| name.to_lowercase() == *title));
-        json!({ "name": name, "fields": fields, "record_title": titles })
-    }
+    Ok(())
 }
 
-impl Default for Column {
-    fn default() -> Column {
-        Column {
-            values: 0,
-            candidates: CANDIDATES.to_vec(),
-            choices: Some(HashSet::new()),
-            distinct: Some(HashSet::new()),
-            are_lists: true,
-            are_separable: true,
-            has_separator: false,
-            are_money: true,
-            are_addresses: true,
-            are_plain: true,
+impl Reading {
+    /// The value of a cell. One that does not fit the column is left out here, and rejected by an import.
+    fn value(&self, cell: &str) -> Value {
+        let trimmed = cell.trim();
+        if trimmed.is_empty() {
+            return Value::Null;
         }
+        let value = match self.kind {
+            Kind::Boolean => boolean(trimmed).map(Value::Bool),
+            Kind::Number => number::number(trimmed).map(|number| number.with(self.form.decimal).into()),
+            Kind::Money => number::number_or_money(trimmed).and_then(|(amount, currency)| {
+                let (amount, currency) = (amount.with(self.form.decimal), currency.or(self.currency)?);
+                Some(json!({ "amount": amount, "currency": currency }))
+            }),
+            Kind::Date | Kind::DateTime => date::date(trimmed, self.form.order).map(Value::from),
+            Kind::Email | Kind::Link => Some(trimmed.into()),
+            Kind::Text => match serde_json::from_str(trimmed) {
+                Ok(value @ (Value::Array(_) | Value::Object(_))) => Some(value),
+                _ => Some(cell.into()),
+            },
+        };
+        value.unwrap_or_default()
     }
-}
-
-impl Column {
-    fn add(&mut self, value: &Value, hasher: &RandomState) {
-        self.values += 1;
-        self.candidates.retain(|candidate| fits(candidate, value));
-        self.are_lists &= value.as_array().is_some_and(|elements| elements.iter().all(is_choice));
-        self.are_plain &= !value.is_array() && !value.is_object();
-        let keys: Vec<&str> =
-            value.as_object().map(|object| object.keys().map(String::as_str).collect()).unwrap_or_default();
-        let currency = value["currency"].as_str();
-        self.are_money &= keys.len() == 2
-            && value["amount"].is_number()
-            && currency.is_some_and(|currency| CURRENCIES.contains(&currency));
-        self.are_addresses &= !keys.is_empty() && keys.iter().all(|key| ADDRESS_PARTS.contains(key));
-        let text = value.as_str().filter(|text| !text.is_empty());
-        self.choices = self.choices.take().zip(text).and_then(|(mut choices, text)| {
-            choices.insert(text.to_owned());
-            (choices.len() <= MOST_CHOICES && text.chars().count() <= LONGEST_CHOICE).then_some(choices)
-        });
-        self.distinct = self
-            .distinct
-            .take()
-            .zip(text)
-            .and_then(|(mut distinct, text)| distinct.insert(hasher.hash_one(text)).then_some(distinct));
-    }
-
-    /// Looks for the elements of a list in a value.
-    fn separate(&mut self, value: &Value, separator: &str) {
-        let text = value.as_str().unwrap_or_default();
-        self.has_separator |= text.contains(separator);
-        self.are_separable &=
-            value.is_string() && text.split(separator).all(|element| is_choice(&element.trim().into()));
-    }
-
-    /// The type and its settings.
-    fn kind(&self, name: &str) -> (&'static str, Value) {
-        let plain = json!({});
-        if self.values == 0 {
-            return ("text", plain);
-        }
-        let are_lists = self.are_lists || self.has_separator && self.are_separable;
-        for (holds, kind) in [(are_lists, "multi-enum"), (self.are_money, "money"), (self.are_addresses, "address")] {
-            if holds {
-                return (kind, plain);
-            }
-        }
-        if name == "slug" && self.distinct.is_some() {
-            return ("slug", plain);
-        }
-        if let Some(candidate) = self.candidates.first() {
-            return (candidate, plain);
-        }
-        match &self.choices {
-            Some(choices) if choices.len() * REPEATED <= self.values as usize => {
-                let mut choices: Vec<&String> = choices.iter().collect();
-                choices.sort();
-                ("enum", json!({ "values": choices }))
-            }
-            _ => ("text", plain),
-        }
-    }
-}
-
-/// Whether a value fits a type, and looks as if it were meant so.
-fn fits(kind: &str, value: &Value) -> bool {
-    let text = value.as_str().unwrap_or_default();
-    let looks_so = match kind {
-        "rich-text" => text.contains("</") || text.contains("<br"),
-        "link" | "image" => text.starts_with("http://") || text.starts_with("https://"),
-        _ => true,
-    };
-    if kind == "image"
-        && ![".png", ".jpg", ".jpeg", ".webp", ".gif", ".svg", ".avif"].iter().any(|end| text.ends_with(end))
-    {
-        return false;
-    }
-    let field_type = match kind {
-        "boolean" => FieldType::Boolean,
-        "number" => FieldType::Number,
-        "date" => FieldType::Date,
-        "datetime" => FieldType::DateTime,
-        "email" => FieldType::Email,
-        "color" => FieldType::Color,
-        "image" | "link" => FieldType::Link,
-        _ => return looks_so,
-    };
-    looks_so && accepts(field_type, value)
-}
-
-fn is_choice(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| (1..=255).contains(&text.chars().count()))
-}
-
-/// A cell of a table: what looks like a number or a boolean is one. A number with leading zeros is a text.
-fn value_of_cell(cell: &str) -> Value {
-    let trimmed = cell.trim();
-    match trimmed.to_ascii_lowercase().as_str() {
-        "" => Value::Null,
-        "true" | "yes" => Value::Bool(true),
-        "false" | "no" => Value::Bool(false),
-        _ => match serde_json::from_str(trimmed) {
-            Ok(value @ (Value::Number(_) | Value::Array(_) | Value::Object(_))) => value,
-            _ => cell.into(),
-        },
-    }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 #[cfg(test)]
@@ -299,9 +179,13 @@ mod tests {
     use crate::model::blueprint::Definition;
 
     fn proposed(rows: Rows, text: &'static str) -> Value {
-        let mut columns = Columns { list_separator: Some(";".to_owned()), ..Columns::default() };
-        columns.read(rows, Box::new(text.as_bytes())).unwrap();
-        let proposal = columns.proposal("Things");
+        let mut columns = Columns::new(Some(";"));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let (rows, mut source) = Source::open(file.path(), Some(rows)).unwrap();
+        let table = TableOptions { delimiter: None, order: None, max_bytes: MAX_BYTES };
+        read_columns(&mut columns, rows, &mut source, table, &mut BrokenRows::default()).unwrap();
+        let proposal = columns.proposal("Things").unwrap();
         Definition::parse(proposal.clone()).unwrap();
         proposal
     }

@@ -1,12 +1,12 @@
 //! `bindery member invite`. Must not know who may sign in.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::error::CliError;
 use super::folder::{configure_existing, with_content};
 use super::output::print;
 use super::remote::Remote;
-use crate::access::{Access, Member};
+use crate::access::{Access, Member, Patch};
 use crate::config::MemberCommand;
 use crate::content::{Answered, Content};
 use crate::http;
@@ -16,12 +16,18 @@ use crate::model::error::Error;
 struct Invited {
     email: String,
     role: Option<String>,
+    blueprints: Patch<Vec<String>>,
     name: Option<String>,
 }
 
 pub(super) async fn member(command: MemberCommand) -> Result<(), CliError> {
-    let MemberCommand::Invite { email, role, name, server } = command;
-    let invited = Invited { email, role, name };
+    let MemberCommand::Invite { email, role, blueprints, all_blueprints, name, server } = command;
+    let blueprints = match (blueprints, all_blueprints) {
+        (Some(slugs), _) => Patch::Set(slugs),
+        (None, true) => Patch::Clear,
+        (None, false) => Patch::Keep,
+    };
+    let invited = Invited { email, role, blueprints, name };
     let url = match Remote::of(&server)? {
         Some(remote) => invited.remotely(&remote).await?,
         None => {
@@ -41,8 +47,9 @@ impl Invited {
         let id = match known.find(|member| member["email"] == self.email.as_str()) {
             Some(member) => {
                 let id = member["id"].clone();
-                if let Some(role) = self.role.as_ref().filter(|role| member["role"] != role.as_str()) {
-                    remote.patch(&format!("/v2/members/{id}"), &json!({ "role": role })).await?;
+                let changes = self.changes();
+                if changes.iter().any(|(key, value)| member[key] != *value) {
+                    remote.patch(&format!("/v2/members/{id}"), &Value::Object(changes)).await?;
                 }
                 id
             }
@@ -56,11 +63,10 @@ impl Invited {
         let access = Access::everything("cli");
         let known = content.list_members(&access)?.into_iter().find(|member| member.email == self.email);
         let id = match known {
-            Some(Member { id, role, .. }) => {
-                if self.role.is_some() && self.role != role {
-                    let patch = json!({ "role": self.role }).to_string();
-                    content.change_member(&access, &id.to_string(), patch.as_bytes()).await?;
-                }
+            Some(Member { id, .. }) => {
+                // Writes nothing if nothing changes.
+                let changes = Value::Object(self.changes()).to_string();
+                content.change_member(&access, &id.to_string(), changes.as_bytes()).await?;
                 id
             }
             None => {
@@ -75,12 +81,25 @@ impl Invited {
         Ok(http::invitation_url(base, &issued.secret))
     }
 
+    /// What is to change of a member.
+    fn changes(&self) -> Map<String, Value> {
+        let role = self.role.as_ref().map(|role| ("role".to_owned(), json!(role)));
+        let blueprints = match &self.blueprints {
+            Patch::Keep => None,
+            Patch::Clear => Some(Value::Null),
+            Patch::Set(slugs) => Some(json!(slugs)),
+        };
+        role.into_iter().chain(blueprints.map(|slugs| ("blueprints".to_owned(), slugs))).collect()
+    }
+
     fn new_member(&self) -> Result<Value, CliError> {
-        let Some(role) = &self.role else {
+        if self.role.is_none() {
             let text = format!("there is no member {}; to create one, say what they may do with `--role`", self.email);
             return Err(CliError::Incomplete(text));
-        };
+        }
         let name = self.name.as_deref().or(self.email.split('@').next()).unwrap_or_default();
-        Ok(json!({ "name": name, "email": self.email, "role": role }))
+        let mut member = json!({ "name": name, "email": self.email });
+        member.as_object_mut().into_iter().for_each(|member| member.extend(self.changes()));
+        Ok(member)
     }
 }

@@ -1,17 +1,62 @@
 //! What commands print: results to standard output, log lines to standard error. Must not know commands.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Prints a line of a command's result. If nobody reads standard output any more, the line is lost without an error.
+use tracing::level_filters::LevelFilter;
+use tracing_log::AsLog as _;
+
+use super::error::CliError;
+use super::json_log::JsonLines;
+use crate::model::os_error::without_numbers;
+
+/// Prints a line of a command's result. If nobody reads it any more, the line is lost without an error.
 pub(super) fn print(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    let line = without_numbers(line);
+    let _ = match HAS_STDOUT.load(Ordering::Relaxed) {
+        true => writeln!(std::io::stdout(), "{line}"),
+        false => writeln!(std::io::stderr(), "{line}"),
+    };
+}
+
+/// Prints why a command failed.
+pub(super) fn print_error(error: &CliError) {
+    let _ = writeln!(std::io::stderr(), "bindery: {}", without_numbers(&error.to_string()));
+}
+
+static HAS_STDOUT: AtomicBool = AtomicBool::new(true);
+
+/// Has [`print`] and [`note`] write to standard error from here on, so that standard output has nothing but the access log:
+/// programs read it line by line, and it is often kept where no token may be.
+pub(super) fn leave_stdout_to_the_access_log() {
+    HAS_STDOUT.store(false, Ordering::Relaxed);
 }
 
 /// Prints a line that is no result: what happened, and how much. Not with `--quiet`.
 pub(super) fn note(line: &str) {
     if !is_quiet() {
         print(line);
+    }
+}
+
+/// A number with what it counts, such as `1 item` and `2 items`.
+pub(super) fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Prints a line about the input to standard error, which a result on standard output may be piped away from. Not with
+/// `--quiet`.
+pub(super) fn report(line: &str) {
+    if !is_quiet() {
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}
+
+/// A message about a place in the input: `line 7 has 2 cells`, or `line 7: …` if its subject is something else.
+pub(super) fn placed(unit: &str, place: u64, message: &str) -> String {
+    match message.strip_prefix("the row ").or(message.strip_prefix("the line ")) {
+        Some(rest) => format!("{unit} {place} {rest}"),
+        None => format!("{unit} {place}: {message}"),
     }
 }
 
@@ -27,13 +72,30 @@ pub(super) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Starts logging with a `tracing_subscriber` filter.
-pub(super) fn start_log(filter: &str) {
+/// Starts logging with a `tracing_subscriber` filter, for people or as JSON.
+pub(super) fn start_log(filter: &str, is_json: bool) {
     // The HTML parser warns about invalid markup in what clients send, which is no problem of the server. A filter that
     // names the parser overrides this.
     let filter = tracing_subscriber::EnvFilter::new(format!("html5ever=error,{filter}"));
-    // A second start in one process keeps the first subscriber.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let wants_color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let _ = log.with_ansi(wants_color && std::io::stderr().is_terminal()).try_init();
+    let has_color = wants_color && std::io::stderr().is_terminal() && !is_json;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| LogWriter).with_ansi(has_color);
+    // A second start in one process keeps the first subscriber.
+    let _ = if is_json { log.event_format(JsonLines).try_init() } else { log.try_init() };
+    // Crates that use `log` are heard at the level of the filter; a failed sync of sled is, whatever it says.
+    log_facade::set_max_level(LevelFilter::current().as_log().max(log_facade::LevelFilter::Warn));
+}
+
+/// Standard error, with errors of the system as people read them. Each line of the log arrives in one piece.
+struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(without_numbers(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }

@@ -104,11 +104,14 @@ impl Remote {
 pub(super) async fn health(url: &str) -> Result<(), CliError> {
     let url = base_url(url)?;
     let response = client()?.get(format!("{url}/readyz")).timeout(HEALTH_TIMEOUT).send().await;
-    let status = response.map_err(|error| unreachable(&url, &error))?.status();
+    let response = response.map_err(|error| unreachable(&url, &error))?;
+    let status = response.status();
     if status.is_success() {
         return Ok(());
     }
-    Err(CliError::Incomplete(format!("{url} is not ready: it answers {}", status.as_u16())))
+    let body: Value = serde_json::from_str(&response.text().await.unwrap_or_default()).unwrap_or_default();
+    let reason = body["errors"]["message"].as_str().map_or_else(String::new, |message| format!(": {message}"));
+    Err(CliError::Incomplete(format!("{url} is not ready: it answers {}{reason}", status.as_u16())))
 }
 
 fn client() -> Result<reqwest::Client, CliError> {

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::folder::{blocking, configure_existing, content_options};
-use super::output::print;
+use super::output::{counted, print};
 use crate::config::SalvageArgs;
 use crate::content::{self, Salvaged, SalvagedBlueprint};
 
@@ -13,7 +13,7 @@ pub(super) async fn salvage(args: SalvageArgs) -> Result<(), CliError> {
         blocking("salvaging the folder", move || content::salvage(&options, &new)).await?;
     notes.iter().for_each(|note| print(note));
     for SalvagedBlueprint { name, kept, incomplete, lost } in &blueprints {
-        print(&format!("{name}: {kept} resources kept, {incomplete} kept in part, {lost} lost"));
+        print(&format!("{name}: {} kept, {incomplete} kept in part, {lost} lost", counted(*kept, "resource")));
     }
     losses.iter().for_each(|loss| print(&format!("lost: {loss}")));
     print(&format!("the new data folder is {}", args.to.display()));

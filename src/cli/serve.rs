@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use super::error::{CliError, failed};
-use super::folder::{close_analytics, close_content, open_analytics_or_refuse, open_content, warn_of_other_files};
-use super::output::{note, print, start_log};
+use super::folder::{
+    close_analytics, close_content, open_analytics_or_refuse, open_content_reporting, warn_of_other_files,
+};
+use super::output::{leave_stdout_to_the_access_log, note, print, start_log};
+use super::private;
 use crate::access::{Access, NewToken};
-use crate::config::{Config, ServeArgs};
-use crate::content::{Content, FirstOwner};
+use crate::config::{Config, LogFormat, ServeArgs};
+use crate::content::{Content, FirstOwner, Progress};
 use crate::demo;
 use crate::http::{self, App, Limits};
 use crate::model::ability::Ability;
@@ -25,20 +28,34 @@ const KEPT_FILES: usize = 256;
 
 pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let config = Config::load(args.settings, args.config.as_deref())?;
-    start_log(&config.log);
+    let logs_json = config.log_format == LogFormat::Json;
+    start_log(&config.log, logs_json);
+    if logs_json {
+        leave_stdout_to_the_access_log();
+    }
     let limits = limits(&config);
     let listener = tokio::net::TcpListener::bind(config.listen)
         .await
         .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
     let address = listener.local_addr().map_err(|error| failed("listening", &error))?;
     warn_of_other_files(&config.data);
-    let content = open_content(&config).await?;
-    let analytics = open_analytics_or_refuse(&config).await?;
-    let is_first_start = content.was_empty();
-    if is_first_start && config.demo {
-        print("Filling the empty data folder with demonstration content …");
-        demo::fill(&content, &Access::everything("demo")).await?;
+    if let Some(warning) = private::warning_of(&config.data) {
+        tracing::warn!("{warning}");
     }
+    let progress = Progress::default();
+    let opening = async {
+        let content = open_content_reporting(&config, &progress).await?;
+        let analytics = open_analytics_or_refuse(&config).await?;
+        let is_first_start = content.was_empty();
+        if is_first_start && config.demo {
+            print("Filling the empty data folder with demonstration content …");
+            demo::fill(&content, &Access::everything("demo")).await?;
+        }
+        Ok::<_, CliError>((content, analytics, is_first_start))
+    };
+    // Probes are answered meanwhile, which may take minutes.
+    let reported = progress.clone();
+    let (content, analytics, is_first_start) = http::serve_while(&listener, move || reported.get(), opening).await?;
     // Before the line below: who reads it may stop the server at once.
     let signal = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
     print(&format!("Bindery listens on http://{address}, data folder {}", config.data.display()));

@@ -2,33 +2,26 @@
 //! know where the results come from.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::output::{note, print};
+use super::input::{Batch, Broken, Origin};
+use super::output::{counted, note, placed, print};
+use super::rejects::Rejects;
 
 /// How many messages are printed. All lines that failed are written to a file.
 const MAX_PRINTED: usize = 5;
 
-/// The lines that are items: empty ones are not.
-pub(super) fn items(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
-    batch.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace))
-}
-
-/// An item with what is wrong with it, which an import of the corrected file ignores. What is no object becomes a text.
-fn with_errors(line: &[u8], error: &Value) -> Value {
-    let mut item = match serde_json::from_slice(line) {
-        Ok(Value::Object(item)) => item,
-        _ => Map::from_iter([("text".to_owned(), String::from_utf8_lossy(line).into())]),
-    };
-    item.insert("errors".to_owned(), error.clone());
-    Value::Object(item)
+/// By what an item is known when it is imported again.
+#[derive(Deserialize)]
+struct Identity {
+    key: Option<IgnoredAny>,
+    id: Option<IgnoredAny>,
 }
 
 /// What happened to the lines of an import.
@@ -40,19 +33,21 @@ pub(super) struct Tally {
     /// What sanitizing removed, as it is answered.
     sanitized: Value,
     messages: Vec<String>,
-    /// Lines that have no result yet, by their index: those that fail are written out.
-    pending: BTreeMap<u64, Box<[u8]>>,
+    /// Items that have no result yet, by their index: those that fail are written out.
+    pending: BTreeMap<u64, (Origin, Box<[u8]>)>,
     next_index: u64,
-    rejected: PathBuf,
-    /// Open from the first line that fails.
-    writer: Option<BufWriter<File>>,
+    /// True if every item so far has a key or an id, so that importing it again creates no duplicate.
+    are_known: bool,
+    /// True if the server said that it ended the import, and so applied nothing that it did not answer.
+    is_ended: bool,
+    /// How messages name a place in the file: `line`, or `item` of an array.
+    unit: &'static str,
+    rejects: Rejects,
 }
 
 impl Tally {
-    /// The tally of an import of `file`. Lines that fail are written to a file of a similar name.
-    pub(super) fn new(file: &Path, progress: ProgressBar) -> Tally {
-        let mut rejected = if file == Path::new("-") { "stdin".into() } else { file.as_os_str().to_owned() };
-        rejected.push(".rejected.ndjson");
+    /// A tally that writes lines that fail to `rejects`.
+    pub(super) fn new(unit: &'static str, rejects: Rejects, progress: ProgressBar) -> Tally {
         Tally {
             progress,
             created: 0,
@@ -62,20 +57,31 @@ impl Tally {
             messages: Vec::new(),
             pending: BTreeMap::new(),
             next_index: 0,
-            rejected: PathBuf::from(rejected),
-            writer: None,
+            are_known: true,
+            is_ended: false,
+            unit,
+            rejects,
         }
     }
 
-    /// Notes the lines that are sent. Empty lines are not items and have no index.
-    pub(super) fn add_lines(&mut self, batch: &[u8]) {
-        for line in items(batch) {
-            self.pending.insert(self.next_index, line.into());
+    /// Notes the items that are sent, and counts the rows that are broken.
+    pub(super) fn add(&mut self, batch: Batch) {
+        for Broken { origin, message } in batch.broken {
+            let message = json!({ "message": message });
+            self.reject(self.unit, origin.place, &origin, &[], &message);
+        }
+        for (line, origin) in lines(&batch.lines).zip(batch.origins) {
+            self.are_known = self.are_known
+                && serde_json::from_slice::<Identity>(line)
+                    .is_ok_and(|Identity { key, id }| key.is_some() || id.is_some());
+            // A row of a table is written out as it was.
+            let line = if origin.row.is_some() { Box::default() } else { line.into() };
+            self.pending.insert(self.next_index, (origin, line));
             self.next_index += 1;
         }
     }
 
-    /// Counts a line that was imported; `op` is `created` or `updated`.
+    /// Counts an item that was imported; `op` is `created` or `updated`.
     pub(super) fn succeed(&mut self, index: u64, op: &str) {
         self.pending.remove(&index);
         match op {
@@ -85,19 +91,27 @@ impl Tally {
         self.progress.set_message(format!("{} done", self.created + self.updated));
     }
 
-    /// Counts a line that failed, with its error object.
+    /// Counts an item that failed, with its error object.
     pub(super) fn fail(&mut self, index: u64, error: &Value) {
+        let unknown = || (Origin { place: index + 1, row: None }, Box::default());
+        let (origin, line) = self.pending.remove(&index).unwrap_or_else(unknown);
+        // A spreadsheet or an editor shows the line of a row; programs write and count items.
+        let (unit, place) = if origin.row.is_some() { (self.unit, origin.place) } else { ("item", index + 1) };
+        self.reject(unit, place, &origin, &line, error);
+    }
+
+    fn reject(&mut self, unit: &str, place: u64, origin: &Origin, line: &[u8], error: &Value) {
         self.failed += 1;
+        let message = error["message"].as_str().unwrap_or_default();
         if self.messages.len() < MAX_PRINTED {
-            self.messages.push(format!("item {index}: {}", error["message"].as_str().unwrap_or_default()));
+            self.messages.push(placed(unit, place, message));
         }
-        let line = with_errors(&self.pending.remove(&index).unwrap_or_default(), error);
-        if self.writer.is_none() {
-            self.writer = File::create(&self.rejected).ok().map(BufWriter::new);
-        }
-        if let Some(writer) = &mut self.writer {
-            let _ = writeln!(writer, "{line}");
-        }
+        self.rejects.add(line, origin.row.as_deref(), error);
+    }
+
+    /// Notes that items without a result were not applied.
+    pub(super) fn end(&mut self) {
+        self.is_ended = true;
     }
 
     /// Notes what sanitizing removed of all lines.
@@ -105,11 +119,16 @@ impl Tally {
         self.sanitized = sanitized;
     }
 
-    /// Prints the summary.
+    /// Prints the summary, also of an import that ended early.
     ///
     /// # Errors
-    /// [`CliError::Incomplete`] if a line failed.
-    pub(super) fn finish(mut self, elapsed: Duration, is_dry_run: bool) -> Result<(), CliError> {
+    /// `outcome`, with what was imported before it; [`CliError::Incomplete`] if a line failed.
+    pub(super) fn finish(
+        self,
+        elapsed: Duration,
+        is_dry_run: bool,
+        outcome: Result<(), CliError>,
+    ) -> Result<(), CliError> {
         self.progress.finish_and_clear();
         for message in &self.messages {
             print(message);
@@ -119,22 +138,70 @@ impl Tally {
             let counts: Vec<String> = counts.map(|(name, count)| format!("{name} ({count})")).collect();
             note(&format!("sanitizing removed from `{field}`: {}", counts.join(", ")));
         }
-        let Tally { created, updated, failed, .. } = self;
+        let (created, updated, failed) = (self.created, self.updated, self.failed);
         let seconds = elapsed.as_secs_f64();
-        let items = created + updated + failed;
-        note(&match is_dry_run {
-            true => {
-                format!("{items} items checked in {seconds:.1} s: {created} valid, {failed} not; nothing was written")
-            }
-            false => format!("{items} items in {seconds:.1} s: {created} created, {updated} updated, {failed} failed"),
-        });
-        if failed == 0 {
-            return Ok(());
+        let items = counted(created + updated + failed, "item");
+        if outcome.is_ok() || self.next_index + failed > 0 {
+            note(&match is_dry_run {
+                true => {
+                    format!("{items} checked in {seconds:.1} s: {created} valid, {failed} not; nothing was written")
+                }
+                false => {
+                    format!("{items} in {seconds:.1} s: {created} created, {updated} updated, {failed} failed")
+                }
+            });
         }
-        let rejected = self.rejected.display();
-        Err(CliError::Incomplete(match self.writer.as_mut().map(BufWriter::flush) {
-            Some(Ok(())) => format!("{failed} items failed; correct them in {rejected} and import that file"),
-            _ => format!("{failed} items failed, and {rejected} could not be written"),
-        }))
+        let what_now = self.what_now();
+        let is_begun = self.next_index > 0;
+        let (rejected, is_written) = self.rejects.finish();
+        let rejected = rejected.display();
+        let failures = counted(failed, "item");
+        let rejects = match failed {
+            0 => None,
+            _ if is_written => Some(format!("{failures} failed; correct what is in {rejected} and import that file")),
+            _ => Some(format!("{failures} failed, and {rejected} could not be written")),
+        };
+        match (outcome, rejects) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(rejects)) => Err(CliError::Incomplete(rejects)),
+            (Err(error), _) if is_dry_run || !is_begun => Err(error),
+            (Err(error), rejects) => {
+                let rejects = rejects.map(|rejects| format!("; {rejects}")).unwrap_or_default();
+                Err(CliError::Incomplete(format!("{error}; {what_now}{rejects}")))
+            }
+        }
     }
+
+    /// What an import that ended early has done, and how to go on.
+    fn what_now(&self) -> String {
+        let done = self.created + self.updated;
+        let open = if self.is_ended { 0 } else { self.pending.len() };
+        let unknown = match open {
+            0 => String::new(),
+            _ => format!(", and {open} that were sent may be, too"),
+        };
+        let rest = match self.pending.first_key_value() {
+            Some((_, (origin, _))) => format!("; the first without a result is {} {}", self.unit, origin.place),
+            None => String::new(),
+        };
+        let again = match self.are_known {
+            true => "import the file again, which creates no duplicates",
+            false => {
+                "importing the whole file again would create them a second time, since not every item has a key or an id: \
+                 import the rest, or delete them first; `--key FIELD` makes it safe to import a file again"
+            }
+        };
+        match done + open as u64 {
+            0 => "nothing is imported".to_owned(),
+            _ => match done {
+                1 => format!("1 item is imported{unknown}{rest}; {again}"),
+                _ => format!("{done} items are imported{unknown}{rest}; {again}"),
+            },
+        }
+    }
+}
+
+/// The lines of a batch, one for each item.
+pub(super) fn lines(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
+    batch.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }

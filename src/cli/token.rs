@@ -63,9 +63,10 @@ fn print_table(tokens: &Value) {
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
         other => other.to_string(),
     };
-    print("id\tname\tabilities\tblueprints\texpires_at");
+    print("id\tname\tabilities\tblueprints\texpires_at\tlast_used_at");
     for token in tokens.as_array().into_iter().flatten() {
-        let cells = ["id", "name", "abilities", "blueprints", "expires_at"].map(|key| text(&token[key]));
+        let cells =
+            ["id", "name", "abilities", "blueprints", "expires_at", "last_used_at"].map(|key| text(&token[key]));
         print(&cells.join("\t"));
     }
 }

@@ -38,16 +38,18 @@ fn typescript<'a>(blueprints: impl Iterator<Item = &'a Value>) -> String {
     let mut out = String::from(
         "// The blueprints of a Bindery server, and a client. Made by `bindery types typescript`; do not edit.\n\n",
     );
+    let blueprints: Vec<&Value> = blueprints.collect();
+    let slugs: Vec<&Value> = blueprints.iter().map(|blueprint| &blueprint["slug"]).collect();
     out.push_str("/** What resources consist of, by the slug of their blueprint. */\nexport interface Blueprints {\n");
     for blueprint in blueprints {
-        push_blueprint(&mut out, blueprint);
+        push_blueprint(&mut out, blueprint, &slugs);
     }
     out.push_str("}\n\n");
     out.push_str(CLIENT);
     out
 }
 
-fn push_blueprint(out: &mut String, blueprint: &Value) {
+fn push_blueprint(out: &mut String, blueprint: &Value, slugs: &[&Value]) {
     let fields: Vec<&Value> = blueprint["fields"].as_array().into_iter().flatten().collect();
     let variants: Vec<&Value> =
         blueprint["variants"].as_array().into_iter().flatten().map(|variant| &variant["slug"]).collect();
@@ -62,7 +64,15 @@ fn push_blueprint(out: &mut String, blueprint: &Value) {
         let (mark, null) = if is_required { ("", "") } else { ("?", " | null") };
         out.push_str(&format!("      {}{mark}: {}{null};\n", field["slug"], written(field)));
     }
-    out.push_str(&format!("    }};\n    variants: {variants};\n  }};\n"));
+    out.push_str(&format!("    }};\n    variants: {variants};\n    relations: {{\n"));
+    for field in &fields {
+        // A token that is limited to some blueprints cannot expand what leads to others.
+        let related = &field["settings"]["blueprint"];
+        if slugs.contains(&related) {
+            out.push_str(&format!("      {}: {related};\n", field["slug"]));
+        }
+    }
+    out.push_str("    };\n  };\n");
 }
 
 /// The type of a field's value as it is answered.

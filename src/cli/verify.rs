@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::folder::{blocking, close_content, configure_existing, content_options};
-use super::output::{note, print};
+use super::output::{counted, note, print};
 use crate::analytics::{self, AnalyticsOptions};
 use crate::config::{FolderArgs, VerifyArgs};
 use crate::content::{self, Findings};
@@ -33,17 +33,18 @@ fn report(mut findings: Findings, analytics: &analytics::Checked) -> Result<(), 
         findings.note("`bindery analytics repair` moves damaged files of the analytics aside");
     }
     let Findings { log_records, bases, values, resources, unnamed_copies, notes, issue_count, issues } = findings;
-    note(&format!("checked {log_records} log records, {bases} bases and {values} values of the store"));
-    note(&format!("compared {resources} resources with the index; {unnamed_copies} copies are unreferenced"));
-    note(&format!("checked {} day files of the analytics", analytics.day_files));
+    let (records, values) = (counted(log_records, "log record"), counted(values, "value"));
+    note(&format!("checked {records}, {} and {values} of the store", counted(bases, "base")));
+    let resources = counted(resources, "resource");
+    note(&format!("compared {resources} with the index; unreferenced copies: {unnamed_copies}"));
+    note(&format!("checked {} of the analytics", counted(analytics.day_files, "day file")));
     notes.iter().chain(&issues).for_each(|line| print(line));
     match issue_count {
         0 => {
             print("no problems found");
             Ok(())
         }
-        1 => Err(CliError::Incomplete("1 problem found".to_owned())),
-        _ => Err(CliError::Incomplete(format!("{issue_count} problems found"))),
+        _ => Err(CliError::Incomplete(format!("{} found", counted(issue_count, "problem")))),
     }
 }
 

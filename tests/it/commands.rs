@@ -1,5 +1,7 @@
 //! The command line as its users meet it: importing tables, and blueprints as files.
 
+mod tables;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -79,15 +81,17 @@ fn a_table_becomes_resources_and_a_second_import_updates_them() {
 
     let imported = fails(&import(&["--map", "Remark="]));
     assert!(imported.contains("2 created, 0 updated, 1 failed"), "{imported}");
-    let rejected = folder.path().join("p.csv.rejected.ndjson");
-    let item: Value = serde_json::from_str(&std::fs::read_to_string(&rejected).unwrap()).unwrap();
-    assert_eq!((&item["key"], &item["attributes"]["stock"]), (&json!("a2"), &json!("many")));
-    assert!(item["errors"]["fields"]["stock"][0].as_str().unwrap().starts_with("must be a number"), "{item}");
+    assert!(imported.contains("line 3: `stock` is not valid: must be a number"), "{imported}");
+    let rejected = std::fs::read_to_string(folder.path().join("p.csv.rejected.csv")).unwrap();
+    let (header, row) = rejected.split_once('\n').unwrap();
+    assert_eq!(header, "Title,sku,tags,Count,price,Remark,errors");
+    assert!(row.starts_with("Ink,a2,,many,,y,") && row.contains("`stock` is not valid"), "{row}");
 
     // Corrected, with the errors still in it.
-    let corrected = std::fs::read_to_string(&rejected).unwrap().replace("\"many\"", "7");
-    let output = run_in(folder.path(), &server, &["import", "products", "-", "--format", "ndjson"], &corrected);
-    assert!(succeeds(&output).contains("1 items in"), "{}", printed(&output));
+    let arguments =
+        ["import", "products", "-", "--format", "csv", "--key", "sku", "--map", "Count=stock", "--map", "Remark="];
+    let output = run_in(folder.path(), &server, &arguments, &rejected.replace("many", "7"));
+    assert!(succeeds(&output).contains("1 item in"), "{}", printed(&output));
     std::fs::write(folder.path().join("p.csv"), csv.replace("many", "8")).unwrap();
     assert!(succeeds(&import(&["--map", "Remark="])).contains("0 created, 3 updated, 0 failed"));
     let eur = json!({ "amount": 1.2, "currency": "EUR" });
@@ -133,8 +137,6 @@ fn files_that_are_something_else_are_named() {
     assert!(run("missing.csv").contains("opening missing.csv"));
     std::fs::create_dir(folder.path().join("dir")).unwrap();
     assert!(run("dir").contains("dir is a folder; name a file"));
-    std::fs::write(folder.path().join("latin.csv"), b"title\nM\xfcller\n").unwrap();
-    assert!(run("latin.csv").contains("line 2 is not UTF-8"), "{}", run("latin.csv"));
     std::fs::write(folder.path().join("object.json"), "{}").unwrap();
     assert!(run("object.json").contains("no JSON array of objects"));
 }
@@ -219,4 +221,46 @@ fn a_proposed_blueprint_takes_the_data_that_it_was_proposed_for() {
     assert_eq!(proposal["record_title"], "name");
     let found = server.get("/v2/resources/my_products?filter[kind]=k1&filter[price_eur][gt]=30").expect(200);
     assert_eq!(found.json()["meta"]["total"], 3, "{}", found.text);
+}
+
+#[test]
+fn messages_name_errors_of_the_system_without_their_numbers() {
+    let temp = tempfile::tempdir().unwrap();
+    let missing = temp.path().join("missing.json");
+    let path = missing.to_str().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("--listen={}", taken.local_addr().unwrap());
+    for (arguments, expected) in [
+        (vec!["export", "notes", "--url", "http://127.0.0.1:1", "--token", "t"], "refused"),
+        (vec!["import", "notes", path, "--url", "http://127.0.0.1:1", "--token", "t"], "No such file"),
+        (vec!["serve", "--config", path], "No such file"),
+        (vec!["serve", "--data", path, &listen], "in use"),
+    ] {
+        let output = Command::new(binary()).args(&arguments).output().unwrap();
+        let text = printed(&output);
+        assert!(text.contains(expected) && !text.contains("os error"), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn items_are_counted_from_one_and_one_is_no_plural() {
+    let server = Server::start();
+    products(&server);
+    let temp = tempfile::tempdir().unwrap();
+    let run = |lines: &str| run_in(temp.path(), &server, &["import", "products", "-"], lines);
+    let one = printed(&run("{\"attributes\":{\"title\":\"a\"}}\n"));
+    assert!(one.contains("1 item in"), "{one}");
+    let failed = printed(&run("{\"attributes\":{\"nothing\":\"a\"}}\n"));
+    assert!(failed.contains("item 1: ") && failed.contains("1 item failed"), "{failed}");
+}
+
+#[test]
+fn a_quiet_backup_prints_nothing_when_it_succeeds() {
+    let server = Server::start();
+    let temp = tempfile::tempdir().unwrap();
+    let quiet = run_in(temp.path(), &server, &["backup", "--quiet", "all.backup"], "");
+    assert_eq!((succeeds(&quiet), printed(&quiet)), (String::new(), String::new()));
+    let readme = include_str!("../../README.md");
+    let cron = readme.lines().find(|line| line.starts_with("0 3 * * *")).unwrap();
+    assert!(cron.contains("bindery backup --quiet "), "cron sends mail about every backup: {cron}");
 }

@@ -1,7 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write as _;
+
+use serde_json::json;
+
 use super::*;
-use crate::model::blueprint::Definition;
+use crate::cli::survey::TableOptions;
+use crate::model::blueprint::{Blueprint, Definition};
 
 fn options(map: &[(&str, &str)], key: Option<&str>) -> RowOptions {
     let field = |slug: &str, kind: &str| json!({ "name": slug.replace('_', " "), "slug": slug, "type": kind });
@@ -13,17 +18,29 @@ fn options(map: &[(&str, &str)], key: Option<&str>) -> RowOptions {
     ] });
     let blueprint = Blueprint::create(Definition::parse(body).unwrap(), 1, 0);
     let map = map.iter().map(|(column, field)| (column.to_string(), field.to_string())).collect();
-    RowOptions { blueprint, map, list_separator: "|".to_owned(), key: key.map(str::to_owned) }
+    let table = TableOptions { delimiter: None, order: None, max_bytes: 1 << 20 };
+    let (list_separator, key) = ("|".to_owned(), key.map(str::to_owned));
+    RowOptions { blueprint, map, list_separator, key, publish: None, table }
 }
 
+/// What becomes of a file: items, and texts for rows that are broken.
 fn items(rows: Rows, options: &RowOptions, text: &str) -> Result<Vec<Value>, String> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let (rows, mut source) = Source::open(file.path(), Some(rows)).unwrap();
+    let read = Items::of(rows, options, &mut source).map_err(|error| error.to_string())?;
     let mut items = Vec::new();
-    let mut emit = |line: Vec<u8>| {
-        assert!(!line.contains(&b'\n'));
-        items.push(serde_json::from_slice(&line).unwrap_or_else(|_| Value::from(String::from_utf8(line).unwrap())));
+    let mut emit = |item: Item| {
+        items.push(match item.line {
+            Ok(line) => {
+                assert!(!line.contains(&b'\n'));
+                serde_json::from_slice(&line).unwrap_or_else(|_| Value::from(String::from_utf8(line).unwrap()))
+            }
+            Err(message) => Value::from(format!("line {}: {message}", item.place)),
+        });
         true
     };
-    each_item(rows, options, text.as_bytes(), &mut emit).map_err(|error| error.to_string())?;
+    read.each(options, source.reader().unwrap(), &mut emit).map_err(|error| error.to_string())?;
     Ok(items)
 }
 
@@ -56,7 +73,11 @@ fn columns_that_mean_nothing_are_refused_with_what_to_do() {
     assert!(text.contains("`--map 'colour=FIELD'`"), "{text}");
     assert!(refused(&[("title", "tilte")], None, "title\na\n").contains("the column `title`"));
     assert!(refused(&[], Some("nr"), "title\na\n").contains("`--key` names `nr`"));
-    assert!(refused(&[], None, "title,sku\na\n").contains("the row in line 2 has 1 cells, but the header row has 2"));
+    assert!(refused(&[], None, "title,sku,title\na\n").contains("two columns have the name `title`"));
+    assert!(
+        refused(&[], None, "In Stock,sku,in_stock\na\n")
+            .contains("the columns `In Stock` and `in_stock` mean the same")
+    );
 }
 
 #[test]
@@ -81,19 +102,34 @@ fn json_arrays_hold_items_or_plain_objects() {
 }
 
 #[test]
-fn names_and_beginnings_tell_what_a_file_holds() {
-    for (name, expected) in [
-        ("a.csv", Some(Rows::Csv)),
-        ("A.CSV.gz", Some(Rows::Csv)),
-        ("a.json", Some(Rows::Json)),
-        ("a.jsonl.zst", Some(Rows::Ndjson)),
-        ("a.txt", None),
-        ("-", None),
-    ] {
-        assert_eq!(Rows::of_name(name), expected, "{name}");
-    }
-    assert_eq!(Rows::of_beginning(b" \n[1"), Rows::Json);
-    assert_eq!(Rows::of_beginning(b"{\"a\":1}"), Rows::Ndjson);
-    assert_eq!(Rows::of_beginning(b"title,sku"), Rows::Csv);
-    assert_eq!(Rows::of_beginning(b""), Rows::Ndjson);
+fn a_broken_row_does_not_stop_the_others() {
+    let found = items(Rows::Csv, &options(&[], None), "title,sku\na\n\"b\"c,d\ne,f,\n,\ng,h,i\n").unwrap();
+    let broken = |line: u64, text: &str| json!(format!("line {line}: {text}"));
+    let expected = [
+        broken(2, "the row has 1 cells, but the header row has 2"),
+        broken(3, "a quote within a quoted cell is not doubled, or a quote is not closed"),
+        json!({ "attributes": { "title": "e", "sku": "f" } }),
+        broken(6, "the row has 3 cells, but the header row has 2"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn numbers_and_money_are_read_in_the_form_of_their_column() {
+    let read = |csv: &str| {
+        let mut read = Vec::new();
+        for mut item in items(Rows::Csv, &options(&[], None), csv).unwrap() {
+            let attributes = item["attributes"].take();
+            read.push((attributes["weight"].clone(), attributes["price"]["amount"].clone()));
+        }
+        read
+    };
+    // Another cell of the column, another column, or the delimiter tells what `1.299` is.
+    assert_eq!(read("weight;price\n1.299;1\n2,5;2 EUR\n"), [(json!(1299), json!(1)), (json!(2.5), json!(2))]);
+    assert_eq!(read("weight,price\n1.299,\"1,50 €\"\n"), [(json!(1299), json!(1.5))]);
+    assert_eq!(read("weight;price\n1.299;485.90 EUR\n"), [(json!(1.299), json!(485.9))]);
+    assert_eq!(read("weight;price\n1.299;1\n"), [(json!(1299), json!(1))]);
+    assert_eq!(read("weight,price\n1.299,1\n"), [(json!(1.299), json!(1))]);
+    // The same column has both forms, each of which has one meaning.
+    assert_eq!(read("weight;price\n0,5;1.299,00 €\n0.25;485.90 EUR\n")[1], (json!(0.25), json!(485.9)));
 }

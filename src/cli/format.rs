@@ -1,0 +1,70 @@
+//! What a file of items holds, as its name or its beginning says. Must not know how it is read.
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// One item on each line.
+    Ndjson,
+    /// An array of items, or of plain objects if none of them has `attributes`.
+    Json,
+    /// A header row, and a row for each item.
+    Csv,
+}
+
+impl Rows {
+    /// The one of this name.
+    pub(super) fn named(name: &str) -> Option<Rows> {
+        match name {
+            "ndjson" => Some(Rows::Ndjson),
+            "json" => Some(Rows::Json),
+            "csv" => Some(Rows::Csv),
+            _ => None,
+        }
+    }
+
+    /// What a file of this name holds, if the name tells. Endings of compressed files do not count.
+    pub(super) fn of_name(name: &str) -> Option<Rows> {
+        let name = name.to_ascii_lowercase();
+        let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+        match name.rsplit_once('.')?.1 {
+            "csv" | "tsv" => Some(Rows::Csv),
+            "json" => Some(Rows::Json),
+            "ndjson" | "jsonl" => Some(Rows::Ndjson),
+            _ => None,
+        }
+    }
+
+    /// What a text that begins like this holds: JSON begins with a bracket, and a table does not.
+    pub(super) fn of_beginning(text: &[u8]) -> Rows {
+        match text.trim_ascii_start().first() {
+            Some(b'[') => Rows::Json,
+            Some(b'{') | None => Rows::Ndjson,
+            Some(_) => Rows::Csv,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rows;
+
+    #[test]
+    fn names_and_beginnings_tell_what_a_file_holds() {
+        for (name, expected) in [
+            ("a.csv", Some(Rows::Csv)),
+            ("A.CSV.gz", Some(Rows::Csv)),
+            ("a.tsv", Some(Rows::Csv)),
+            ("a.json", Some(Rows::Json)),
+            ("a.jsonl.zst", Some(Rows::Ndjson)),
+            ("a.txt", None),
+            ("-", None),
+        ] {
+            assert_eq!(Rows::of_name(name), expected, "{name}");
+        }
+        assert_eq!(Rows::of_beginning(b" \n[1"), Rows::Json);
+        assert_eq!(Rows::of_beginning(b"{\"a\":1}"), Rows::Ndjson);
+        assert_eq!(Rows::of_beginning(b"title,sku"), Rows::Csv);
+        assert_eq!(Rows::of_beginning(b"\xff\xfet\0"), Rows::Csv);
+        assert_eq!(Rows::of_beginning(b""), Rows::Ndjson);
+    }
+}

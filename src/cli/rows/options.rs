@@ -1,0 +1,184 @@
+//! How rows become items: what each column means, a field of a blueprint, a part of a field, or a key of the item. Must not
+//! know values.
+
+use std::collections::HashMap;
+use std::io;
+
+use serde_json::{Map, Value};
+
+use crate::cli::guess::Kind;
+use crate::cli::survey::{ERRORS, TableOptions};
+use crate::model::blueprint::{Blueprint, FieldType, slug_from_name};
+use crate::model::sent::{quote, quote_all};
+use crate::model::value::ADDRESS_PARTS;
+
+/// Keys of an item beside its attributes. Columns of these names are not fields.
+const ITEM_KEYS: [&str; 4] = ["id", "published_at", "created_at", "updated_at"];
+const MONEY_PARTS: [&str; 2] = ["amount", "currency"];
+
+/// What a column means.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Target {
+    /// A key of the item.
+    Item(&'static str),
+    /// The field at this position in the blueprint.
+    Field(usize),
+    /// A part of that field, such as `currency`.
+    Part(usize, &'static str),
+    /// Nothing.
+    Ignored,
+}
+
+/// How rows become items.
+pub(in crate::cli) struct RowOptions {
+    /// The blueprint of the items.
+    pub(in crate::cli) blueprint: Blueprint,
+    /// Columns and the fields that they mean; an empty field leaves the column out.
+    pub(in crate::cli) map: HashMap<String, String>,
+    /// What separates the elements of a list in a cell.
+    pub(in crate::cli) list_separator: String,
+    /// The column or field whose value becomes the item's key.
+    pub(in crate::cli) key: Option<String>,
+    /// The `published_at` of items that have none.
+    pub(in crate::cli) publish: Option<String>,
+    /// What the command line says of a table.
+    pub(in crate::cli) table: TableOptions,
+}
+
+impl RowOptions {
+    /// The kind that the cells of a column have; `None` if it is left out.
+    pub(super) fn kind(&self, target: &Target) -> Option<Kind> {
+        match target {
+            Target::Ignored => None,
+            Target::Item("id" | "key") => Some(Kind::Text),
+            Target::Item(_) => Some(Kind::DateTime),
+            Target::Field(position) => Some(Kind::of(&self.blueprint.fields[*position].field_type)),
+            Target::Part(_, "amount") => Some(Kind::Number),
+            Target::Part(..) => Some(Kind::Text),
+        }
+    }
+
+    /// What a column means; `None` if that is not known.
+    pub(super) fn target(&self, column: &str) -> Option<Target> {
+        let mapped = self.map.get(column);
+        let name = mapped.map_or(column, String::as_str);
+        if name.is_empty() {
+            return Some(Target::Ignored);
+        }
+        if let Some(key) = ITEM_KEYS.into_iter().find(|key| *key == name) {
+            return Some(Target::Item(key));
+        }
+        if let Some((slug, part)) = name.split_once('.')
+            && let Some(position) = self.position(slug)
+            && let Some(part) = self.parts(position).iter().find(|known| **known == part)
+        {
+            return Some(Target::Part(position, part));
+        }
+        if let Some(position) = self.position(name) {
+            return Some(Target::Field(position));
+        }
+        match name {
+            "key" => Some(Target::Item("key")),
+            // Exports say that each row is a resource, and rejects what was wrong.
+            "type" | ERRORS => Some(Target::Ignored),
+            _ if mapped.is_none() && self.key.as_deref() == Some(column) => Some(Target::Ignored),
+            _ => None,
+        }
+    }
+
+    fn parts(&self, position: usize) -> &'static [&'static str] {
+        match self.blueprint.fields[position].field_type {
+            FieldType::Money { .. } => &MONEY_PARTS,
+            FieldType::Address => &ADDRESS_PARTS,
+            _ => &[],
+        }
+    }
+
+    /// The field with this slug, or this name whatever the case, or the slug that this name becomes: `E-Mail` is `e_mail`.
+    fn position(&self, name: &str) -> Option<usize> {
+        let fields = &self.blueprint.fields;
+        let slug = || slug_from_name(name).and_then(|slug| fields.iter().position(|field| field.slug == slug));
+        fields
+            .iter()
+            .position(|field| field.slug == name)
+            .or_else(|| fields.iter().position(|field| field.name.to_lowercase() == name.to_lowercase()))
+            .or_else(slug)
+    }
+
+    pub(super) fn unknown(&self, column: &str) -> io::Error {
+        let fields = quote_all(self.blueprint.fields.iter().map(|field| &field.slug));
+        invalid(format!(
+            "the column {} is no field of `{}`, whose fields are {fields}; say which one it is with `--map '{column}=FIELD'`, \
+             or leave it out with `--map '{column}='`",
+            quote(column),
+            self.blueprint.slug
+        ))
+    }
+
+    /// Which column has the keys.
+    pub(super) fn key_column(&self, header: &[String]) -> io::Result<Option<usize>> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let column = header.iter().position(|column| self.is_key(column));
+        let columns = || quote_all(header.iter());
+        column.map(Some).ok_or_else(|| {
+            invalid(format!(
+                "`--key` names {}, which is no column of the file; its columns are {}",
+                quote(key),
+                columns()
+            ))
+        })
+    }
+
+    /// True if a column has the keys: it has the name of the key, or that of the field that the key names.
+    fn is_key(&self, column: &str) -> bool {
+        let Some(key) = &self.key else { return false };
+        let is_field_of_key = |position: usize| self.position(key) == Some(position);
+        column == key || matches!(self.target(column), Some(Target::Field(position)) if is_field_of_key(position))
+    }
+
+    /// The key of a plain object.
+    pub(super) fn key_of(&self, object: &Map<String, Value>) -> Option<Value> {
+        object.iter().find(|(name, _)| self.is_key(name)).and_then(|(_, key)| key_text(key))
+    }
+
+    /// A line of NDJSON with its key and its date. What is no object is sent as it is: its error is that of the import.
+    pub(super) fn changed(&self, line: Vec<u8>) -> Vec<u8> {
+        match serde_json::from_slice(&line) {
+            Ok(Value::Object(item)) => self.published(self.with_key(item)).to_string().into_bytes(),
+            _ => line.trim_ascii_end().to_vec(),
+        }
+    }
+
+    /// An item with the key that one of its attributes is, if it has none.
+    pub(super) fn with_key(&self, mut item: Map<String, Value>) -> Map<String, Value> {
+        if let Some(name) = &self.key
+            && let Some(key) = item.get("attributes").and_then(|attributes| attributes.get(name)).and_then(key_text)
+        {
+            item.entry("key").or_insert(key);
+        }
+        item
+    }
+
+    /// An item with a date of publication, if `--publish` asks for that and the item has none.
+    pub(super) fn published(&self, mut item: Map<String, Value>) -> Value {
+        if let Some(time) = &self.publish
+            && item.get("published_at").is_none_or(Value::is_null)
+        {
+            item.insert("published_at".to_owned(), time.as_str().into());
+        }
+        Value::Object(item)
+    }
+}
+
+/// The text of a value that is to be a key.
+fn key_text(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.as_str().into()),
+        Value::Number(number) => Some(number.to_string().into()),
+        _ => None,
+    }
+}
+
+pub(super) fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}

@@ -1,0 +1,100 @@
+//! How a table becomes items: what its columns mean, and how their cells are read. Must not know values.
+
+use std::io;
+
+use super::options::{RowOptions, Target, invalid};
+use crate::cli::guess::{Form, Kind};
+use crate::cli::rejects::RejectsForm;
+use crate::cli::survey::{ERRORS, Survey, is_export};
+use crate::cli::table::joined;
+use crate::model::sent::quote;
+
+/// How a table becomes items.
+pub(in crate::cli) struct Plan {
+    pub(super) survey: Survey,
+    /// What each column means.
+    pub(super) targets: Vec<Target>,
+    /// How its cells are read.
+    pub(super) forms: Vec<Form>,
+    /// The column with the keys.
+    pub(super) key: Option<usize>,
+}
+
+impl Plan {
+    /// # Errors
+    /// A column that means nothing, two columns that mean the same field, dates that fit two orders.
+    pub(super) fn of(options: &RowOptions, survey: Survey) -> io::Result<Plan> {
+        let header = &survey.header;
+        let last = header.len().saturating_sub(1);
+        let target = |(position, column): (usize, &String)| match options.target(column) {
+            // An export says in its second column that each row is a resource.
+            Some(Target::Field(_)) if position == 1 && is_export(header) && header[2..].contains(column) => {
+                Ok(Target::Ignored)
+            }
+            Some(Target::Field(_)) if position == last && column == ERRORS && header[..last].contains(column) => {
+                Ok(Target::Ignored)
+            }
+            target => target.ok_or_else(|| options.unknown(column)),
+        };
+        let targets: Vec<Target> = header.iter().enumerate().map(target).collect::<io::Result<_>>()?;
+        for (position, target) in targets.iter().enumerate() {
+            if *target != Target::Ignored
+                && let Some(other) = targets[..position].iter().position(|other| other == target)
+            {
+                let [one, other] = [&header[other], &header[position]];
+                return Err(invalid(format!(
+                    "the columns {} and {} mean the same; leave one out with `--map '{other}='`",
+                    quote(one),
+                    quote(other)
+                )));
+            }
+        }
+        let key = options.key_column(header)?;
+        let forms = targets.iter().enumerate().map(|(position, target)| {
+            let has_dates = matches!(options.kind(target), Some(Kind::Date | Kind::DateTime));
+            survey.form(position, has_dates)
+        });
+        let forms = forms.collect::<io::Result<_>>()?;
+        Ok(Plan { survey, targets, forms, key })
+    }
+
+    /// What the cells of each column look like.
+    pub(super) fn reports(&self, options: &RowOptions) -> Vec<String> {
+        let columns = self.survey.header.iter().zip(&self.survey.columns).zip(self.targets.iter().zip(&self.forms));
+        let reports = columns.enumerate().filter_map(|(position, ((name, column), (target, form)))| {
+            if name.is_empty() && column.filled() > 0 {
+                return Some(format!("column {} has no name, and is left out", position + 1));
+            }
+            let kind = options.kind(target)?;
+            let note = match kind {
+                Kind::Number | Kind::Money => self.survey.note_on_numbers(position, *form),
+                _ => None,
+            };
+            Some(column.report(name, kind, form.order) + &note.unwrap_or_default())
+        });
+        reports.collect()
+    }
+
+    /// A row as it was, with as many cells as the header. The column with the errors of an earlier import is left out: the
+    /// new ones take its place.
+    pub(super) fn rejected(&self, cells: &[String]) -> String {
+        let width = self.own_columns();
+        let is_longer = cells.len() > self.survey.header.len();
+        let shown = if is_longer { cells } else { &cells[..cells.len().min(width)] };
+        let missing = std::iter::repeat_n("", width.saturating_sub(cells.len()));
+        joined(shown.iter().map(String::as_str).chain(missing), self.survey.delimiter())
+    }
+
+    /// A file of rejects is a table like this one, so that a spreadsheet opens it in the same way.
+    pub(super) fn rejects(&self) -> RejectsForm {
+        let header = self.survey.header[..self.own_columns()].iter().map(String::as_str);
+        let delimiter = self.survey.delimiter();
+        let (mark, encoding) = (self.survey.byte_order_mark(), self.survey.encoding());
+        RejectsForm::Csv { header: joined(header, delimiter), mark, delimiter, encoding }
+    }
+
+    fn own_columns(&self) -> usize {
+        let has_errors = self.survey.header.last().is_some_and(|name| name == ERRORS);
+        self.survey.header.len() - usize::from(has_errors && self.targets.last() == Some(&Target::Ignored))
+    }
+}

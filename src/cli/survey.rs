@@ -1,0 +1,199 @@
+//! The first reading of a table: its delimiter, encoding, header, and what the cells of each column look like. Both
+//! `bindery import` and `bindery blueprint infer` begin with it. Must not know blueprints.
+
+use std::io::{self, BufRead};
+
+use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+
+use super::guess::date::Order;
+use super::guess::number::Decimal;
+use super::guess::{Column, Form};
+use super::output::report;
+use super::source::Source;
+use super::table::{Mark, Row, Table, decoded};
+use crate::config::TableArgs;
+use crate::model::sent::quote;
+
+/// What the command line says of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TableOptions {
+    /// What separates cells; without one it is guessed.
+    pub(super) delimiter: Option<u8>,
+    /// The order of dates; without one it is guessed, column by column.
+    pub(super) order: Option<Order>,
+    /// How long a row may be.
+    pub(super) max_bytes: usize,
+}
+
+/// What is known of a table.
+pub(super) struct Survey {
+    options: TableOptions,
+    delimiter: u8,
+    encoding: &'static Encoding,
+    mark: Mark,
+    /// The names of the columns.
+    pub(super) header: Vec<String>,
+    /// What their cells look like.
+    pub(super) columns: Vec<Column>,
+}
+
+/// The last column of a file of rejects, which says what was wrong.
+pub(super) const ERRORS: &str = "errors";
+
+impl TableOptions {
+    /// What the arguments say of a table.
+    pub(super) fn of(args: &TableArgs, max_bytes: usize) -> TableOptions {
+        TableOptions { delimiter: args.delimiter, order: args.dates.as_deref().and_then(Order::parse), max_bytes }
+    }
+}
+
+impl Survey {
+    /// Reads a table to its end.
+    pub(super) fn of(source: &mut Source, options: TableOptions) -> io::Result<Survey> {
+        match Survey::read(source, options, UTF_8)? {
+            Some(survey) => Ok(survey),
+            None => {
+                let survey = Survey::read(source, options, WINDOWS_1252)?;
+                report("the file is not UTF-8, and is read as Windows-1252");
+                survey.ok_or_else(|| invalid("the file is neither UTF-8 nor Windows-1252".to_owned()))
+            }
+        }
+    }
+
+    /// `None` if the text is not in that encoding.
+    fn read(source: &mut Source, options: TableOptions, encoding: &'static Encoding) -> io::Result<Option<Survey>> {
+        let (reader, mark) = decoded(source.reader()?)?;
+        let mut table = Table::new(reader, options.delimiter, encoding, options.max_bytes)?;
+        let header = table.next()?;
+        if !table.is_valid() {
+            return Ok(None);
+        }
+        let header = header_of(header)?;
+        let columns = header.iter().map(|_| Column::default()).collect();
+        let delimiter = table.delimiter();
+        let mut survey = Survey { options, delimiter, encoding, mark, header, columns };
+        while let Some(row) = table.next()? {
+            if !table.is_valid() {
+                return Ok(None);
+            }
+            let row = survey.fitted(row);
+            if row.broken.is_none() {
+                survey.columns.iter_mut().zip(&row.cells).for_each(|(column, cell)| column.add(row.line, cell));
+            }
+        }
+        Ok(if table.is_valid() { Some(survey) } else { None })
+    }
+
+    /// Calls `each` with every row, until it returns false. A row that has not as many cells as the header is broken.
+    pub(super) fn each_row(
+        &self,
+        reader: Box<dyn BufRead + Send>,
+        mut each: impl FnMut(Row) -> bool,
+    ) -> io::Result<()> {
+        let mut table = Table::new(decoded(reader)?.0, Some(self.delimiter), self.encoding, self.options.max_bytes)?;
+        table.next()?;
+        while let Some(row) = table.next()? {
+            if !each(self.fitted(row)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The row with as many cells as the header. More of them count only if they are not empty.
+    fn fitted(&self, mut row: Row) -> Row {
+        let (width, cells) = (self.header.len(), row.cells.len());
+        if row.broken.is_some() || cells == width {
+            return row;
+        }
+        if cells > width && row.cells[width..].iter().all(|cell| cell.trim().is_empty()) {
+            row.cells.truncate(width);
+            return row;
+        }
+        row.broken = Some(format!("the row has {cells} cells, but the header row has {width}"));
+        row
+    }
+
+    /// What separates cells.
+    pub(super) fn delimiter(&self) -> u8 {
+        self.delimiter
+    }
+
+    /// The encoding of the file; UTF-8 for UTF-16.
+    pub(super) fn encoding(&self) -> &'static Encoding {
+        self.encoding
+    }
+
+    /// The mark at the beginning of the file, if there is one.
+    pub(super) fn byte_order_mark(&self) -> &'static str {
+        if self.mark == Mark::None { "" } else { "\u{feff}" }
+    }
+
+    /// How numbers of a column are read, and dates if it `has_dates`.
+    ///
+    /// # Errors
+    /// If two orders fit its dates, or none does.
+    pub(super) fn form(&self, position: usize, has_dates: bool) -> io::Result<Form> {
+        let order = match self.options.order {
+            Some(order) => order,
+            None if has_dates => self.columns[position].order(&self.header[position]).map_err(invalid)?,
+            None => Order::default(),
+        };
+        Ok(Form { decimal: self.decimal(position), order })
+    }
+
+    /// The decimal mark: the one that the column gives away, or else the other columns, or else the delimiter, which is a
+    /// semicolon where the comma is the decimal mark.
+    fn decimal(&self, position: usize) -> Decimal {
+        if self.delimiter == b',' && is_export(&self.header) {
+            return Decimal::Point;
+        }
+        let others = || {
+            let marks = self.columns.iter().filter(|column| column.is_numeric()).filter_map(Column::decimal);
+            let mut marks = marks.collect::<Vec<Decimal>>().into_iter();
+            marks.next().filter(|first| marks.all(|mark| mark == *first))
+        };
+        let by_delimiter = if self.delimiter == b';' { Decimal::Comma } else { Decimal::Point };
+        self.columns[position].decimal().or_else(others).unwrap_or(by_delimiter)
+    }
+
+    /// A sentence about numbers of a column that have another meaning elsewhere.
+    pub(super) fn note_on_numbers(&self, position: usize, form: Form) -> Option<String> {
+        let cell = self.columns[position].ambiguous_number()?;
+        let mark = match form.decimal {
+            Decimal::Point => "point",
+            Decimal::Comma => "comma",
+        };
+        Some(format!("; {} is read with a decimal {mark}", quote(cell)))
+    }
+}
+
+/// True if a table with these columns is an export of resources.
+pub(super) fn is_export(header: &[String]) -> bool {
+    matches!(header, [id, kind, ..] if id == "id" && kind == "type")
+}
+
+/// The names of the columns. Each is there once, since one of two would be lost.
+fn header_of(row: Option<Row>) -> io::Result<Vec<String>> {
+    let Some(Row { line, cells, broken }) = row else { return Ok(Vec::new()) };
+    if let Some(broken) = broken {
+        return Err(invalid(format!("the header row in line {line} cannot be read: {broken}")));
+    }
+    let names: Vec<String> = cells.iter().map(|name| name.trim().to_owned()).collect();
+    let mut seen = std::collections::HashSet::new();
+    let last = names.len() - 1;
+    for (position, name) in names.iter().enumerate() {
+        // A table with a column of that name gets another one in its file of rejects.
+        let is_of_rejects = position == last && name == ERRORS;
+        // An export of resources that have a field `type`.
+        let is_of_export = position > 1 && name == "type" && is_export(&names);
+        if !name.is_empty() && !is_of_rejects && !is_of_export && !seen.insert(name) {
+            return Err(invalid(format!("two columns have the name {}; rename one of them", quote(name))));
+        }
+    }
+    Ok(names)
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}

@@ -1,0 +1,82 @@
+//! Cuts a row into its cells, line by line. Must not know encodings: delimiters and quotes are ASCII in all of them.
+
+/// Cuts one row after another.
+pub(in crate::cli) struct Splitter {
+    delimiter: u8,
+    max_cells: usize,
+    cells: Vec<Vec<u8>>,
+    cell: Vec<u8>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    /// Before the first byte of a cell.
+    Start,
+    /// In a cell without quotes around it.
+    Plain,
+    /// Between quotes.
+    Quoted,
+    /// After a quote that closes the cell, or is the first of two.
+    Quote,
+    /// After spaces that follow the closing quote.
+    Closed,
+}
+
+impl Splitter {
+    pub(in crate::cli) fn new(delimiter: u8, max_cells: usize) -> Splitter {
+        Splitter { delimiter, max_cells, cells: Vec::new(), cell: Vec::new(), state: State::Start }
+    }
+
+    /// Adds a line with its end. Returns whether the row ends with it.
+    ///
+    /// # Errors
+    /// If something other than a delimiter follows a closing quote.
+    pub(in crate::cli) fn feed(&mut self, line: &[u8]) -> Result<bool, ()> {
+        for &byte in line {
+            let is_end = matches!(byte, b'\r' | b'\n');
+            match self.state {
+                State::Start if byte == b'"' => self.state = State::Quoted,
+                State::Quoted if byte == b'"' => self.state = State::Quote,
+                State::Quoted => self.cell.push(byte),
+                State::Quote if byte == b'"' => {
+                    self.cell.push(byte);
+                    self.state = State::Quoted;
+                }
+                _ if byte == self.delimiter => self.end_cell(),
+                _ if is_end => {}
+                State::Start | State::Plain => {
+                    self.cell.push(byte);
+                    self.state = State::Plain;
+                }
+                State::Quote | State::Closed if byte == b' ' => self.state = State::Closed,
+                State::Quote | State::Closed => return Err(()),
+            }
+        }
+        if self.state == State::Quoted {
+            return Ok(false);
+        }
+        self.end_cell();
+        Ok(true)
+    }
+
+    /// True if the row has more cells than it may have.
+    pub(in crate::cli) fn is_too_wide(&self) -> bool {
+        self.cells.len() > self.max_cells
+    }
+
+    /// The cells of the row. The next line begins another one.
+    pub(in crate::cli) fn take(&mut self) -> Vec<Vec<u8>> {
+        self.cell.clear();
+        self.state = State::Start;
+        std::mem::take(&mut self.cells)
+    }
+
+    fn end_cell(&mut self) {
+        let cell = std::mem::take(&mut self.cell);
+        if !self.is_too_wide() {
+            self.cells.push(cell);
+        }
+        self.state = State::Start;
+    }
+}
