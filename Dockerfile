@@ -5,7 +5,7 @@ FROM rust:1-slim-trixie AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY . .
-RUN cargo build --release --locked --bin bindery && mkdir /empty
+RUN cargo build --release --locked --bin bindery && mkdir -m 700 /empty
 
 FROM gcr.io/distroless/cc-debian13:nonroot
 COPY --from=build /build/target/release/bindery /usr/local/bin/bindery

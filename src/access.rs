@@ -9,13 +9,14 @@ mod password;
 mod role;
 mod secret;
 mod token;
+mod use_note;
 
 pub use account::{
     Accounts, ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, KnownSession, SESSIONS_MAX, Session, csrf_of,
     is_csrf_of,
 };
 pub use actor::Actor;
-pub use authentication::{ADMIN_TOKEN_MIN, Access, AdminToken, Tokens, unauthenticated};
+pub use authentication::{ADMIN_TOKEN_MIN, Access, AdminToken, KnownToken, Tokens, unauthenticated};
 pub use member::{Member, MemberPatch, NewMember, Patch};
 pub use password::{PASSWORD_MAX, PASSWORD_MIN, PasswordHash};
 pub use role::Role;

@@ -32,4 +32,4 @@ pub use error::BaseError;
 pub use files::{all, newest, place, rest_of, restore, verify, write, write_next};
 pub use format::{Header, envelope};
 pub use gather::{Gathered, gather};
-pub use recover::{LOG, RecoverOptions, Recovered, STORE, recover};
+pub use recover::{LOG, RecoverOptions, Recovered, STORE, recover, recover_reporting};

@@ -9,15 +9,23 @@ mod config;
 mod error;
 mod export;
 mod folder;
+mod format;
+mod guess;
 mod import;
 mod infer;
 mod input;
+mod json_log;
 mod member;
 mod output;
+mod private;
+mod rejects;
 mod remote;
 mod rows;
 mod salvage;
 mod serve;
+mod source;
+mod survey;
+mod table;
 mod tally;
 mod token;
 mod types;
@@ -33,11 +41,17 @@ pub use self::error::CliError;
 /// How long threads may take that still run when a command is done.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 
+/// Prints why a command failed, as its user reads it.
+pub fn print_error(error: &CliError) {
+    output::print_error(error);
+}
+
 /// Runs a command to its end.
 ///
 /// # Errors
 /// [`CliError`], whose text is meant for the user.
 pub fn run(cli: Cli) -> Result<(), CliError> {
+    private::keep_new_files_private();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -8,6 +8,7 @@ mod error;
 mod generated;
 mod log_format;
 mod rate;
+mod secret;
 mod settings;
 mod show;
 
@@ -26,12 +27,13 @@ pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
     AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, Command, ConfigArgs,
     ConfigCommand, ExportArgs, FolderArgs, ImportArgs, MemberArgs, MemberCommand, RestoreArgs, SalvageArgs, ServeArgs,
-    ServerArgs, TokenArgs, TokenCommand, TypesArgs, VerifyArgs,
+    ServerArgs, TableArgs, TokenArgs, TokenCommand, TypesArgs, VerifyArgs,
 };
 pub use error::ConfigError;
 pub use generated::{completions, manual};
 pub use log_format::LogFormat;
 pub use rate::Rate;
+pub use secret::Secret;
 pub use settings::{AnalyticsSettings, Settings};
 pub use show::SourcedSetting;
 
@@ -73,7 +75,9 @@ pub struct Config {
     /// How long to keep a connection open for the next request.
     pub keepalive_timeout: Duration,
     /// A token with every ability that is valid while the server runs and never stored.
-    pub admin_token: Option<AdminToken>,
+    pub admin_token: Option<Secret>,
+    /// What a request for `/metrics` must have as its token; `None` to answer loopback addresses only.
+    pub metrics_token: Option<Secret>,
     /// What is logged, in the syntax of `tracing_subscriber` filters.
     pub log: String,
     /// In which form a line is written for each request.
@@ -94,23 +98,6 @@ pub struct Config {
     pub cache_control: String,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
-}
-
-/// The value of `BINDERY_ADMIN_TOKEN`. `Debug` does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AdminToken(String);
-
-impl AdminToken {
-    /// The token itself.
-    pub fn secret(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for AdminToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AdminToken(…)")
-    }
 }
 
 impl Config {
@@ -181,6 +168,7 @@ impl Config {
             keepalive_timeout: seconds("keepalive_timeout", settings.keepalive_timeout.unwrap_or_default())?,
             query_timeout: seconds("query_timeout", settings.query_timeout.unwrap_or_default())?,
             admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
+            metrics_token: settings.metrics_token.map(metrics_token).transpose()?,
             log: log_filter(settings.log.unwrap_or_default())?,
             log_format: settings.log_format.unwrap_or_default(),
             video_hosts: settings.video_hosts.unwrap_or_default(),
@@ -278,14 +266,20 @@ fn seconds(name: &str, number: u64) -> Result<Duration, ConfigError> {
     Ok(Duration::from_secs(at_least_one(name, number)?))
 }
 
-fn admin_token(sent: String) -> Result<AdminToken, ConfigError> {
+fn admin_token(sent: String) -> Result<Secret, ConfigError> {
     let count = sent.chars().count();
     if count >= MIN_ADMIN_TOKEN_CHARS {
-        return Ok(AdminToken(sent));
+        return Ok(Secret::from(sent));
     }
     let message =
         format!("`BINDERY_ADMIN_TOKEN` has {count} characters; it must have at least {MIN_ADMIN_TOKEN_CHARS}");
     Err(ConfigError(message))
+}
+
+fn metrics_token(sent: Secret) -> Result<Secret, ConfigError> {
+    let is_sendable = !sent.secret().is_empty() && sent.secret().bytes().all(|byte| byte.is_ascii_graphic());
+    let invalid = || ConfigError("`metrics_token` must be ASCII letters, digits and signs, without spaces".to_owned());
+    is_sendable.then_some(sent).ok_or_else(invalid)
 }
 
 fn log_filter(sent: String) -> Result<String, ConfigError> {

@@ -13,6 +13,7 @@ mod admission;
 mod api;
 mod apply;
 mod blueprint_change;
+mod clock;
 mod command;
 mod compatibility;
 mod data;
@@ -27,6 +28,7 @@ mod read;
 mod read_pool;
 mod search_pool;
 mod start;
+mod warm;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -41,6 +43,7 @@ use crate::base::{self, Recovered};
 use crate::content::admission::Admission;
 use crate::content::apply::{Applier, ChangeKeeper, Rebuilds};
 use crate::content::blueprint_change::ChangeRunner;
+use crate::content::clock::ContentClock;
 use crate::content::data::counters::Counters;
 use crate::content::data::documents::Documents;
 use crate::content::data::feed::Feed;
@@ -66,19 +69,22 @@ pub use api::idempotency::{Answered, Idempotent};
 pub use api::import::{Import, ImportLine, ImportedResource};
 pub use api::resources::{Created, Writing};
 pub use api::tokens::IssuedToken;
+pub use api::views::OwnedView;
 pub use bindery_index::Options as IndexOptions;
 pub use data::changes::ChangeOp;
 pub use data::counters::{ContentFigures, ContentStatus};
+pub use data::durations::{BOUNDS as DURATION_BOUNDS, DurationFigures};
 pub use data::feed::FeedEnd;
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
+pub use data::saved_view::SavedView;
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
-pub use data::webhook::Webhook;
+pub use data::webhook::{PROGRESS_PARTS, ProgressParts, Webhook};
 pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use prepare::import_line::ImportCheck;
 pub use read::changes::{Change, Changes};
 pub use read::explain::Explained;
-pub use read::export::Export;
+pub use read::export::{Export, spreadsheet_cell};
 pub use read::list::{ListPage, Place};
 pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;
@@ -87,6 +93,7 @@ pub use read::view::{Located, View};
 pub use start::error::StartError;
 pub use start::findings::Findings;
 pub use start::folder::{backup_envelope, first_entry, rest_of_backup, verify_backup};
+pub use start::progress::Progress;
 pub use start::repair::SalvagedBlueprint;
 pub use start::salvage::Salvaged;
 pub use start::verify::is_data_folder;
@@ -110,6 +117,11 @@ pub struct ContentOptions {
     pub changes_kept: u64,
 }
 
+/// Where the parts of opening a folder begin and end, in thousandths: a rebuilt index takes most of the time.
+const REPLAYED: (u32, u32) = (0, 200);
+const INDEXED: (u32, u32) = (200, 900);
+const WARMED: (u32, u32) = (900, 1000);
+
 /// What a content is made of.
 struct Parts {
     log: Box<dyn CommitLog>,
@@ -125,18 +137,32 @@ impl Content {
     /// # Errors
     /// [`StartError`] if the folder is in use or cannot be read.
     pub fn open(options: &ContentOptions) -> Result<Content, StartError> {
+        Content::open_reporting(options, &Progress::default())
+    }
+
+    /// The same, and reports how far it has come.
+    ///
+    /// # Errors
+    /// As [`Content::open`].
+    pub fn open_reporting(options: &ContentOptions, progress: &Progress) -> Result<Content, StartError> {
         let lock = folder::lock(&options.folder)?;
         let mut recover = options.recover_options();
         recover.log.synced_through = bindery_index::checkpointed(&folder::index_of(&options.folder));
         let (mut log, store, recovered) =
-            base::recover(&options.folder, &recover).map_err(|error| StartError::folder(&options.folder, &error))?;
+            base::recover_reporting(&options.folder, &recover, &|done, all| progress.set(REPLAYED, done, all))
+                .map_err(|error| StartError::folder(&options.folder, &error))?;
         epoch::begin_if_due(&options.folder, &mut log, &store)?;
         let position = log.last();
-        Content::assemble(options, lock, Parts { log: Box::new(log), position, store, recovered })
+        Content::assemble(options, lock, Parts { log: Box::new(log), position, store, recovered }, progress)
     }
 
     /// Puts a content together from a store and the log that it belongs to.
-    fn assemble(options: &ContentOptions, lock: std::fs::File, parts: Parts) -> Result<Content, StartError> {
+    fn assemble(
+        options: &ContentOptions,
+        lock: std::fs::File,
+        parts: Parts,
+        progress: &Progress,
+    ) -> Result<Content, StartError> {
         let folder = &options.folder;
         let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
         let Parts { log, position, store, recovered } = parts;
@@ -147,8 +173,11 @@ impl Content {
             .map_err(|error| fail(&error))?;
         let blueprints = recovery::load_blueprints(&store)?;
         let changes = recovery::load_changes(&store, &blueprints)?;
-        let index_start = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes)?;
+        let index_start = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes, &|done, all| {
+            progress.set(INDEXED, done, all);
+        })?;
         let state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
+        warm::warm(&state, &|done, all| progress.set(WARMED, done, all));
         let clock = recovery::load_clock(&store)?;
         let (change_numbers, removed) = recovery::load_change_numbers(&store)?;
         let feed = Arc::new(Feed::new(change_numbers.last));
@@ -161,10 +190,11 @@ impl Content {
 
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(Counters { merges: indexes.merges(), ..Counters::default() });
+        let time = Arc::new(ContentClock::new(clock.last_time));
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         let pins = Arc::default();
-        let (queue, jobs) = Queue::new();
+        let (queue, jobs) = Queue::new(Arc::clone(&counters));
         let runner = ChangeRunner::new(queue.clone(), store.clone(), Arc::clone(&cell), Arc::clone(&sanitizer));
         let runner = Arc::new(runner);
         let follow = log.follow();
@@ -186,12 +216,14 @@ impl Content {
                 changes: change_keeper,
                 clock,
                 wants_checkpoint: false,
+                has_rebuilt_index: false,
             },
             checkpointer,
             sanitizer: Arc::clone(&sanitizer),
             change_begun,
             broken: Arc::clone(&broken),
             counters: Arc::clone(&counters),
+            time: Arc::clone(&time),
             last_id: clock.last_id,
         };
         let committer = std::thread::Builder::new()
@@ -211,6 +243,7 @@ impl Content {
             committer: Mutex::new(Some(committer)),
             broken,
             counters,
+            time,
             admission: Admission::default(),
             passwords: PasswordPool::default(),
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
@@ -262,7 +295,7 @@ pub fn reindex(options: &ContentOptions) -> Result<Content, StartError> {
 
 impl ContentOptions {
     fn recover_options(&self) -> base::RecoverOptions {
-        let store = StoreOptions { cache_bytes: self.store_cache_bytes, ..Default::default() };
+        let store = StoreOptions { cache_bytes: self.store_cache_bytes };
         base::RecoverOptions { store, ..Default::default() }
     }
 }

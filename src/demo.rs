@@ -52,7 +52,7 @@ pub fn commands(url: &str) -> Vec<String> {
     vec![
         get("resources/articles?per_page=3&fields=id,attributes.title,attributes.tags"),
         get("resources/articles?search=compiler%20error&sort=-reading_minutes&fields=attributes.title"),
-        get("resources/articles?q=compilr%20err&highlight=body&fields=attributes.title&per_page=3"),
+        get("resources/articles?q=memory%20alocator&highlight=body&fields=attributes.title&per_page=3"),
         get("resources/articles?variant=ja&filter[body][contains]=コンパイラ&fields=attributes.title&per_page=5"),
         get("resources/site-settings"),
         format!(

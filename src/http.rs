@@ -8,6 +8,7 @@ mod access_log;
 mod administration;
 pub mod analytics;
 mod answer_cache;
+mod answers;
 mod app;
 mod backup;
 mod body;
@@ -34,11 +35,14 @@ mod line_writer;
 mod lines;
 mod links;
 mod metrics;
+mod offload;
 mod openapi;
+mod opening;
 mod operation;
 mod operations;
 mod pretty;
 mod rate;
+mod recode;
 mod refusal;
 mod repeated;
 mod represent;
@@ -58,7 +62,10 @@ mod socket;
 mod status;
 mod stream;
 mod transfer;
+mod views;
+mod watchers;
 mod webhooks;
+mod welcome;
 
 #[cfg(test)]
 mod tests;
@@ -66,19 +73,19 @@ mod tests;
 use axum::extract::{RawQuery, State};
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
-use axum::routing::{delete, get, post, put};
+use axum::routing::{delete, get, patch, post, put};
 
 use self::administration as admin;
 use self::error::Answer;
 use self::head::takes_no_parameters;
 use self::route::{Route, into_router};
-use crate::model::error::{Code, Error};
 
 pub use self::app::App;
 pub use self::connections::Limits;
 pub use self::error::error_object;
 pub use self::frame::Framed;
 pub(crate) use self::openapi::general_schemas;
+pub use self::opening::serve_while;
 pub(crate) use self::represent::{issued_token, replaced, token};
 pub use self::serve::{serve, stop_signal};
 pub(crate) use self::sessions::invitation_url;
@@ -131,6 +138,8 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/sessions", get(sessions::list)),
         Route::new("/v2/sessions/{id}", delete(sessions::end)),
         Route::new("/v2/invitation", invitation).open_to_all(&[Method::GET, Method::HEAD, Method::POST]),
+        Route::new("/v2/views", get(views::list).post(views::create)),
+        Route::new("/v2/views/{id}", patch(views::change).delete(views::delete)),
         Route::new("/v2/search", get(search::search)),
         Route::new("/v2/status", get(status::find)),
         Route::new("/admin", get(dashboard::serve)).open_to_all(&probe),
@@ -149,11 +158,9 @@ async fn is_alive(RawQuery(query): RawQuery) -> Answer {
     Ok(StatusCode::OK.into_response())
 }
 
-/// Succeeds if writes are accepted. Store and index are up to date then: the server does not listen before they are.
+/// Succeeds if writes are accepted. Store and index are up to date then: before that, [`opening`] answers.
 async fn is_ready(State(app): State<App>, RawQuery(query): RawQuery) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
-    if app.content.is_writable() {
-        return Ok(StatusCode::OK.into_response());
-    }
-    Err(Error::new(Code::Overloaded, "the server accepts no writes; its log has the reason").into())
+    app.content.check_writable()?;
+    Ok(StatusCode::OK.into_response())
 }

@@ -27,4 +27,5 @@ pub mod projection;
 pub mod query;
 pub mod sanitize;
 pub mod store;
+pub mod sync;
 pub mod webhooks;

@@ -34,6 +34,7 @@ pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;
 
 use crate::failure;
+use crate::sync;
 use ends::RecordEnds;
 use error::at;
 use segment::{HEADER_BYTES, MARK_BYTES, SegmentFile};
@@ -163,7 +164,7 @@ impl Log {
         self.refuse_if_stopped()?;
         if self.active.dirty {
             let point = self.injected_failure(Step::Sync).and_then(|()| failure::point("log::sync"));
-            let synced = point.and_then(|()| self.active.file.sync_data());
+            let synced = point.and_then(|()| sync::data(&self.active.file));
             self.stop_on(synced, "sync")?;
             self.active.dirty = false;
             self.durable.set(self.last);

@@ -12,10 +12,11 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     // Tests name points of failure in a variable; other builds have no such points.
     let _scenario = fail::has_failpoints().then(fail::FailScenario::setup);
+    bindery::store::watch_syncs();
     match bindery::cli::run(bindery::config::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("bindery: {error}");
+            bindery::cli::print_error(&error);
             match error {
                 CliError::Lost(_) => ExitCode::from(2),
                 _ => ExitCode::FAILURE,

@@ -6,6 +6,7 @@ pub mod error;
 pub mod id;
 pub mod json;
 pub mod number;
+pub mod os_error;
 pub mod sent;
 pub mod site;
 pub mod time;

@@ -120,6 +120,8 @@ pub struct ExportParams {
     pub format: Format,
     /// Whether each resource is returned with the copies of all variants.
     pub all_variants: bool,
+    /// True if cells of CSV that a spreadsheet would run as formulas are made texts.
+    pub spreadsheet: bool,
     /// What is counted and added up of all that matches.
     pub aggregation: Aggregation,
     /// Which related resources are returned, too.
@@ -250,9 +252,15 @@ impl ExportParams {
         now: Millis,
     ) -> Result<ExportParams, Error> {
         let params = RawParams::parse(raw);
-        let is_strict = strict::check(&params, &[&["format", "all_variants"][..], &CHOOSING, &BESIDE].concat())?;
+        let is_strict =
+            strict::check(&params, &[&["format", "all_variants", "spreadsheet"][..], &CHOOSING, &BESIDE].concat())?;
         let all_variants = params.flag("all_variants")?;
         let format = Format::parse(&params, accept, all_variants)?;
+        let spreadsheet = params.flag("spreadsheet")?;
+        if spreadsheet && format != Format::Csv {
+            let message = "`spreadsheet` changes cells of CSV only; use `format=csv`, or leave it out";
+            return Err(Error::new(Code::InvalidParameter, message));
+        }
         let selection = Selection::parse(&params, blueprint)?;
         let asked = Asked::parse(&params, blueprint, related, now, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(&params)?, asked.expansion(&params)?);
@@ -274,7 +282,17 @@ impl ExportParams {
             }
         }
         let Asked { query, fallback, .. } = asked;
-        Ok(ExportParams { format, all_variants, selection, fallback, highlights, query, aggregation, expansion })
+        Ok(ExportParams {
+            format,
+            all_variants,
+            spreadsheet,
+            selection,
+            fallback,
+            highlights,
+            query,
+            aggregation,
+            expansion,
+        })
     }
 }
 

@@ -30,6 +30,7 @@ mod tests;
 mod training;
 mod transaction;
 mod tree;
+mod watch;
 mod write;
 
 pub use checkpoint::checkpointed;
@@ -41,4 +42,5 @@ pub use options::StoreOptions;
 pub use scan::{Entries, Entry, Scan};
 pub use transaction::{Assembler, Transaction, encode_transaction};
 pub use tree::Store;
+pub use watch::watch_syncs;
 pub use write::{StoreWrite, WriteOp, WritesError, decode_writes, encode_writes};

@@ -2,7 +2,8 @@
 //! delivery; the definitions and how far they are delivered are stored by the content. Must not know HTTP handlers.
 //!
 //! One task a webhook reads the change feed and sends one change at a time, so a thousand webhooks take a thousand small
-//! tasks and no thread. How far each one is gets saved every few seconds: after a kill, what was sent since is sent again.
+//! tasks and no thread. How far each one is gets saved in parts, of which those that changed are written: seconds after a
+//! success, because after a kill what was sent since is sent again, and within a minute of a failure.
 
 mod address;
 mod progress;
@@ -19,13 +20,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::content::{Content, Webhook};
+use crate::failure;
+use crate::model::error::Result;
 use progress::Progress;
 pub use progress::{Delivery, DeliveryState};
 use sender::Sender;
 pub use sender::Sent;
 use worker::Run;
 
-/// How often what changed is saved.
+/// How often to look for what is to be saved, and to start again what did not start.
 const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The deliveries of a server. Clones share them.
@@ -36,6 +39,8 @@ struct Shared {
     content: Content,
     sender: Sender,
     running: Mutex<BTreeMap<String, Running>>,
+    /// The webhooks whose start failed, and why. It is tried again.
+    not_started: Mutex<BTreeMap<String, String>>,
     stopping: watch::Sender<bool>,
 }
 
@@ -48,8 +53,9 @@ impl Webhooks {
     /// The deliveries of this content, which begin with [`Webhooks::run`].
     pub fn new(content: Content, allows_private_addresses: bool) -> Webhooks {
         let (stopping, _) = watch::channel(false);
-        let (sender, running) = (Sender::new(allows_private_addresses), Mutex::default());
-        Webhooks(Arc::new(Shared { content, sender, running, stopping }))
+        let (sender, running, not_started) =
+            (Sender::new(allows_private_addresses), Mutex::default(), Mutex::default());
+        Webhooks(Arc::new(Shared { content, sender, running, not_started, stopping }))
     }
 
     /// Delivers until [`Webhooks::stop`].
@@ -63,7 +69,12 @@ impl Webhooks {
             tokio::select! {
                 _ = stopping.changed() => {}
                 _ = webhooks.changed() => self.follow_definitions(),
-                _ = ticks.tick() => self.save().await,
+                _ = ticks.tick() => {
+                    if !self.0.not_started.lock().is_empty() {
+                        self.follow_definitions();
+                    }
+                    self.save(false).await;
+                }
             }
         }
     }
@@ -72,7 +83,15 @@ impl Webhooks {
     pub async fn stop(&self) {
         self.0.stopping.send_replace(true);
         self.0.running.lock().values().for_each(|running| running.task.abort());
-        self.save().await;
+        self.save(true).await;
+    }
+
+    /// What failed last of a webhook: its start, its stored progress, or its latest delivery; `None` after a success.
+    pub fn error(&self, webhook: &str) -> Option<String> {
+        if let Some(error) = self.0.not_started.lock().get(webhook) {
+            return Some(error.clone());
+        }
+        self.0.running.lock().get(webhook)?.run.error.lock().clone()
     }
 
     /// The latest deliveries of a webhook, newest first.
@@ -100,35 +119,73 @@ impl Webhooks {
             }
             is_there
         });
+        let mut not_started = self.0.not_started.lock();
+        not_started.retain(|id, _| ids.contains(id.as_str()));
         for webhook in &webhooks {
             if running.contains_key(&webhook.id) {
                 continue;
             }
-            let progress = match self.0.content.webhook_progress(&webhook.id) {
-                Ok(stored) => stored.and_then(|bytes| Progress::decode(&bytes)),
-                Err(_) => continue,
-            };
-            let run = Arc::new(Run::new(progress.unwrap_or_else(|| Progress::new(webhook.since))));
-            let worker =
-                worker::work(self.0.content.clone(), self.0.sender.clone(), webhook.id.clone(), Arc::clone(&run));
-            running.insert(webhook.id.clone(), Running { run, task: tokio::spawn(worker) });
+            match self.begin(webhook) {
+                Ok(begun) => {
+                    not_started.remove(&webhook.id);
+                    running.insert(webhook.id.clone(), begun);
+                }
+                Err(error) => {
+                    let text = format!("its delivery cannot be started: {}", error.message);
+                    // Once, and not with each new attempt.
+                    if not_started.insert(webhook.id.clone(), text).is_none() {
+                        tracing::error!(%error, webhook = webhook.id, "a webhook cannot be started; this is tried again");
+                    }
+                }
+            }
         }
     }
 
-    async fn save(&self) {
-        let changed: Vec<(String, Vec<u8>)> = {
+    /// Begins the task of a webhook.
+    fn begin(&self, webhook: &Webhook) -> Result<Running> {
+        let mut stored = self.0.content.webhook_progress(&webhook.id)?;
+        if failure::is_asked_for("webhook::progress") {
+            stored[0] = b"damaged".to_vec();
+        }
+        let (progress, error) = match Progress::decode(&stored) {
+            Ok(progress) => {
+                let progress = progress.unwrap_or_else(|| Progress::new(webhook.since));
+                let error = progress.error();
+                (progress, error)
+            }
+            Err(error) => {
+                let text = format!(
+                    "its stored progress cannot be read ({error}); everything since its creation that is kept is sent again"
+                );
+                tracing::error!(webhook = webhook.id, "a webhook begins again: {text}");
+                (Progress::new(webhook.since), Some(text))
+            }
+        };
+        let run = Arc::new(Run::new(progress, &stored, error));
+        let Shared { content, sender, .. } = &*self.0;
+        let worker = worker::work(content.clone(), sender.clone(), webhook.id.clone(), Arc::clone(&run));
+        Ok(Running { run, task: tokio::spawn(worker) })
+    }
+
+    /// Saves what changed of the progress of all webhooks, if it is time, or `at_once`.
+    async fn save(&self, at_once: bool) {
+        let changed: Vec<(String, usize, Vec<u8>)> = {
             let running = self.0.running.lock();
-            let changed = running.iter().filter_map(|(id, running)| Some((id.clone(), running.run.take_changed()?)));
-            changed.collect()
+            let of = |(id, running): (&String, &Running)| {
+                let parts = running.run.take_changed(at_once).into_iter();
+                let id = id.clone();
+                parts.map(move |(number, part)| (id.clone(), number, part))
+            };
+            running.iter().flat_map(of).collect()
         };
         if changed.is_empty() {
             return;
         }
-        let ids: Vec<String> = changed.iter().map(|(id, _)| id.clone()).collect();
+        let ids: HashSet<String> = changed.iter().map(|(id, ..)| id.clone()).collect();
         if let Err(error) = self.0.content.save_webhook_progress(changed).await {
             tracing::warn!(%error, "how far webhooks are delivered could not be saved; this is tried again");
             let running = self.0.running.lock();
-            ids.iter().filter_map(|id| running.get(id)).for_each(|running| running.run.is_changed());
+            ids.iter().filter_map(|id| running.get(id)).for_each(|running| running.run.forget_stored());
         }
     }
 }

@@ -3,20 +3,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::password::PasswordHash;
 use super::secret::{SecretHash, hash};
+use super::use_note::UseNote;
 use crate::model::time::Millis;
 
 /// How long a session lasts after it was last used.
 const SESSION_LASTS: Millis = 30 * 24 * 3_600_000;
-
-/// A session that was used notes it again only after this time: a request that reads must not cause a write.
-const SESSION_RENEWED_AFTER: Millis = 3_600_000;
 
 /// The most sessions of a member. A new one ends the one that was not used for the longest time.
 pub const SESSIONS_MAX: usize = 20;
@@ -38,7 +35,7 @@ pub struct Session {
     pub hash: SecretHash,
     /// When it began.
     pub created_at: Millis,
-    /// When it was last used, give or take `SESSION_RENEWED_AFTER`.
+    /// When it was last used, give or take an hour.
     pub used_at: Millis,
     /// Where it began.
     pub client: ClientNote,
@@ -86,8 +83,7 @@ pub struct Accounts {
 pub struct KnownSession {
     /// The session.
     pub session: Session,
-    /// Set while its use is being noted.
-    renewing: AtomicBool,
+    note: UseNote,
 }
 
 impl Session {
@@ -149,14 +145,9 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, String> {
 }
 
 impl KnownSession {
-    /// Whether its use is due to be noted. True for one caller only, until [`KnownSession::renewal_failed`].
+    /// True if its use is due to be noted. True for one caller only.
     pub fn begins_renewal(&self, now: Millis) -> bool {
-        now >= self.session.used_at + SESSION_RENEWED_AFTER && !self.renewing.swap(true, Ordering::Relaxed)
-    }
-
-    /// Has the next use note it.
-    pub fn renewal_failed(&self) {
-        self.renewing.store(false, Ordering::Relaxed);
+        self.note.begins(now)
     }
 }
 
@@ -205,7 +196,7 @@ impl Accounts {
         self.remove_session(&session.id.clone());
         let hash = blake3::Hash::from(session.hash);
         self.hashes.insert(session.id.clone(), hash);
-        self.sessions.insert(hash, Arc::new(KnownSession { session, renewing: AtomicBool::new(false) }));
+        self.sessions.insert(hash, Arc::new(KnownSession { note: UseNote::new(Some(session.used_at)), session }));
     }
 
     /// Removes the session with this id.
@@ -278,19 +269,6 @@ mod tests {
         assert_eq!(accounts.sessions_of(1).len(), 1);
         accounts.remove_session("a");
         assert!(!is_valid(&accounts, 5_000) && accounts.session_by_id("a").is_none());
-    }
-
-    #[test]
-    fn a_use_is_noted_once_an_hour_by_one_request() {
-        let (session, secret) = session("a", 1, 1_000);
-        let mut accounts = Accounts::default();
-        accounts.insert_session(session);
-        let due = 1_000 + SESSION_RENEWED_AFTER;
-        let known = Arc::clone(accounts.session(&secret, due).unwrap());
-        assert!(!known.begins_renewal(due - 1));
-        assert!(known.begins_renewal(due) && !known.begins_renewal(due));
-        known.renewal_failed();
-        assert!(known.begins_renewal(due));
     }
 
     #[test]

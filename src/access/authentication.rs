@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::actor::Actor;
+use super::member::Member;
 use super::role::Role;
 use super::secret::{SecretHash, hash, is_damaged};
 use super::token::Token;
+use super::use_note::UseNote;
 use crate::model::ability::Ability;
 use crate::model::error::{Code, Error};
 use crate::model::time::Millis;
@@ -33,11 +35,11 @@ impl Access {
     }
 
     /// What a member with this role may do.
-    pub fn of_member(id: u64, role: Role) -> Self {
+    pub fn of_member(member: &Member, role: Role) -> Self {
         Access {
-            actor: Actor::Member(id),
+            actor: Actor::Member(member.id),
             abilities: Cow::Borrowed(role.abilities()),
-            blueprints: None,
+            blueprints: member.blueprints.clone(),
             writes_only_drafts: role.writes_only_drafts(),
         }
     }
@@ -50,7 +52,15 @@ impl Access {
 
     /// Whether a signed-in member sent the request, and not a token.
     pub fn is_session(&self) -> bool {
-        matches!(self.actor, Actor::Member(_))
+        self.member().is_some()
+    }
+
+    /// The member who sent the request.
+    pub fn member(&self) -> Option<u64> {
+        match self.actor {
+            Actor::Member(id) => Some(id),
+            Actor::Token(_) => None,
+        }
     }
 
     /// Whether resources that readers without `preview` see must stay as they are.
@@ -76,7 +86,7 @@ impl Access {
         Err(Error::new(Code::Forbidden, format!("{who} lacks the ability {}", names.join(" or "))))
     }
 
-    /// Whether the blueprint exists for this token.
+    /// True if the blueprint exists for this token or member.
     pub fn sees(&self, blueprint: &str) -> bool {
         self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
     }
@@ -87,32 +97,44 @@ impl Access {
 pub struct Tokens {
     /// A look-up by hash: how long it takes says nothing about a secret, only about its hash, from which no secret can be
     /// told. And `blake3::Hash` compares in constant time.
-    by_hash: HashMap<blake3::Hash, KnownToken>,
+    by_hash: HashMap<blake3::Hash, Arc<KnownToken>>,
 }
 
 /// A token with the access that it gives, which every request of its bearer shares.
-#[derive(Debug, Clone)]
-struct KnownToken {
+#[derive(Debug)]
+pub struct KnownToken {
     token: Token,
     access: Arc<Access>,
+    note: UseNote,
+}
+
+impl KnownToken {
+    /// What its bearer may do.
+    pub fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.access)
+    }
+
+    /// Its id, if its use is due to be noted. One caller gets it.
+    pub fn begins_note(&self, now: Millis) -> Option<&str> {
+        self.note.begins(now).then_some(&self.token.id)
+    }
 }
 
 impl Tokens {
-    /// Adds a token.
+    /// Adds a token, in the place of an earlier record of it.
     pub fn insert(&mut self, token: Token) {
-        let access = Arc::new(Access::of(&token));
-        self.by_hash.insert(token.hash.into(), KnownToken { token, access });
+        let (access, note) = (Arc::new(Access::of(&token)), UseNote::new(token.used_at));
+        self.by_hash.insert(token.hash.into(), Arc::new(KnownToken { token, access, note }));
     }
 
-    /// Removes and returns the token with this id.
-    pub fn remove(&mut self, id: &str) -> Option<Token> {
-        let hash = self.by_hash.values().find(|known| known.token.id == id)?.token.hash;
-        self.by_hash.remove(&blake3::Hash::from(hash)).map(|known| known.token)
+    /// Removes the token with this id.
+    pub fn remove(&mut self, id: &str) {
+        self.by_hash.retain(|_, known| known.token.id != id);
     }
 
-    /// The name of the token with this id.
-    pub fn name_of(&self, id: &str) -> Option<&str> {
-        self.by_hash.values().find(|known| known.token.id == id).map(|known| known.token.name.as_str())
+    /// The token with this id.
+    pub fn get(&self, id: &str) -> Option<&Token> {
+        self.by_hash.values().map(|known| &known.token).find(|token| token.id == id)
     }
 
     /// All tokens, by creation date.
@@ -127,22 +149,22 @@ impl Tokens {
         self.by_hash.is_empty()
     }
 
-    /// What the bearer of a secret may do at the time `now`.
+    /// The token with this secret, if it is valid at the time `now`.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`. The message says whether the secret is damaged, unknown or expired.
-    pub fn authenticate(&self, secret: &str, now: Millis) -> Result<Arc<Access>, Error> {
-        let Some(KnownToken { token, access }) = self.by_hash.get(&blake3::Hash::from(hash(secret))) else {
+    pub fn authenticate(&self, secret: &str, now: Millis) -> Result<&KnownToken, Error> {
+        let Some(known) = self.by_hash.get(&blake3::Hash::from(hash(secret))) else {
             return Err(unauthenticated(if is_damaged(secret) {
                 "this token is damaged: its checksum does not match; was it copied completely?"
             } else {
                 "this token is unknown; it may have been revoked"
             }));
         };
-        if token.expires_at.is_some_and(|expires_at| expires_at <= now) {
+        if known.token.expires_at.is_some_and(|expires_at| expires_at <= now) {
             return Err(unauthenticated("this token has expired"));
         }
-        Ok(Arc::clone(access))
+        Ok(known)
     }
 }
 

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::role::Role;
+use crate::model::sent::quote;
+use crate::model::time::Millis;
+
 /// A member of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -10,6 +14,13 @@ pub struct Member {
     pub name: String,
     pub email: String,
     pub role: Option<String>,
+    /// The slugs of the blueprints that the member is limited to; `None` for all blueprints, as of every member that was
+    /// stored before there were limits.
+    #[serde(default)]
+    pub blueprints: Option<Vec<String>>,
+    /// When the member last used a session, give or take an hour.
+    #[serde(default)]
+    pub seen_at: Option<Millis>,
 }
 
 /// A member that is to be created.
@@ -19,6 +30,7 @@ pub struct NewMember {
     pub name: String,
     pub email: String,
     pub role: Option<String>,
+    pub blueprints: Option<Vec<String>>,
 }
 
 /// A change of a member. `None` keeps the name or the email.
@@ -28,6 +40,7 @@ pub struct MemberPatch {
     pub name: Option<String>,
     pub email: Option<String>,
     pub role: Patch<String>,
+    pub blueprints: Patch<Vec<String>>,
 }
 
 /// A change of a value that may be null.
@@ -58,6 +71,21 @@ impl Member {
         role.is_none() || self.role.as_deref() == role
     }
 
+    /// The role, if it carries rights.
+    pub fn rights(&self) -> Option<Role> {
+        self.role.as_deref().and_then(Role::parse)
+    }
+
+    /// What a write of the member is answered with beside the member: it may not do what was meant.
+    pub fn warnings(&self) -> Vec<String> {
+        let role = self.role.as_deref().filter(|_| self.rights().is_none());
+        let warning = |role| {
+            let text = "carries no rights: nobody can sign in with it; roles that do are `owner`, `editor`, `author` and `viewer`";
+            format!("the role {} {text}", quote(role))
+        };
+        role.map(warning).into_iter().collect()
+    }
+
     /// The stored form.
     pub fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data can always be serialized")
@@ -69,5 +97,20 @@ impl Member {
     /// What is wrong with the bytes, for the log.
     pub fn decode(bytes: &[u8]) -> Result<Member, String> {
         serde_json::from_slice(bytes).map_err(|error| format!("stored member: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_member_of_an_earlier_version_has_no_limit() {
+        let stored = br#"{"id":1,"name":"Ada","email":"ada@example.org","role":"editor"}"#;
+        let member = Member::decode(stored).unwrap();
+        assert_eq!((&member.blueprints, member.seen_at), (&None, None));
+        assert_eq!(Member::decode(&member.encode()).unwrap(), member);
     }
 }

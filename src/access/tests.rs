@@ -14,6 +14,7 @@ fn token(abilities: &[Ability], expires_at: Option<Millis>) -> (Token, String) {
         blueprints: Some(vec!["a".to_owned()]),
         created_at: 1,
         expires_at,
+        used_at: Some(7),
         hash,
     };
     (token, secret)
@@ -32,7 +33,7 @@ fn messages_distinguish_damaged_unknown_and_expired_tokens() {
     let (token, secret) = token(&[Ability::Preview], Some(100));
     let mut tokens = Tokens::default();
     tokens.insert(token);
-    let access = tokens.authenticate(&secret, 99).unwrap();
+    let access = tokens.authenticate(&secret, 99).unwrap().access();
     assert!(access.may(Ability::View) && access.may(Ability::Preview) && !access.may(Ability::Update));
     assert!(access.sees("a") && !access.sees("b"));
 

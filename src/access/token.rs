@@ -21,6 +21,8 @@ pub struct Token {
     pub created_at: Millis,
     /// The first moment at which it is rejected; `None` if it does not expire.
     pub expires_at: Option<Millis>,
+    /// When it was last used, give or take an hour; `None` if it never was.
+    pub used_at: Option<Millis>,
     /// The BLAKE3 hash of the secret.
     pub hash: [u8; 32],
 }
@@ -44,6 +46,9 @@ struct StoredToken {
     blueprints: Option<Vec<String>>,
     created_at: Millis,
     expires_at: Option<Millis>,
+    /// Missing in what earlier versions stored.
+    #[serde(default)]
+    used_at: Option<Millis>,
     hash: SecretHash,
 }
 
@@ -57,6 +62,7 @@ impl Token {
             blueprints: self.blueprints.clone(),
             created_at: self.created_at,
             expires_at: self.expires_at,
+            used_at: self.used_at,
             hash: self.hash,
         };
         serde_json::to_vec(&stored).expect("plain data can always be serialized")
@@ -79,6 +85,7 @@ impl Token {
             blueprints: stored.blueprints,
             created_at: stored.created_at,
             expires_at: stored.expires_at,
+            used_at: stored.used_at,
             hash: stored.hash,
         })
     }

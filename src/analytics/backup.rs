@@ -28,6 +28,7 @@ use super::storage_error::StorageError;
 use crate::hashed::Hashed;
 use crate::log::{FollowLog as _, Log, LogReader};
 use crate::model::error::{Error, Result};
+use crate::sync;
 
 const MAGIC: &[u8; 8] = b"bndryana";
 const VERSION: u32 = 1;
@@ -91,7 +92,7 @@ fn write_part(data: &AnalyticsData, links: &Path, through: Through, path: &Path)
     out.write_all(&records.to_le_bytes())?;
     let hash = out.hasher.finalize();
     out.inner.write_all(hash.as_bytes())?;
-    out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    sync::all(&out.inner.into_inner().map_err(io::IntoInnerError::into_error)?)?;
     Ok(())
 }
 
@@ -120,8 +121,8 @@ fn fill(backup: &Path, start: u64, folder: &Path) -> Result<(), StorageError> {
     let mut log = Log::open(&folder.join(LOG), recovery::options(0))?;
     read(backup, start, Some((folder, &mut log)))?;
     log.sync()?;
-    File::open(folder.join(DAYS_FOLDER))?.sync_all()?;
-    Ok(File::open(folder)?.sync_all()?)
+    sync::all(&File::open(folder.join(DAYS_FOLDER))?)?;
+    Ok(sync::all(&File::open(folder)?)?)
 }
 
 /// Reads the whole part, and writes what it holds if it is told where.
@@ -204,7 +205,7 @@ impl Hashed<Take<BufReader<File>>> {
             Some(path) => {
                 let mut file = File::create(path)?;
                 let copied = io::copy(&mut bytes, &mut file)?;
-                file.sync_all()?;
+                sync::all(&file)?;
                 copied
             }
         };

@@ -1,6 +1,7 @@
 //! Small files that are replaced as a whole: a value as JSON behind a line with its format and its checksum. Also says
 //! which errors of a file mean damage. Knows nothing of the values.
 
+use crate::sync;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
     let mut file = File::create(&unfinished)?;
     file.write_all(&[serde_json::to_vec(&head)?, body].join(&b'\n'))?;
-    file.sync_all()?;
+    sync::all(&file)?;
     fs::rename(&unfinished, path)?;
     sync_folder_of(path)
 }
@@ -57,7 +58,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
 
 /// Makes a created, renamed or removed file durable.
 pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    path.parent().map_or(Ok(()), |folder| sync::all(&File::open(folder)?))
 }
 
 /// The error for a file of a format that a later version of the server wrote. It is no damage: nothing may move the file

@@ -18,6 +18,7 @@ use super::state::State;
 use super::traffic::Traffic;
 use super::turns::Turns;
 use crate::model::time::Millis;
+use crate::sync;
 
 /// The folder of the day files, within that of the analytics.
 pub(super) const DAYS_FOLDER: &str = "days";
@@ -58,7 +59,7 @@ impl AnalyticsData {
 
     /// Makes renamed and removed day files durable.
     pub(super) fn sync_day_files(&self) -> io::Result<()> {
-        File::open(self.days_folder())?.sync_all()
+        sync::all(&File::open(self.days_folder())?)
     }
 
     /// Changes the state and writes it, with the day files that there are now.

@@ -26,6 +26,7 @@ use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
 use super::visit_codec;
+use crate::sync;
 
 const MAGIC: &[u8; 7] = b"bndrytr";
 const FORMAT: u8 = b'2';
@@ -104,7 +105,7 @@ impl DayFile {
         for part in [&header, &crc.to_le_bytes()[..], &table, &packed, &packed_visits] {
             file.write_all(part)?;
         }
-        file.sync_all()
+        sync::all(&file)
     }
 
     /// Reads and checks the figures.

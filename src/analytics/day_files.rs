@@ -15,6 +15,7 @@ use super::day_file::{DayFile, FileInfo};
 use super::names::Names;
 use super::period::{Day, Period};
 use crate::model::time::{format_date, parse_date};
+use crate::sync;
 
 /// How many rows are kept in memory: some 200 MB.
 const CACHED_ROWS: usize = 16 << 20;
@@ -260,7 +261,7 @@ impl DayFiles {
 
     /// Makes renamed and removed files durable.
     pub(super) fn sync(&self) -> io::Result<()> {
-        File::open(&self.folder)?.sync_all()
+        sync::all(&File::open(&self.folder)?)
     }
 
     fn forget(&self, key: DayKey) {

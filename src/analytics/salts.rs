@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use super::period::Day;
 use super::session::{SESSION_GAP, Visitor, VisitorHash};
 use crate::model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
+use crate::sync;
 
 const SALT_BYTES: usize = 32;
 /// A salt and the CRC32 of it. Earlier versions wrote the salt alone.
@@ -72,8 +73,8 @@ impl Salts {
         missing.insert(salt);
         let mut file = File::create(path)?;
         file.write_all(&encode(&salt))?;
-        file.sync_all()?;
-        File::open(&self.folder)?.sync_all()
+        sync::all(&file)?;
+        sync::all(&File::open(&self.folder)?)
     }
 
     fn destroy_expired(&mut self, now: Millis) -> io::Result<()> {
@@ -121,7 +122,7 @@ pub(super) fn has_salt(folder: &Path, day: Day) -> bool {
 fn destroy(path: &Path) -> io::Result<()> {
     let overwritten = File::options().write(true).open(path).and_then(|mut file| {
         file.write_all(&[0; FILE_BYTES])?;
-        file.sync_all()
+        sync::all(&file)
     });
     match overwritten.and_then(|()| fs::remove_file(path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -9,6 +9,7 @@ use super::format::{Header, Item, Part, Reader, Writer};
 use crate::failure;
 use crate::log::FollowLog;
 use crate::store::{Assembler, Prefix, Store};
+use crate::sync;
 
 /// The folder of the bases, within the data folder.
 const FOLDER: &str = "base";
@@ -89,7 +90,7 @@ pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseErr
     let mut to = File::create(&unfinished).map_err(at("create", &unfinished))?;
     failure::point("base::place").map_err(at("copy", file))?;
     io::copy(&mut from.take(part.bytes), &mut to).map_err(at("copy", file))?;
-    to.sync_all().map_err(at("sync", &unfinished))?;
+    sync::all(&to).map_err(at("sync", &unfinished))?;
     let path = folder.join(format!("{number:020}{SUFFIX}"));
     rename("base::rename_placed", &unfinished, &path)
 }
@@ -162,5 +163,5 @@ pub(super) fn sync_folder_of(path: &Path) -> Result<(), BaseError> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
+    File::open(folder).and_then(|folder| sync::all(&folder)).map_err(at("sync", folder))
 }

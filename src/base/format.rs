@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use super::error::{BaseError, at};
 use crate::hashed::Hashed;
 use crate::store::Entry;
+use crate::sync;
 
 const MAGIC: &[u8; 8] = b"bndrybas";
 const VERSION: u32 = 1;
@@ -110,7 +111,7 @@ impl Writer {
             let mut file = hashed.inner;
             file.write_all(hashed.hasher.finalize().as_bytes())?;
             let file = file.into_inner()?;
-            file.sync_all()?;
+            sync::all(&file)?;
             file.metadata()
         });
         let bytes = finished.map_err(at("write", &path))?.len();

@@ -19,6 +19,7 @@ use super::restoring;
 use crate::failure;
 use crate::log::{Log, LogOptions};
 use crate::store::{Assembler, Store, StoreOptions, checkpointed, condemned};
+use crate::sync;
 
 /// The log's folder, within the data folder.
 pub const LOG: &str = "log";
@@ -57,6 +58,15 @@ pub struct Recovered {
 ///
 /// If the folder contains only a base, log and store are created from it. This is how a backup is restored.
 pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Store, Recovered), BaseError> {
+    recover_reporting(data_folder, options, &|_, _| ())
+}
+
+/// The same, and reports how many of all records are replayed.
+pub fn recover_reporting(
+    data_folder: &Path,
+    options: &RecoverOptions,
+    report: &dyn Fn(u64, u64),
+) -> Result<(Log, Store, Recovered), BaseError> {
     fs::create_dir_all(data_folder).map_err(at("create", data_folder))?;
     restoring::check(data_folder)?;
     let store_folder = data_folder.join(STORE);
@@ -89,6 +99,7 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
         step("recover::replay", data_folder)?;
         replay(&store, &mut assembler, number, &record)?;
         recovered.replayed += 1;
+        report(recovered.replayed, log.last().saturating_sub(through));
     }
     recovered.number = store.applied();
     step("recover::checkpoint", data_folder)?;
@@ -98,7 +109,7 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
     step("recover::built", data_folder)?;
     remove_if_exists(&store_folder.join(BUILDING))?;
     remove_older(data_folder, STORE)?;
-    File::open(data_folder).and_then(|folder| folder.sync_all()).map_err(at("sync", data_folder))?;
+    File::open(data_folder).and_then(|folder| sync::all(&folder)).map_err(at("sync", data_folder))?;
     Ok((log, store, recovered))
 }
 
@@ -186,7 +197,7 @@ fn build(
 ) -> Result<(Store, u64), BaseError> {
     fs::create_dir_all(store_folder).map_err(at("create", store_folder))?;
     let note = store_folder.join(BUILDING);
-    File::create(&note).and_then(|file| file.sync_all()).map_err(at("create", &note))?;
+    File::create(&note).and_then(|file| sync::all(&file)).map_err(at("create", &note))?;
     let store = Store::open(store_folder, &options.store)?;
     let Some((path, _)) = base else { return Ok((store, 0)) };
     let number = restore(&path, &store)?.number;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::error::{BaseError, at};
 use super::files::{list, sync_folder_of};
+use crate::sync;
 
 /// The file.
 pub const RESTORING: &str = "RESTORING";
@@ -21,7 +22,7 @@ pub fn begin(data_folder: &Path, keeps_webhooks: bool) -> Result<(), BaseError> 
     let create = || {
         let mut file = File::create(&mark)?;
         file.write_all(if keeps_webhooks { KEEP_WEBHOOKS } else { b"" })?;
-        file.sync_all()
+        sync::all(&file)
     };
     create().map_err(at("create", &mark))?;
     sync_folder_of(&mark)

@@ -17,7 +17,7 @@ use crate::store::{Key, Prefix, Store, StoreOptions, StoreWrite, WriteOp, encode
 fn options() -> RecoverOptions {
     RecoverOptions {
         log: LogOptions { first_segment_bytes: 4 << 10, segment_bytes: 16 << 10, synced_through: 0 },
-        store: StoreOptions { cache_bytes: 8 << 20, flush_every: Duration::from_millis(20) },
+        store: StoreOptions { cache_bytes: 8 << 20 },
     }
 }
 

@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::settings::Settings;
 use crate::model::time::{format_date, parse_date};
-pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs, TypesArgs};
+pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs, TableArgs, TypesArgs};
 pub use member::{MemberArgs, MemberCommand};
 pub use place::{FolderArgs, ServerArgs};
 
@@ -65,7 +65,7 @@ pub enum Command {
     /// Ask a running server whether it accepts writes; exit code 1 if it does not
     Health {
         /// The URL of the server
-        #[arg(default_value = "http://127.0.0.1:7700")]
+        #[arg(env = "BINDERY_URL", default_value = "http://127.0.0.1:7700")]
         url: String,
     },
     /// Check the configuration of `serve`, or show where each value comes from
@@ -168,6 +168,9 @@ pub enum TokenCommand {
 
 /// `bindery export`
 #[derive(Debug, Clone, PartialEq, Args)]
+#[command(after_help = "\
+A table has lists as `a,b` and money as `485.90 EUR`, as `bindery import` reads them. With `--spreadsheet` it is for people
+who open it, not for importing again: a cell that a spreadsheet would run as a formula begins with `'`.")]
 pub struct ExportArgs {
     /// The slug of the blueprint
     pub blueprint: String,
@@ -176,6 +179,12 @@ pub struct ExportArgs {
     /// The format; ndjson has all variants and can be imported again with `bindery import`
     #[arg(long, value_name = "FORMAT", default_value = "ndjson", value_parser = ["ndjson", "json", "csv"])]
     pub format: String,
+    /// What separates the elements of a list in a cell of a table
+    #[arg(long, value_name = "TEXT", default_value = ",")]
+    pub list_separator: String,
+    /// Write a table whose cells no spreadsheet runs as formulas
+    #[arg(long)]
+    pub spreadsheet: bool,
     /// Filters, search and sort in the syntax of the API, such as `filter[published]=true&sort=title`
     #[arg(long, value_name = "QUERY", default_value = "")]
     pub query: String,

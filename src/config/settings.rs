@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::error::ConfigError;
 use super::log_format::LogFormat;
+use super::secret::Secret;
 use crate::sanitize::DEFAULT_VIDEO_HOSTS;
 
 /// The settings from one source. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
@@ -72,6 +73,11 @@ pub struct Settings {
     /// The form of the access log on standard output: `off`, `text` or `json` [default: off] [env: BINDERY_LOG_FORMAT]
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub log_format: Option<LogFormat>,
+
+    /// The token that requests for `/metrics` must have [default: none, loopback addresses only]
+    /// [env: BINDERY_METRICS_TOKEN]
+    #[arg(long, value_name = "TOKEN")]
+    pub metrics_token: Option<Secret>,
 
     /// Hosts whose players rich text may embed [default: YouTube's and Vimeo's] [env: BINDERY_VIDEO_HOSTS]
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
@@ -241,6 +247,7 @@ impl Settings {
             keepalive_timeout: self.keepalive_timeout.or(weaker.keepalive_timeout),
             log: self.log.or(weaker.log),
             log_format: self.log_format.or(weaker.log_format),
+            metrics_token: self.metrics_token.or(weaker.metrics_token),
             video_hosts: self.video_hosts.or(weaker.video_hosts),
             store_cache_mib: self.store_cache_mib.or(weaker.store_cache_mib),
             rate_limit_per_token: self.rate_limit_per_token.or(weaker.rate_limit_per_token),

@@ -12,4 +12,5 @@ pub(crate) mod import;
 pub(crate) mod members;
 pub(crate) mod resources;
 pub(crate) mod tokens;
+pub(crate) mod views;
 pub(crate) mod webhooks;

@@ -81,6 +81,8 @@ pub(crate) struct Applier {
     pub(crate) clock: Clock,
     /// Set when an index from before the last transactions would have to be rebuilt: a checkpoint is due soon.
     pub(crate) wants_checkpoint: bool,
+    /// Set when a rebuilt index took the place of a damaged one, which a checkpoint must name.
+    pub(crate) has_rebuilt_index: bool,
 }
 
 /// The state to come, while transactions are applied to it.
@@ -143,7 +145,7 @@ impl Applier {
             self.cell.publish(state);
             self.sweeper.replaced(&before, Garbage::default());
             self.indexes.finish(blueprint);
-            self.wants_checkpoint = true;
+            self.has_rebuilt_index = true;
         }
         Ok(())
     }

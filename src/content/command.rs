@@ -16,6 +16,7 @@ use crate::content::data::index_mapping::Columns;
 use crate::content::data::kept_answer::IdempotentRequest;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::Meta;
+use crate::content::data::saved_view::{NewView, SavedView, ViewPatch};
 use crate::content::data::version::IfMatch;
 use crate::content::data::webhook::{Webhook, WebhookPatch};
 use crate::model::blueprint::{Blueprint, Definition};
@@ -70,12 +71,20 @@ pub(crate) enum Command {
     CreateToken(NewToken),
     /// Revokes the token of that id.
     RevokeToken(String),
+    /// Notes that the token of that id is used.
+    NoteTokenUse(String),
     /// Creates a member.
     CreateMember(NewMember),
     /// Changes the member of that id.
     ChangeMember(u64, MemberPatch),
     /// Deletes the member of that id.
     DeleteMember(u64),
+    /// Saves a view of the member of that id.
+    CreateView(u64, NewView),
+    /// Changes the view of that id.
+    ChangeView(String, ViewPatch),
+    /// Deletes the view of that id.
+    DeleteView(String),
     /// Creates a webhook.
     CreateWebhook(WebhookPatch),
     /// Changes the webhook of that id.
@@ -83,7 +92,7 @@ pub(crate) enum Command {
     /// Deletes the webhook of that id.
     DeleteWebhook(String),
     /// Stores how far webhooks are delivered, by their ids.
-    SaveWebhookProgress(Vec<(String, Vec<u8>)>),
+    SaveWebhookProgress(Vec<(String, usize, Vec<u8>)>),
     /// Changes how a member signs in.
     Account(AccountCommand),
     /// Changes nothing. Answered when everything that was decided before is visible.
@@ -270,6 +279,8 @@ pub(crate) enum Outcome {
     Member(Member),
     /// The webhook as it is now.
     Webhook(Webhook),
+    /// The view as it is now.
+    View(Arc<SavedView>),
     /// The session with its secret.
     SignedIn(Session, String),
     /// The invitation with its secret.

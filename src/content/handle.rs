@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use crate::access::{Access, AdminToken, unauthenticated};
 use crate::content::admission::{Admission, Admitted, LARGE_BODY_BYTES};
 use crate::content::blueprint_change::ChangeRunner;
+use crate::content::clock::ContentClock;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::counters::{ContentFigures, ContentStatus, Counters};
 use crate::content::data::documents::Documents;
@@ -26,11 +27,11 @@ use crate::content::queue::Queue;
 use crate::content::read_pool::ReadPool;
 use crate::content::search_pool::SearchPool;
 use crate::log::FollowLog;
-use crate::model::error::{Error, Result};
+use crate::model::error::{Code, Error, Result};
 use crate::model::json;
 use crate::model::time::now_millis;
 use crate::sanitize::Sanitizer;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The content of one data folder. Clones share it.
 #[derive(Clone)]
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,
     pub(crate) broken: Arc<AtomicBool>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) time: Arc<ContentClock>,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) sanitizer: Arc<Sanitizer>,
     pub(crate) was_empty: bool,
@@ -88,21 +90,58 @@ impl Content {
         self.shared.was_empty
     }
 
-    /// Whether writes are accepted: not after a failure of the disk, and not during a shutdown.
+    /// True if writes are accepted.
     pub fn is_writable(&self) -> bool {
-        !self.shared.broken.load(Ordering::SeqCst) && self.shared.queue.is_open()
+        self.check_writable().is_ok()
+    }
+
+    /// Checks that writes are accepted: not after a failure of the disk, not during a shutdown, and not while the disk has
+    /// less free space than the smallest write needs.
+    ///
+    /// # Errors
+    /// `OVERLOADED`, whose message is the reason.
+    pub fn check_writable(&self) -> Result<()> {
+        let why = if self.shared.broken.load(Ordering::SeqCst) {
+            "it has stopped writing after a failure of its disk until it is restarted; its log has the reason"
+                .to_owned()
+        } else if !self.shared.queue.is_open() {
+            "it is shutting down".to_owned()
+        } else {
+            // The message of a write names the folder. This one needs no token.
+            match self.shared.store.check_room(0) {
+                Ok(()) => return Ok(()),
+                Err(StoreError::NoRoom { needed, .. }) => {
+                    let free = self.disk_free_bytes().unwrap_or(0);
+                    format!("its disk is full: {free} bytes are free, and {needed} must stay free for the store")
+                }
+                Err(_) => "the free space of its disk cannot be measured".to_owned(),
+            }
+        };
+        Err(Error::new(Code::Overloaded, format!("the server accepts no writes: {why}")))
+    }
+
+    /// The free space of the disk of the data folder; `None` if it cannot be measured.
+    pub fn disk_free_bytes(&self) -> Option<u64> {
+        self.shared.store.free_bytes().ok()
     }
 
     /// How much there is, and what was written since the start.
     pub fn figures(&self) -> ContentFigures {
         let state = self.state();
-        let resources = state.blueprints.values().map(|collection| collection.snapshot.total()).sum();
-        self.shared.counters.figures(state.blueprints.len() as u64, resources)
+        let snapshots = || state.blueprints.values().map(|collection| &collection.snapshot);
+        let (resources, held) =
+            (snapshots().map(|one| one.total()).sum(), snapshots().map(|one| one.versions_held()).sum());
+        self.shared.counters.figures(state.blueprints.len() as u64, resources, held)
     }
 
     /// The size of the documents that are kept unpacked, in bytes.
     pub fn kept_document_bytes(&self) -> u64 {
         self.shared.documents.kept_bytes()
+    }
+
+    /// How often a document was kept that was read, and how often it was not.
+    pub fn kept_document_reads(&self) -> (u64, u64) {
+        self.shared.documents.reads()
     }
 
     /// What there is now.
@@ -137,7 +176,20 @@ impl Content {
         if let Some(access) = self.shared.admin_token.as_ref().and_then(|admin| admin.authenticate(secret)) {
             return Ok(access);
         }
-        self.state().tokens.authenticate(secret, now_millis())
+        let (state, now) = (self.state(), now_millis());
+        let known = state.tokens.authenticate(secret, now)?;
+        if let Some(id) = known.begins_note(now) {
+            self.note_use(Command::NoteTokenUse(id.to_owned()));
+        }
+        Ok(known.access())
+    }
+
+    /// Has the committer note that something is used, while the request goes on. If it fails, a later use is noted.
+    pub(crate) fn note_use(&self, command: Command) {
+        let content = self.clone();
+        tokio::spawn(async move {
+            let _ = content.submit(command).await;
+        });
     }
 
     /// Writes a checkpoint and waits for it.

@@ -9,4 +9,5 @@ pub(crate) mod body;
 pub(crate) mod bulk;
 pub(crate) mod import_line;
 pub(crate) mod import_order;
+pub(crate) mod view;
 pub(crate) mod webhook;

@@ -1,14 +1,16 @@
 //! A command on its way to the committer, and its outcome on the way back. The only way to change anything.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::access::Actor;
 use crate::content::command::{Command, KeepAnswer, Outcome};
+use crate::content::data::counters::Counters;
 use crate::model::error::{Code, Error, Result};
 
 /// How many commands may wait for the committer. More are refused with `OVERLOADED`.
@@ -25,6 +27,7 @@ pub(crate) struct Job {
     /// Set if the answer is to be kept.
     pub(crate) keep: Option<KeepAnswer>,
     pub(crate) reply: Reply,
+    pub(crate) queued_at: Instant,
 }
 
 /// Where the caller of a command waits.
@@ -32,7 +35,16 @@ pub(crate) type Reply = oneshot::Sender<Result<Outcome>>;
 
 /// The sending end. Clones are the same queue.
 #[derive(Clone)]
-pub(crate) struct Queue(Arc<Mutex<Option<SyncSender<Job>>>>);
+pub(crate) struct Queue {
+    sender: Arc<Mutex<Option<SyncSender<Job>>>>,
+    counters: Arc<Counters>,
+}
+
+/// The receiving end.
+pub(crate) struct Jobs {
+    receiver: Receiver<Job>,
+    counters: Arc<Counters>,
+}
 
 /// Why a job was not queued.
 enum Rejected {
@@ -43,19 +55,20 @@ enum Rejected {
 
 impl Queue {
     /// A queue and its receiving end.
-    pub(crate) fn new() -> (Queue, Receiver<Job>) {
+    pub(crate) fn new(counters: Arc<Counters>) -> (Queue, Jobs) {
         let (sender, receiver) = sync_channel(QUEUE_COMMANDS);
-        (Queue(Arc::new(Mutex::new(Some(sender)))), receiver)
+        let sender = Arc::new(Mutex::new(Some(sender)));
+        (Queue { sender, counters: Arc::clone(&counters) }, Jobs { receiver, counters })
     }
 
     /// Accepts no more commands. The receiver ends once it has taken those that are queued.
     pub(crate) fn close(&self) {
-        self.0.lock().take();
+        self.sender.lock().take();
     }
 
     /// Whether commands are accepted.
     pub(crate) fn is_open(&self) -> bool {
-        self.0.lock().is_some()
+        self.sender.lock().is_some()
     }
 
     /// Submits a command for a caller. Its outcome is durable and visible on return.
@@ -69,7 +82,7 @@ impl Queue {
         keep: Option<KeepAnswer>,
     ) -> Result<Outcome> {
         let (reply, outcome) = oneshot::channel();
-        match self.try_send(Job { command, actor, keep, reply }) {
+        match self.try_send(Job { command, actor, keep, reply, queued_at: Instant::now() }) {
             Ok(()) => outcome.await.map_err(|_| committer_gone())?,
             Err(Rejected::Full(_)) => Err(overloaded("too many writes are waiting")),
             Err(Rejected::Closed) => Err(shutting_down()),
@@ -83,7 +96,7 @@ impl Queue {
     /// Those of the command; `OVERLOADED` if the server is shutting down.
     pub(crate) fn submit_blocking(&self, command: Command) -> Result<Outcome> {
         let (reply, outcome) = oneshot::channel();
-        let mut job = Job { command, actor: None, keep: None, reply };
+        let mut job = Job { command, actor: None, keep: None, reply, queued_at: Instant::now() };
         loop {
             match self.try_send(job) {
                 Ok(()) => return outcome.blocking_recv().map_err(|_| shutting_down())?,
@@ -95,13 +108,37 @@ impl Queue {
     }
 
     fn try_send(&self, job: Job) -> Result<(), Rejected> {
-        match &*self.0.lock() {
+        match &*self.sender.lock() {
             None => Err(Rejected::Closed),
-            Some(sender) => sender.try_send(job).map_err(|error| match error {
-                TrySendError::Full(job) => Rejected::Full(Box::new(job)),
-                TrySendError::Disconnected(_) => Rejected::CommitterGone,
-            }),
+            Some(sender) => {
+                // Before it is sent: the committer may take it at once.
+                self.counters.queued.fetch_add(1, Ordering::Relaxed);
+                sender.try_send(job).map_err(|error| {
+                    self.counters.queued.fetch_sub(1, Ordering::Relaxed);
+                    match error {
+                        TrySendError::Full(job) => Rejected::Full(Box::new(job)),
+                        TrySendError::Disconnected(_) => Rejected::CommitterGone,
+                    }
+                })
+            }
         }
+    }
+}
+
+impl Jobs {
+    /// The next job, if one arrives in time.
+    pub(crate) fn recv_timeout(&self, time: Duration) -> std::result::Result<Job, RecvTimeoutError> {
+        self.receiver.recv_timeout(time).inspect(|job| self.note_taken(job))
+    }
+
+    /// The next job, if there is one.
+    pub(crate) fn try_recv(&self) -> Option<Job> {
+        self.receiver.try_recv().ok().inspect(|job| self.note_taken(job))
+    }
+
+    fn note_taken(&self, job: &Job) {
+        self.counters.queued.fetch_sub(1, Ordering::Relaxed);
+        self.counters.queue_time.observe(job.queued_at.elapsed());
     }
 }
 

@@ -10,7 +10,7 @@ use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::represent;
-use super::respond::{data_value, no_content};
+use super::respond::{self, data_value, no_content};
 use crate::access::Member;
 use crate::model::ability::Ability;
 use crate::model::blueprint::{Blueprint, render};
@@ -30,7 +30,8 @@ pub(super) async fn find_blueprint(call: Call<String>) -> Answer {
 
 pub(super) async fn create_blueprint(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let render = move |blueprint: &Arc<Blueprint>| {
-        created(&render::to_json(blueprint), &format!("{base}/v2/blueprints/{}", blueprint.slug))
+        let body = json!({ "data": render::to_json(blueprint) });
+        created(&body, &format!("{base}/v2/blueprints/{}", blueprint.slug))
     };
     let create = async |body: JsonBody, idempotent| {
         let body = body.read(call.max_body_bytes()).await?;
@@ -39,8 +40,8 @@ pub(super) async fn create_blueprint(call: Call, BaseUrl(base): BaseUrl, request
     request.answer(&call, Ability::Manage, render, create).await
 }
 
-fn created(value: &Value, location: &str) -> Rendered {
-    Rendered::new(StatusCode::CREATED, json!({ "data": value }).to_string()).with(header::LOCATION, location)
+fn created(body: &Value, location: &str) -> Rendered {
+    Rendered::new(StatusCode::CREATED, body.to_string()).with(header::LOCATION, location)
 }
 
 pub(super) async fn replace_blueprint(call: Call<String>, body: JsonBody) -> Answer {
@@ -80,7 +81,7 @@ pub(super) async fn list_members(call: Call) -> Answer {
     call.takes_no_parameters()?;
     let shows_emails = call.access.may(Ability::Manage);
     let shown = members.iter().map(|member| match shows_emails {
-        true => represent::member(member),
+        true => represent::member(member, call.app.content.invited_until(member.id)),
         false => represent::colleague(member),
     });
     Ok(data_value(StatusCode::OK, shown.collect()))
@@ -91,12 +92,15 @@ pub(super) async fn find_member(call: Call<String>) -> Answer {
     // Before the member is looked for (`API.md` 1.7).
     call.takes_no_parameters()?;
     let member = call.app.content.find_member(&call.access, &call.path)?;
-    Ok(data_value(StatusCode::OK, represent::member(&member)))
+    let invited_until = call.app.content.invited_until(member.id);
+    Ok(data_value(StatusCode::OK, represent::member(&member, invited_until)))
 }
 
 pub(super) async fn create_member(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-    let render =
-        move |member: &Member| created(&represent::member(member), &format!("{base}/v2/members/{}", member.id));
+    let render = move |member: &Member| {
+        // Nobody has made a link for a new member.
+        created(&represent::written_member(member, None), &format!("{base}/v2/members/{}", member.id))
+    };
     let create = async |body: JsonBody, idempotent| {
         let body = body.read(call.max_body_bytes()).await?;
         Ok(call.app.content.create_member(&call.access, &body, idempotent).await?)
@@ -109,7 +113,8 @@ pub(super) async fn change_member(call: Call<String>, body: JsonBody) -> Answer 
     call.app.content.find_member(&call.access, &call.path)?;
     let body = body.read(call.max_body_bytes()).await?;
     let member = call.app.content.change_member(&call.access, &call.path, &body).await?;
-    Ok(data_value(StatusCode::OK, represent::member(&member)))
+    let invited_until = call.app.content.invited_until(member.id);
+    Ok(respond::json(StatusCode::OK, represent::written_member(&member, invited_until).to_string()))
 }
 
 pub(super) async fn delete_member(call: Call<String>) -> Answer {

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::FromRequestParts;
@@ -68,6 +69,8 @@ pub(super) struct AnswerCache {
     hasher: RandomState,
     /// Of each part.
     max_bytes: usize,
+    hits: AtomicU64,
+    misses: AtomicU64,
 }
 
 struct Part {
@@ -160,17 +163,32 @@ impl AnswerCache {
 
     fn with_limit(max_bytes: usize) -> AnswerCache {
         let part = || Mutex::new(Part { answers: LruCache::unbounded(), bytes: 0, making: HashMap::new() });
-        AnswerCache { parts: std::array::from_fn(|_| part()), hasher: RandomState::new(), max_bytes: max_bytes / PARTS }
+        AnswerCache {
+            parts: std::array::from_fn(|_| part()),
+            hasher: RandomState::new(),
+            max_bytes: max_bytes / PARTS,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
     }
 
     /// The answer to what `key` asks for, if it is kept and valid for the version that is made from the blueprints that it
     /// depends on.
     pub(super) fn get(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
-        self.part(key).lock().get(key, version)
+        // Not counted if there is none: it is asked for once more, to be made.
+        let answer = self.part(key).lock().get(key, version)?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(answer)
     }
 
-    /// Keeps the answer to what `key` asks for.
+    /// How many requests were answered with what was kept or made for another one, and how many were not.
+    pub(super) fn uses(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+    }
+
+    /// Keeps the answer to what `key` asks for, which was made because none was kept.
     pub(super) fn keep(&self, key: &[u8], answer: &CachedAnswer) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
         if answer.body.len() <= MAX_ANSWER_BYTES {
             self.part(key).lock().put(Arc::from(key), answer.clone(), self.max_bytes);
         }
@@ -189,7 +207,10 @@ impl AnswerCache {
     ) -> Result<CachedAnswer, Failure> {
         loop {
             match self.next(key, version) {
-                Next::Use(answer) => return Ok(answer),
+                Next::Use(answer) => {
+                    self.hits.fetch_add(1, Ordering::Relaxed);
+                    return Ok(answer);
+                }
                 Next::Make(turn) => {
                     let made = make().await;
                     turn.end(&made);
@@ -200,6 +221,7 @@ impl AnswerCache {
                     if let Ok(made) = making.wait_for(Option::is_some).await
                         && let Some(made) = made.clone()
                     {
+                        self.hits.fetch_add(1, Ordering::Relaxed);
                         return made;
                     }
                 }

@@ -12,8 +12,9 @@ use tokio_stream::StreamExt;
 
 use super::budget::{Account, Charge};
 use super::connection::Connection;
-use super::encoding::{self, Unpacked};
+use super::encoding::{self, Unpacking};
 use super::error::Failure;
+use super::offload::offload;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
@@ -84,7 +85,7 @@ impl JsonBody {
             check_type(self.content_type.as_deref(), types)?;
         }
         match is_packed? {
-            true => unpack(&bytes, max_bytes, Charge::to(account)),
+            true => unpack(bytes, max_bytes, Charge::to(account)).await,
             false => Ok(bytes),
         }
     }
@@ -100,7 +101,7 @@ impl JsonBody {
             Source::ReadAhead(read) => Body::from(read?),
         };
         let body = match is_packed(self.packed_as.as_deref())? {
-            true => Body::from_stream(Unpacked::new(body.into_data_stream())),
+            true => encoding::unpacked(body.into_data_stream(), self.account.clone()),
             false => body,
         };
         Ok((body.into_data_stream(), Charge::to(self.account)))
@@ -181,11 +182,16 @@ fn is_packed(encoding: Option<&str>) -> Result<bool, Failure> {
     }
 }
 
-fn unpack(packed: &[u8], max_bytes: usize, mut charge: Charge) -> Result<Bytes, Failure> {
-    match encoding::unpack(packed, max_bytes) {
-        Ok(Some(unpacked)) if charge.try_set(unpacked.len()) => Ok(charge.attach(unpacked)),
-        Ok(Some(_)) => Err(no_memory().into()),
-        Ok(None) => {
+async fn unpack(packed: Bytes, max_bytes: usize, mut charge: Charge) -> Result<Bytes, Failure> {
+    let unpack = move || {
+        let unpacking = encoding::unpack(&packed, max_bytes, &mut charge);
+        (unpacking, charge)
+    };
+    let (unpacking, charge) = offload(unpack).await.ok_or_else(|| Error::internal("unpacking a body panicked"))?;
+    match unpacking {
+        Ok(Unpacking::Done(unpacked)) => Ok(charge.attach(unpacked)),
+        Ok(Unpacking::NoMemory) => Err(no_memory().into()),
+        Ok(Unpacking::TooLarge) => {
             let message = format!("the body, unpacked, is larger than {max_bytes} bytes, which is the limit");
             Err(Error::new(Code::PayloadTooLarge, message).into())
         }

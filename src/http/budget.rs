@@ -108,6 +108,11 @@ impl Charge {
         Charge { account, bytes: 0 }
     }
 
+    /// A charge of nothing yet to the same account.
+    pub(super) fn another(&self) -> Charge {
+        Charge::to(self.account.clone())
+    }
+
     /// Changes the charge to this many bytes. Returns whether they fit; if not, the charge is as before.
     #[must_use]
     pub(super) fn try_set(&mut self, bytes: usize) -> bool {

@@ -2,18 +2,22 @@
 //! which changes a token sees.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::client::Client;
+use super::connection::Connection;
 use super::error::{Answer, Failure};
-use super::head::{Call, secret};
+use super::head::{Call, access_of_sender};
 use super::stream::{Pieces, streamed};
+use super::watchers::Watch;
 use crate::content::{Change, Changes};
 use crate::model::error::{Code, Error};
 use crate::model::time::format_millis;
@@ -34,25 +38,28 @@ const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 /// Where a client stands in the feed.
 struct Position {
     call: Call,
+    extensions: Extensions,
     headers: HeaderMap,
     since: u64,
     limit: usize,
 }
 
-pub(super) async fn changes(call: Call, headers: HeaderMap) -> Answer {
+pub(super) async fn changes(call: Call, extensions: Extensions, headers: HeaderMap) -> Answer {
     let is_stream = accepts_events(&headers);
     let id = headers.get(LAST_EVENT_ID).filter(|id| is_stream && !id.is_empty());
     let id = id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
     let params = ChangeParams::parse(&call.query, id.as_deref())?;
+    let waits = is_stream || !params.wait.is_zero();
+    let watch = if waits { watch(&call, &extensions, &headers)? } else { None };
     let last = call.app.content.watch_changes().borrow().last;
-    let mut position = Position { call, headers, since: params.since.unwrap_or(last), limit: params.limit };
+    let mut position = Position { call, extensions, headers, since: params.since.unwrap_or(last), limit: params.limit };
     let first = match position.advance().await {
         Ok(first) => first,
         Err(error) if error.code == Code::Gone => return Ok(with_number(Failure::from(error).into_response(), last)),
         Err(error) => return Err(error.into()),
     };
     if is_stream {
-        return Ok(events(position, first));
+        return Ok(events(position, first, watch));
     }
     let found = match first.is_empty() {
         true => position.wait(Instant::now() + params.wait).await?,
@@ -61,6 +68,13 @@ pub(super) async fn changes(call: Call, headers: HeaderMap) -> Answer {
     let body: String = found.iter().map(|change| line(change) + "\n").collect();
     let headers = [(CONTENT_TYPE, "application/x-ndjson"), (VARY, "Authorization, Accept")];
     Ok(with_number((StatusCode::OK, headers, body).into_response(), position.since))
+}
+
+/// Counts a request that waits; none without a server, as in tests.
+fn watch(call: &Call, extensions: &Extensions, headers: &HeaderMap) -> Result<Option<Watch>, Error> {
+    let Some(connection) = extensions.get::<Arc<Connection>>() else { return Ok(None) };
+    let address = Client::of(extensions, headers, &call.app.config.analytics).address;
+    connection.watchers.begin(address, &call.access.actor).map(Some)
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {
@@ -89,9 +103,18 @@ impl Position {
         Ok(found)
     }
 
+    /// Finds out what the sender may do by now.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED`, `FORBIDDEN` if the token was revoked, the session has ended, or the member has no rights left.
+    fn look_again(&mut self) -> Result<(), Failure> {
+        self.call.access = access_of_sender(&self.call.app, &Method::GET, &self.extensions, &self.headers)?;
+        Ok(())
+    }
+
     /// The next changes, as soon as there are some; none if there are none by the deadline, or the server stops. A token
     /// that was revoked meanwhile gets none.
-    async fn wait(&mut self, deadline: Instant) -> Result<Vec<Change>, Error> {
+    async fn wait(&mut self, deadline: Instant) -> Result<Vec<Change>, Failure> {
         let mut end = self.call.app.content.watch_changes();
         while Instant::now() < deadline {
             let seen = *end.borrow_and_update();
@@ -102,7 +125,7 @@ impl Position {
             if !matches!(timeout_at(deadline, end.changed()).await, Ok(Ok(()))) {
                 break;
             }
-            self.call.app.content.authenticate(secret(&self.headers))?;
+            self.look_again()?;
             let found = self.advance().await?;
             if !found.is_empty() {
                 return Ok(found);
@@ -113,10 +136,13 @@ impl Position {
     }
 }
 
-/// A stream that sends changes until its client leaves, the token is no longer valid, or the server stops.
-fn events(position: Position, first: Vec<Change>) -> Response {
+/// A stream that sends changes until its client leaves, the token or session is no longer valid, or the server stops.
+fn events(position: Position, first: Vec<Change>, watch: Option<Watch>) -> Response {
     let (pieces, body) = streamed();
-    tokio::spawn(send_events(position, first, pieces));
+    tokio::spawn(async move {
+        let _watch = watch;
+        send_events(position, first, pieces).await;
+    });
     let headers = [(CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, "no-store"), (VARY, "Authorization, Accept")];
     (StatusCode::OK, headers, body).into_response()
 }
@@ -145,7 +171,7 @@ async fn send_events(mut position: Position, first: Vec<Change>, pieces: Pieces)
                 },
             }
         }
-        if position.call.app.content.authenticate(secret(&position.headers)).is_err() {
+        if position.look_again().is_err() {
             return;
         }
         // A client that fell behind what is kept connects again, and is told so.

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use super::budget::{Account, Charge};
 use super::refusal::MAX_HEAD_BYTES;
+use super::watchers::Watchers;
 
 /// What a client must at least send or accept within each `client_timeout`, unless it ends sooner.
 pub(super) const MIN_PROGRESS_BYTES: usize = 16 << 10;
@@ -30,7 +31,10 @@ const LEAVING_TIME: Duration = Duration::from_secs(2);
 pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) account: Arc<Account>,
-    is_stream: bool,
+    /// Those of the whole server.
+    pub(super) watchers: Arc<Watchers>,
+    /// The connection, for a stream.
+    outer: Option<Arc<Connection>>,
     waits: Mutex<Waits>,
     is_cut: AtomicBool,
     is_stopping: AtomicBool,
@@ -58,6 +62,20 @@ struct Waits {
     /// Since when the client has not accepted [`MIN_PROGRESS_BYTES`].
     write: Option<Instant>,
     written: usize,
+    /// How many streams wait for their client, and since when all that run do.
+    waiting_streams: usize,
+    all_streams: Option<Instant>,
+}
+
+impl Waits {
+    fn is_for_client(&self) -> bool {
+        self.body.is_some() || self.write.is_some()
+    }
+
+    fn note_streams(&mut self) {
+        let is_all = self.running > 0 && self.waiting_streams >= self.running;
+        self.all_streams = is_all.then(|| self.all_streams.unwrap_or_else(Instant::now));
+    }
 }
 
 /// How long the server waits for clients.
@@ -91,18 +109,23 @@ impl Drop for Running {
 }
 
 impl Connection {
-    pub(super) fn new(peer: SocketAddr, account: Arc<Account>) -> Connection {
-        Connection::with(peer, account, false)
+    pub(super) fn new(peer: SocketAddr, account: Arc<Account>, watchers: Arc<Watchers>) -> Connection {
+        Connection::with(peer, account, watchers, None)
     }
 
     /// A stream of this connection, whose request has arrived.
-    pub(super) fn stream(&self) -> Connection {
-        Connection::with(self.peer, Account::within(&self.account), true)
+    pub(super) fn stream(self: &Arc<Self>) -> Connection {
+        Connection::with(self.peer, Account::within(&self.account), Arc::clone(&self.watchers), Some(Arc::clone(self)))
     }
 
-    fn with(peer: SocketAddr, account: Arc<Account>, is_stream: bool) -> Connection {
+    fn with(
+        peer: SocketAddr,
+        account: Arc<Account>,
+        watchers: Arc<Watchers>,
+        outer: Option<Arc<Connection>>,
+    ) -> Connection {
         let waits = Waits {
-            head: (!is_stream).then(Instant::now),
+            head: outer.is_none().then(Instant::now),
             head_bytes: 0,
             is_line_complete: false,
             head_charge: Charge::to(Some(Arc::clone(&account))),
@@ -113,11 +136,14 @@ impl Connection {
             body: None,
             write: None,
             written: 0,
+            waiting_streams: 0,
+            all_streams: None,
         };
         Connection {
             peer,
             account,
-            is_stream,
+            watchers,
+            outer,
             waits: Mutex::new(waits),
             is_cut: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
@@ -156,7 +182,27 @@ impl Connection {
 
     /// Whether this is a stream of HTTP/2.
     pub(super) fn is_stream(&self) -> bool {
-        self.is_stream
+        self.outer.is_some()
+    }
+
+    /// Changes what is waited for. The connection of a stream learns when the stream begins or ends to wait for the client.
+    fn change(&self, change: impl FnOnce(&mut Waits)) {
+        let mut waits = self.waits.lock();
+        let before = waits.is_for_client();
+        change(&mut waits);
+        let after = waits.is_for_client();
+        drop(waits);
+        if let Some(outer) = self.outer.as_ref().filter(|_| before != after) {
+            let mut waits = outer.waits.lock();
+            let count = waits.waiting_streams;
+            waits.waiting_streams = if after { count + 1 } else { count.saturating_sub(1) };
+            waits.note_streams();
+        }
+    }
+
+    /// The stream is over, whatever it waited for.
+    pub(super) fn stream_ends(&self) {
+        self.change(|waits| (waits.body, waits.write) = (None, None));
     }
 
     /// The connection speaks HTTP/2: what arrives from now on is not the head of one request.
@@ -181,6 +227,7 @@ impl Connection {
         let mut waits = self.waits.lock();
         waits.running += 1;
         waits.head = None;
+        waits.note_streams();
     }
 
     /// The answer was handed over to be sent, or will not be sent.
@@ -188,6 +235,7 @@ impl Connection {
         let mut waits = self.waits.lock();
         waits.running = waits.running.saturating_sub(1);
         waits.has_served = true;
+        waits.note_streams();
         if waits.running > 0 {
             return;
         }
@@ -229,39 +277,47 @@ impl Connection {
 
     /// A handler waits for the body, or does no longer.
     pub(super) fn awaits_body(&self, since: Option<Instant>) {
-        self.waits.lock().body = since;
+        self.change(|waits| waits.body = since);
+    }
+
+    /// More of a body has arrived that is read while it is answered: its client is busy sending.
+    pub(super) fn is_sending(&self) {
+        self.change(|waits| waits.write = waits.write.map(|_| Instant::now()));
     }
 
     /// The client accepts nothing more for now.
     pub(super) fn write_blocked(&self) {
-        self.waits.lock().write.get_or_insert_with(Instant::now);
+        self.change(|waits| waits.write = waits.write.or_else(|| Some(Instant::now())));
     }
 
     /// The client accepted bytes.
     pub(super) fn wrote(&self, bytes: usize) {
-        let mut waits = self.waits.lock();
-        if waits.write.is_none() {
-            return;
-        }
-        waits.written += bytes;
-        if waits.written >= MIN_PROGRESS_BYTES {
-            (waits.write, waits.written) = (None, 0);
-        }
+        self.change(|waits| {
+            if waits.write.is_some() {
+                waits.written += bytes;
+                if waits.written >= MIN_PROGRESS_BYTES {
+                    (waits.write, waits.written) = (None, 0);
+                }
+            }
+        });
     }
 
     /// The client accepted everything.
     pub(super) fn flushed(&self) {
-        let mut waits = self.waits.lock();
-        if waits.write.is_some() {
-            (waits.write, waits.written) = (None, 0);
-            waits.head = waits.head.map(|_| Instant::now());
-        }
+        self.change(|waits| {
+            if waits.write.is_some() {
+                (waits.write, waits.written) = (None, 0);
+                waits.head = waits.head.map(|_| Instant::now());
+            }
+        });
     }
 
-    /// Since when the connection waits for a request, if it does.
-    pub(super) fn idle_since(&self) -> Option<Instant> {
+    /// Since when the server waits for this client, if it does, and whether it waits for a request: then nothing is lost
+    /// if the connection is closed.
+    pub(super) fn yields_since(&self) -> Option<(Instant, bool)> {
         let waits = self.waits.lock();
-        waits.head.filter(|_| waits.write.is_none() && !self.is_cut())
+        let since = waits.write.or(waits.body).or(waits.all_streams).or(waits.head).filter(|_| !self.is_cut())?;
+        Some((since, waits.head.is_some() && waits.write.is_none()))
     }
 
     /// Since when the server waits for this client, if it does.

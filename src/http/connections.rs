@@ -4,7 +4,7 @@
 //! or the memory that it holds, and every connection is closed when its time is over.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,12 +15,17 @@ use tokio::sync::Notify;
 
 use super::budget::{Account, Budget};
 use super::connection::{Connection, Patience, Running};
+use super::rate::network;
+use super::watchers::Watchers;
 
 /// How many connections beyond the limit may exist for the moment that closing others takes.
 const BEYOND: usize = 64;
 
 /// How long a connection may at least wait for its request: it may have arrived, and only not been read yet.
 const LEAST_IDLE: Duration = Duration::from_millis(100);
+
+/// How long the server waits for a body or for an answer to be read before others may have the place.
+const LEAST_BUSY: Duration = Duration::from_secs(1);
 
 /// When memory is short, connections yield that hold this much and have kept the server waiting for this long.
 const YIELDING_BYTES: usize = 64 << 10;
@@ -52,6 +57,7 @@ pub struct Limits {
 pub(super) struct Connections {
     pub(super) limits: Limits,
     budget: Arc<Budget>,
+    watchers: Arc<Watchers>,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
     streams: Mutex<HashMap<u64, Arc<Connection>>>,
     next: AtomicU64,
@@ -97,12 +103,18 @@ impl Place {
         self.connections.limits
     }
 
-    /// A place for a stream of this connection, and the mark that its request runs; `None` if too many run.
-    pub(super) fn begin_stream(self: &Arc<Place>) -> Option<(StreamPlace, Running)> {
+    /// A place for a stream of this connection, and the mark that its request runs; `None` if too many run. One that
+    /// keeps the server waiting yields, and probes get a place in any case.
+    pub(super) fn begin_stream(self: &Arc<Place>, is_probe: bool) -> Option<(StreamPlace, Running)> {
         let connections = &self.connections;
         let mut streams = connections.streams.lock();
-        if streams.len() >= connections.limits.max_connections {
-            return None;
+        let most = connections.limits.max_connections;
+        if streams.len() >= most {
+            let longest = yielding(streams.values());
+            if streams.len() >= most + BEYOND || longest.is_none() && !is_probe {
+                return None;
+            }
+            longest.into_iter().for_each(|(_, longest)| longest.cut());
         }
         let (stream, number) = (Arc::new(self.stream()), connections.next.fetch_add(1, Ordering::Relaxed));
         streams.insert(number, Arc::clone(&stream));
@@ -122,6 +134,7 @@ impl Deref for StreamPlace {
 impl Drop for StreamPlace {
     fn drop(&mut self) {
         self.connection.connections.streams.lock().remove(&self.number);
+        self.stream.stream_ends();
     }
 }
 
@@ -132,11 +145,31 @@ impl Drop for Place {
     }
 }
 
+/// The one that yields to a new one, and since when it keeps the server waiting: of the address with most of them one that
+/// waits for a request, else the one that waits longest. So a client that opens many displaces its own first, and where all
+/// have one address, as behind a proxy, only their times count.
+fn yielding<'a>(open: impl Iterator<Item = &'a Arc<Connection>>) -> Option<(Instant, &'a Arc<Connection>)> {
+    let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+    let mut waiting = Vec::new();
+    for connection in open {
+        let Some((since, is_idle)) = connection.yields_since() else { continue };
+        if is_idle || since.elapsed() >= LEAST_BUSY {
+            let address = network(connection.peer.ip());
+            *counts.entry(address).or_default() += 1;
+            waiting.push((address, !is_idle, since, connection));
+        }
+    }
+    let most = counts.values().max().copied()?;
+    let of_most = waiting.into_iter().filter(|(address, ..)| counts.get(address) == Some(&most));
+    of_most.min_by_key(|(_, is_busy, since, _)| (*is_busy, *since)).map(|(_, _, since, connection)| (since, connection))
+}
+
 impl Connections {
     pub(super) fn new(limits: Limits) -> Arc<Connections> {
         Arc::new(Connections {
             limits,
             budget: Arc::new(Budget::new(limits.max_buffer_bytes)),
+            watchers: Watchers::new(limits.max_connections),
             open: Mutex::default(),
             streams: Mutex::default(),
             next: AtomicU64::new(0),
@@ -146,12 +179,11 @@ impl Connections {
         })
     }
 
-    /// Looks for a place for a new connection. If all are taken, closes the one that has waited longest for a request.
+    /// Looks for a place for a new connection. If all are taken, closes one that keeps the server waiting.
     pub(super) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Admission {
         let mut open = self.open.lock();
         if open.len() >= self.limits.max_connections {
-            let idle = open.values().filter_map(|connection| Some((connection.idle_since()?, connection)));
-            let longest = idle.min_by_key(|(since, _)| *since);
+            let longest = yielding(open.values());
             self.log_full(longest.is_some());
             let Some((since, longest)) = longest else { return Admission::Refused };
             if since.elapsed() < LEAST_IDLE || open.len() >= self.limits.max_connections + BEYOND {
@@ -159,17 +191,27 @@ impl Connections {
             }
             longest.cut();
         }
-        let connection = Arc::new(Connection::new(peer, Account::new(Arc::clone(&self.budget))));
+        Admission::Now(self.place(&mut open, peer))
+    }
+
+    /// A place beyond the limit, for a probe.
+    pub(super) fn admit_probe(self: &Arc<Self>, peer: SocketAddr) -> Place {
+        self.place(&mut self.open.lock(), peer)
+    }
+
+    fn place(self: &Arc<Self>, open: &mut HashMap<u64, Arc<Connection>>, peer: SocketAddr) -> Place {
+        let connection =
+            Arc::new(Connection::new(peer, Account::new(Arc::clone(&self.budget)), Arc::clone(&self.watchers)));
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         open.insert(number, Arc::clone(&connection));
-        Admission::Now(Place { connections: Arc::clone(self), number, connection })
+        Place { connections: Arc::clone(self), number, connection }
     }
 
     fn log_full(&self, has_idle: bool) {
         let mut logged = self.logged.lock();
         if logged.is_none_or(|at| at.elapsed() > LOG_INTERVAL) {
             *logged = Some(Instant::now());
-            let consequence = if has_idle { "closing those that wait for a request" } else { "refusing new ones" };
+            let consequence = if has_idle { "closing those that keep the server waiting" } else { "refusing new ones" };
             tracing::warn!(max_connections = self.limits.max_connections, "all connections are in use: {consequence}");
         }
     }

@@ -19,15 +19,17 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Name, type and content of each file.
-const FILES: [(&str, &str, &[u8]); 4] = [
+const FILES: [(&str, &str, &[u8]); 5] = [
     ("index.html", "text/html; charset=utf-8", include_bytes!("docs/index.html")),
     ("start.js", "text/javascript; charset=utf-8", include_bytes!("docs/start.js")),
     ("swagger-ui-bundle.js", "text/javascript; charset=utf-8", include_bytes!("docs/swagger-ui-bundle.js")),
     ("swagger-ui.css", "text/css; charset=utf-8", include_bytes!("docs/swagger-ui.css")),
+    // Of the page at `/`.
+    ("welcome.css", "text/css; charset=utf-8", include_bytes!("docs/welcome.css")),
 ];
 
 /// The entity tag of each file.
-static TAGS: LazyLock<[HeaderValue; 4]> = LazyLock::new(|| {
+static TAGS: LazyLock<[HeaderValue; 5]> = LazyLock::new(|| {
     FILES.map(|(_, _, content)| {
         let hash = blake3::hash(content).to_hex();
         HeaderValue::from_str(&format!("\"{}\"", &hash[..32])).expect("a hash is visible ASCII")

@@ -1,34 +1,54 @@
 //! Compressed answers, and bodies of requests that are compressed. Must not know what they hold.
+//!
+//! Compressing and unpacking take long, and their windows take memory, so more than a little runs on other threads
+//! ([`offload`]), and what a stream holds is charged to its connection.
 
 use std::io::{self, Write};
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
 
 use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use flate2::Compression;
 use flate2::write::{GzDecoder, GzEncoder};
 use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use tokio_stream::Stream;
+use zstd::zstd_safe::CParameter;
+
+use super::budget::{Account, Charge};
+use super::offload::offload;
+use super::recode::{Codec, Held, Recoded};
 
 /// Smaller answers are sent as they are: compressed they would fit into no fewer packets.
 const LEAST_BYTES: u64 = 1_024;
 
-/// Larger answers are compressed on a thread that may block.
-const QUICK_BYTES: usize = 64 << 10;
+/// Larger answers, and pieces of answers, are compressed on a thread that may block.
+const QUICK_BYTES: usize = 16 << 10;
 
-/// How many large answers are compressed at once.
-static COMPRESSING: Semaphore = Semaphore::const_new(2);
+/// How many streams are compressed at a time. Those beyond are sent as they are, which clients must understand as well.
+const MAX_STREAMS: usize = 64;
+static STREAMS: Semaphore = Semaphore::const_new(MAX_STREAMS);
+
+/// How far back a compressor of a stream finds repetitions, as a power of two: the records of a list repeat each other's
+/// keys at a much shorter distance, and a larger window would take that memory for each stream.
+const WINDOW_LOG: u32 = 18;
 
 /// How many bytes of compressed answers are kept.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
+/// Larger answers are not kept: each would push out many small ones, and is hashed each time that it is sent.
+const MAX_KEPT_ANSWER_BYTES: usize = 2 << 20;
+
 /// How much of a compressed body is unpacked at a time: it may become a thousand times as large.
 const UNPACKED_AT_ONCE: usize = 512;
+
+/// Once a stream has unpacked this much, it hands it on before it unpacks more.
+const UNPACKED_PIECE_BYTES: usize = 256 << 10;
+
+/// What unpacking a stream takes: its window, and what one step may unpack at most beyond a piece.
+const UNPACKING_BYTES: usize = 64 << 10;
 
 /// A form in which an answer is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,6 +98,15 @@ impl Encoding {
         weight_of(self.name()).or_else(|| weight_of("*")).unwrap_or(0.0)
     }
 
+    /// What compressing a stream takes: the window, the tables to find repetitions, and the output that is not taken yet.
+    fn stream_bytes(self) -> usize {
+        match self {
+            Encoding::Zstd => 1_200 << 10,
+            Encoding::Brotli => 1_600 << 10,
+            Encoding::Gzip => 300 << 10,
+        }
+    }
+
     fn encode(self, bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut encoder = Encoder::new(self)?;
         encoder.write(bytes)?;
@@ -95,8 +124,14 @@ enum Encoder {
 impl Encoder {
     fn new(encoding: Encoding) -> io::Result<Encoder> {
         Ok(match encoding {
-            Encoding::Zstd => Encoder::Zstd(zstd::stream::write::Encoder::new(Vec::new(), 3)?),
-            Encoding::Brotli => Encoder::Brotli(Box::new(brotli::CompressorWriter::new(Vec::new(), 4_096, 4, 20))),
+            Encoding::Zstd => {
+                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3)?;
+                encoder.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
+                Encoder::Zstd(encoder)
+            }
+            Encoding::Brotli => {
+                Encoder::Brotli(Box::new(brotli::CompressorWriter::new(Vec::new(), 4_096, 4, WINDOW_LOG)))
+            }
             Encoding::Gzip => Encoder::Gzip(GzEncoder::new(Vec::new(), Compression::default())),
         })
     }
@@ -127,11 +162,11 @@ impl Encoder {
     }
 }
 
-/// Answers with an entity tag, compressed. The tag and the address say what an answer is.
+/// Compressed answers, kept by the hash of what was compressed. An address and an entity tag are no key: they are the same
+/// for answers to clients that may see different things, as `PATCH` with `update` only and `GET` with `view`.
 pub(super) struct EncodedAnswers(Mutex<Kept>);
 
-/// Address, entity tag and encoding.
-type Key = (String, HeaderValue, Encoding);
+type Key = (blake3::Hash, Encoding);
 
 struct Kept {
     answers: LruCache<Key, Bytes>,
@@ -146,7 +181,12 @@ impl Default for EncodedAnswers {
 
 impl EncodedAnswers {
     /// The answer as the client accepts it.
-    pub(super) async fn encode(&self, response: Response, encoding: Option<Encoding>, uri: &Uri) -> Response {
+    pub(super) async fn encode(
+        &self,
+        response: Response,
+        encoding: Option<Encoding>,
+        account: Option<Arc<Account>>,
+    ) -> Response {
         if !is_compressible(&response) {
             return response;
         }
@@ -155,16 +195,19 @@ impl EncodedAnswers {
         parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         let Some(encoding) = encoding else { return Response::from_parts(parts, body) };
         let Some(length) = body.size_hint().exact().and_then(|length| usize::try_from(length).ok()) else {
-            let Ok(encoder) = Encoder::new(encoding) else { return Response::from_parts(parts, body) };
+            let Some((encoder, held)) = begin_stream(encoding, account) else {
+                return Response::from_parts(parts, body);
+            };
             note(&mut parts.headers, encoding);
-            let stream = EncodedStream { body: body.into_data_stream(), encoder: Some(encoder) };
+            let stream = Recoded::new(body.into_data_stream(), encoder, held);
             return Response::from_parts(parts, Body::from_stream(stream));
         };
         let Ok(bytes) = axum::body::to_bytes(body, length).await else {
             return Response::from_parts(parts, Body::empty());
         };
-        let tag = parts.headers.get(ETAG).filter(|_| parts.status == StatusCode::OK).cloned();
-        let key = tag.map(|tag| (uri.to_string(), tag, encoding));
+        let is_kept =
+            parts.status == StatusCode::OK && parts.headers.contains_key(ETAG) && bytes.len() <= MAX_KEPT_ANSWER_BYTES;
+        let key = is_kept.then(|| (blake3::hash(&bytes), encoding));
         match self.encoded(key, &bytes, encoding).await {
             Some(encoded) => {
                 note(&mut parts.headers, encoding);
@@ -182,9 +225,8 @@ impl EncodedAnswers {
         let encoded = if bytes.len() <= QUICK_BYTES {
             encoding.encode(bytes).ok()?
         } else {
-            let _permit = COMPRESSING.acquire().await.ok()?;
             let bytes = bytes.clone();
-            tokio::task::spawn_blocking(move || encoding.encode(&bytes)).await.ok()?.ok()?
+            offload(move || encoding.encode(&bytes)).await?.ok()?
         };
         let encoded = Bytes::from(encoded);
         if encoded.len() >= bytes.len() {
@@ -202,20 +244,20 @@ impl Kept {
         if encoded.len() > MAX_KEPT_BYTES / 16 {
             return;
         }
-        self.bytes += weight(&key, &encoded);
-        if let Some((key, replaced)) = self.answers.push(key, encoded) {
-            self.bytes -= weight(&key, &replaced);
+        self.bytes += weight(&encoded);
+        if let Some((_, replaced)) = self.answers.push(key, encoded) {
+            self.bytes -= weight(&replaced);
         }
         while self.bytes > MAX_KEPT_BYTES
-            && let Some((key, answer)) = self.answers.pop_lru()
+            && let Some((_, answer)) = self.answers.pop_lru()
         {
-            self.bytes -= weight(&key, &answer);
+            self.bytes -= weight(&answer);
         }
     }
 }
 
-fn weight(key: &Key, encoded: &Bytes) -> usize {
-    key.0.len() + encoded.len() + 256
+fn weight(encoded: &Bytes) -> usize {
+    encoded.len() + 256
 }
 
 fn note(headers: &mut HeaderMap, encoding: Encoding) {
@@ -234,100 +276,84 @@ fn is_compressible(response: &Response) -> bool {
         && response.body().size_hint().exact().is_none_or(|length| length >= LEAST_BYTES)
 }
 
-/// A body that is compressed piece by piece.
-struct EncodedStream {
-    body: BodyDataStream,
-    /// `None` at the end.
-    encoder: Option<Encoder>,
+/// The compressor of a stream; `None` if too many streams are compressed already, or there is no memory for one more.
+fn begin_stream(encoding: Encoding, account: Option<Arc<Account>>) -> Option<(Encoder, Held)> {
+    let permit = STREAMS.try_acquire().ok()?;
+    let mut charge = Charge::to(account);
+    if !charge.try_set(encoding.stream_bytes()) {
+        return None;
+    }
+    Some((Encoder::new(encoding).ok()?, (charge, Some(permit))))
 }
 
-impl Stream for EncodedStream {
-    type Item = io::Result<Bytes>;
+impl Codec for Encoder {
+    const QUICK_BYTES: usize = QUICK_BYTES;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        loop {
-            if self.encoder.is_none() {
-                return Poll::Ready(None);
-            }
-            let piece = ready!(Pin::new(&mut self.body).poll_next(context));
-            let encoded = match (piece, self.encoder.as_mut()) {
-                (Some(Ok(piece)), Some(encoder)) => encoder.write(&piece).and_then(|()| encoder.flush()),
-                (Some(Err(error)), _) => return Poll::Ready(Some(Err(io::Error::other(error)))),
-                (None, _) | (_, None) => match self.encoder.take() {
-                    Some(encoder) => encoder.finish(),
-                    None => return Poll::Ready(None),
-                },
-            };
-            match encoded {
-                Ok(bytes) if bytes.is_empty() => {}
-                encoded => return Poll::Ready(Some(encoded.map(Bytes::from))),
-            }
-        }
+    /// Everything, so that the client can unpack it at once.
+    fn push(&mut self, arrived: &mut Bytes) -> io::Result<Vec<u8>> {
+        self.write(&std::mem::take(arrived))?;
+        self.flush()
+    }
+
+    fn finish(self) -> io::Result<Vec<u8>> {
+        Encoder::finish(self)
     }
 }
 
-/// Unpacks a body, of which at most `max_bytes` are kept; `None` if it has more.
+impl Codec for GzDecoder<Vec<u8>> {
+    const QUICK_BYTES: usize = UNPACKED_AT_ONCE;
+
+    /// As much as becomes a piece.
+    fn push(&mut self, arrived: &mut Bytes) -> io::Result<Vec<u8>> {
+        while !arrived.is_empty() && self.get_ref().len() < UNPACKED_PIECE_BYTES {
+            let packed = arrived.split_to(arrived.len().min(UNPACKED_AT_ONCE));
+            self.write_all(&packed)?;
+        }
+        Ok(std::mem::take(self.get_mut()))
+    }
+
+    fn finish(self) -> io::Result<Vec<u8>> {
+        GzDecoder::finish(self)
+    }
+}
+
+/// What became of a compressed body.
+#[derive(Debug, PartialEq)]
+pub(super) enum Unpacking {
+    Done(Vec<u8>),
+    /// It has more bytes than it may have.
+    TooLarge,
+    NoMemory,
+}
+
+/// Unpacks a body of at most `max_bytes`, which are charged as they are unpacked.
 ///
 /// # Errors
 /// If it is not valid gzip.
-pub(super) fn unpack(packed: &[u8], max_bytes: usize) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn unpack(packed: &[u8], max_bytes: usize, charge: &mut Charge) -> io::Result<Unpacking> {
     let mut decoder = GzDecoder::new(Vec::new());
     for piece in packed.chunks(UNPACKED_AT_ONCE) {
         decoder.write_all(piece)?;
         if decoder.get_ref().len() > max_bytes {
-            return Ok(None);
+            return Ok(Unpacking::TooLarge);
+        }
+        if !charge.try_set(decoder.get_ref().capacity()) {
+            return Ok(Unpacking::NoMemory);
         }
     }
-    let unpacked = decoder.finish()?;
-    Ok((unpacked.len() <= max_bytes).then_some(unpacked))
+    let mut unpacked = decoder.finish()?;
+    if unpacked.len() > max_bytes {
+        return Ok(Unpacking::TooLarge);
+    }
+    unpacked.shrink_to_fit();
+    Ok(if charge.try_set(unpacked.capacity()) { Unpacking::Done(unpacked) } else { Unpacking::NoMemory })
 }
 
 /// A body that is unpacked while it arrives.
-pub(super) struct Unpacked {
-    body: BodyDataStream,
-    arrived: Bytes,
-    /// `None` at the end.
-    decoder: Option<GzDecoder<Vec<u8>>>,
-}
-
-impl Unpacked {
-    pub(super) fn new(body: BodyDataStream) -> Unpacked {
-        Unpacked { body, arrived: Bytes::new(), decoder: Some(GzDecoder::new(Vec::new())) }
-    }
-}
-
-impl Stream for Unpacked {
-    type Item = io::Result<Bytes>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
-        loop {
-            if self.decoder.is_none() {
-                return Poll::Ready(None);
-            }
-            if self.arrived.is_empty() {
-                match ready!(Pin::new(&mut self.body).poll_next(context)) {
-                    Some(Ok(piece)) => self.arrived = piece,
-                    Some(Err(error)) => return Poll::Ready(Some(Err(io::Error::other(error)))),
-                    None => {
-                        let rest = self.decoder.take().map_or(Ok(Vec::new()), GzDecoder::finish);
-                        return Poll::Ready(Some(rest.map(Bytes::from)));
-                    }
-                }
-            }
-            let length = self.arrived.len().min(UNPACKED_AT_ONCE);
-            let piece = self.arrived.split_to(length);
-            let Some(decoder) = &mut self.decoder else { return Poll::Ready(None) };
-            let unpacked = decoder.write_all(&piece).map(|()| std::mem::take(decoder.get_mut()));
-            match unpacked {
-                Ok(bytes) if bytes.is_empty() => {}
-                Ok(bytes) => return Poll::Ready(Some(Ok(Bytes::from(bytes)))),
-                Err(error) => {
-                    self.decoder = None;
-                    return Poll::Ready(Some(Err(error)));
-                }
-            }
-        }
-    }
+pub(super) fn unpacked(body: BodyDataStream, account: Option<Arc<Account>>) -> Body {
+    let mut charge = Charge::to(account);
+    charge.add(UNPACKING_BYTES);
+    Body::from_stream(Recoded::new(body, GzDecoder::new(Vec::new()), (charge, None)))
 }
 
 #[cfg(test)]
@@ -358,10 +384,11 @@ mod tests {
     fn a_small_body_that_unpacks_to_a_large_one_is_given_up_early() {
         let bomb = Encoding::Gzip.encode(&vec![0; 50 << 20]).unwrap();
         assert!(bomb.len() < 60_000);
-        assert_eq!(unpack(&bomb, 1 << 20).unwrap(), None);
+        let unpack = |packed: &[u8], max_bytes| unpack(packed, max_bytes, &mut Charge::default());
+        assert_eq!(unpack(&bomb, 1 << 20).unwrap(), Unpacking::TooLarge);
         let small = Encoding::Gzip.encode(b"abc").unwrap();
-        assert_eq!(unpack(&small, 3).unwrap(), Some(b"abc".to_vec()));
-        assert_eq!(unpack(&small, 2).unwrap(), None);
+        assert_eq!(unpack(&small, 3).unwrap(), Unpacking::Done(b"abc".to_vec()));
+        assert_eq!(unpack(&small, 2).unwrap(), Unpacking::TooLarge);
         assert!(unpack(&small[..small.len() - 1], 3).is_err());
         assert!(unpack(b"abc", 3).is_err());
     }

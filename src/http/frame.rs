@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::HttpBody;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
     SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, Method, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
@@ -35,6 +35,7 @@ use super::pretty::Pretty;
 use super::repeated;
 use super::request_id::{Exchange, X_REQUEST_ID};
 use super::server_timing;
+use super::welcome;
 use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
@@ -77,7 +78,7 @@ impl Framed {
         let Services { access_log, config, .. } = &*self.0.app;
         let entry = access_log.begin(&mut request, exchange.id(), config);
         let pretty = Pretty::begin(&mut request);
-        let (encoding, uri) = (Encoding::accepted(request.headers()), request.uri().clone());
+        let encoding = Encoding::accepted(request.headers());
         let is_read = answered_as(request.method()) == Method::GET;
         let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
         let connection = connection_of(&request).cloned();
@@ -99,7 +100,8 @@ impl Framed {
         if is_read {
             self.0.add_cache_control(&mut response);
         }
-        response = self.0.app.encoded.encode(response, encoding, &uri).await;
+        let account = connection.as_ref().map(|connection| Arc::clone(&connection.account));
+        response = self.0.app.encoded.encode(response, encoding, account).await;
         if let Some(pretty) = &pretty {
             pretty.end(&mut response);
         }
@@ -181,13 +183,18 @@ async fn caught(mut routes: Router, request: Request) -> Response {
     .await
 }
 
-fn is_probe(path: &str) -> bool {
+/// True if somebody asks whether the server is well, which is answered however busy it is.
+pub(super) fn is_probe(path: &str) -> bool {
     ["/healthz", "/readyz"].contains(&path)
 }
 
-async fn no_route(method: Method, uri: Uri) -> Failure {
+async fn no_route(State(app): State<App>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    if welcome::is_asked_for(&method, uri.path(), &headers) {
+        return welcome::page(app.content.somebody_can_sign_in());
+    }
     let route = quote(&format!("{} {}", answered_as(&method), uri.path()));
-    Failure::from(Error::new(Code::NotFound, format!("there is no route {route}; API.md lists all routes")))
+    let message = format!("there is no route {route}; API.md lists all routes");
+    Failure::from(Error::new(Code::NotFound, message)).into_response()
 }
 
 /// The response to a method that the route does not support. The router adds `Allow`.

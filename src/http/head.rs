@@ -96,12 +96,7 @@ pub(super) fn authorize(
     headers: &HeaderMap,
 ) -> Result<Arc<Access>, Failure> {
     app.limits.take_address(Client::of(extensions, headers, &app.config.analytics).address)?;
-    let access = if is_by_session(headers) {
-        let (known, _) = known_session(app, method, extensions, headers)?;
-        app.content.access_of(&known)?
-    } else {
-        of_token(app, headers)?
-    };
+    let access = access_of_sender(app, method, extensions, headers)?;
     if let Some(sender) = extensions.get::<Sender>() {
         sender.note(&access.actor);
     }
@@ -109,13 +104,26 @@ pub(super) fn authorize(
     Ok(access)
 }
 
+/// The same for a request that was counted: also for one that goes on, to find out what its sender may do by now.
+///
+/// # Errors
+/// `UNAUTHENTICATED`; of a session also `FORBIDDEN`.
+pub(super) fn access_of_sender(
+    app: &App,
+    method: &Method,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<Arc<Access>, Failure> {
+    if is_by_session(headers) {
+        let (known, _) = known_session(app, method, extensions, headers)?;
+        return Ok(app.content.access_of(&known)?);
+    }
+    Ok(app.content.authenticate(secret(headers))?)
+}
+
 /// Whether a request has a session and no token. A token that is sent counts alone, valid or not.
 pub(super) fn is_by_session(headers: &HeaderMap) -> bool {
     !headers.contains_key(AUTHORIZATION) && has_session_cookie(headers)
-}
-
-fn of_token(app: &App, headers: &HeaderMap) -> Result<Arc<Access>, Failure> {
-    Ok(app.content.authenticate(secret(headers))?)
 }
 
 /// The session of a request, with its secret. Counts the request against the rate limit of its address.

@@ -21,7 +21,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use super::connection::{Connection, Running};
 use super::connections::{Place, StreamPlace};
-use super::frame::Framed;
+use super::frame::{Framed, is_probe};
 use super::http2_message as message;
 use super::refusal::{self, MAX_HEAD_BYTES};
 use super::socket::Socket;
@@ -101,7 +101,7 @@ async fn serve(place: &Arc<Place>, mut protocol: Protocol<Socket, Bytes>, router
                     protocol.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     continue;
                 }
-                let Some((stream, running)) = place.begin_stream() else {
+                let Some((stream, running)) = place.begin_stream(is_probe(request.uri().path())) else {
                     // The client knows by this that nothing has happened, and may repeat the request.
                     respond.send_reset(Reason::REFUSED_STREAM);
                     continue;

@@ -84,7 +84,10 @@ impl Post {
             let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
             key.clone().request(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
         });
-        if let Some(kept) = call.app.content.kept_answer(&key, request.as_ref()).await? {
+        // A member may have been limited to other blueprints since the request was made: then it is checked like a new one.
+        let is_seen = blueprint_of(&self.uri).is_none_or(|slug| call.access.sees(slug));
+        let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
+        if let Some(kept) = kept.filter(|_| is_seen) {
             return Ok(Rendered::decode(&kept)?.into_response());
         }
         let idempotent = request.map(|request| {
@@ -93,6 +96,11 @@ impl Post {
         });
         respond_to(run(body, idempotent).await?, render)
     }
+}
+
+/// The slug that the path of a request for resources has, as it was sent.
+fn blueprint_of(uri: &Uri) -> Option<&str> {
+    uri.path().strip_prefix("/v2/resources/")?.split('/').next()
 }
 
 /// The response to a request that is done.

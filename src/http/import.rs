@@ -1,36 +1,71 @@
 //! Imports (`API.md` 4.11): lines of a body in, lines of a response out. Must not know what a line holds.
 
-use axum::body::Bytes;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::answers::{Answers, answers};
 use super::body::JsonBody;
 use super::error::{Answer, error_object};
 use super::head::Call;
 use super::idempotency::{Post, Rendered};
 use super::lines::{Line, Lines};
-use super::stream::{Pieces, streamed};
 use crate::content::{Import, ImportLine};
 use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
+use crate::model::error::{Code, Error, Result};
+use crate::model::sent::quote;
 use crate::model::value::Sanitized;
+use crate::query::RawParams;
 
 /// The accepted types of the body; the first is also the type of the response.
 const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/json"];
 
+/// Which lines are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    All,
+    /// Those that failed. A summary at the end counts all.
+    Failures,
+}
+
+impl Wanted {
+    fn parse(raw_query: &str) -> Result<Wanted> {
+        match RawParams::parse(raw_query).single("answers")? {
+            None | Some("all") => Ok(Wanted::All),
+            Some("failures") => Ok(Wanted::Failures),
+            Some(other) => {
+                let text = format!("`answers` is {}; it must be `all` or `failures`", quote(other));
+                Err(Error::new(Code::InvalidParameter, text))
+            }
+        }
+    }
+}
+
+/// What is answered of lines, and what the last lines of the response sum up.
+struct Report {
+    wanted: Wanted,
+    created: u64,
+    updated: u64,
+    failed: u64,
+    sanitized: Sanitized,
+}
+
 /// With an `Idempotency-Key` the body is read whole, since the key stands for all of it; without one it is streamed.
 pub(super) async fn import(call: Call<String>, request: Post) -> Answer {
+    let wanted = Wanted::parse(&call.query);
     if !request.has_key() {
-        return import_streamed(&call, request.into_body());
+        let import = call.app.content.import(&call.access, &call.path, &call.query)?;
+        return stream(import, Report::new(wanted?), request.into_body(), call.max_body_bytes()).await;
     }
-    let render = |lines: &Vec<ImportLine>| {
-        let mut sanitized = Sanitized::default();
-        let lines = render_lines(lines, &mut sanitized);
-        Rendered::new(StatusCode::OK, lines + &render_sanitized(&sanitized)).with(header::CONTENT_TYPE, LINE_TYPES[0])
+    let for_render = *wanted.as_ref().unwrap_or(&Wanted::All);
+    let render = move |lines: &Vec<ImportLine>| {
+        let mut report = Report::new(for_render);
+        let lines = report.lines(lines) + &report.end();
+        Rendered::new(StatusCode::OK, lines).with(header::CONTENT_TYPE, LINE_TYPES[0])
     };
     let import = async |body: JsonBody, idempotent: Option<_>| {
         let import = call.app.content.import(&call.access, &call.path, &call.query)?;
+        wanted?;
         let body = body.read_as(call.max_body_bytes(), &LINE_TYPES).await?;
         let idempotent = idempotent.ok_or_else(|| Error::internal("a body was read, but not fingerprinted"))?;
         Ok(import.once(body, idempotent).await?)
@@ -38,67 +73,82 @@ pub(super) async fn import(call: Call<String>, request: Post) -> Answer {
     request.answer(&call, Ability::Manage, render, import).await
 }
 
-fn import_streamed(call: &Call<String>, body: JsonBody) -> Answer {
-    let import = call.app.content.import(&call.access, &call.path, &call.query)?;
-    let lines = Lines::new(body.into_stream(&LINE_TYPES)?, call.max_body_bytes());
-    let (pieces, body) = streamed();
-    tokio::spawn(run(import, lines, pieces));
+async fn stream(import: Import, report: Report, body: JsonBody, max_line_bytes: usize) -> Answer {
+    let (chunks, charge) = body.into_stream(&LINE_TYPES)?;
+    let (answers, waiting) = answers(charge.another());
+    tokio::spawn(run(import, Lines::new((chunks, charge), max_line_bytes), report, answers));
+    let body = waiting.body().await;
     Ok(([(header::CONTENT_TYPE, LINE_TYPES[0])], Response::new(body)).into_response())
 }
 
-/// Imports line by line. The status is sent before the first line is read, so an error that ends the import early is
-/// reported as the last line of the response.
-async fn run(import: Import, lines: Lines, pieces: Pieces) {
-    if let Err(error) = import_lines(import, lines, &pieces).await {
-        send(&pieces, format!("{}\n", json!({ "errors": error_object(&error) }))).await;
+/// Imports line by line. The status may have been sent by then, so an error that ends the import early is reported in a line
+/// of the response.
+async fn run(import: Import, lines: Lines, mut report: Report, mut answers: Answers) {
+    if let Err(error) = import_lines(import, lines, &mut report, &mut answers).await {
+        answers.push(format!("{}\n", json!({ "errors": error_object(&error) }))).await;
+        // What sanitizing removed is not known in full.
+        report.sanitized = Sanitized::default();
     }
+    answers.push(report.end()).await;
+    answers.begin();
 }
 
-async fn import_lines(mut import: Import, mut lines: Lines, pieces: &Pieces) -> Result<()> {
-    let mut sanitized = Sanitized::default();
-    while let Some(line) = lines.next().await? {
-        let results = match line {
-            Line::Whole(line) => import.push(&line).await?,
-            Line::TooLong(error) => import.refuse(error).await?,
+async fn import_lines(mut import: Import, mut lines: Lines, report: &mut Report, answers: &mut Answers) -> Result<()> {
+    loop {
+        let results = match answers.unless_silent(lines.next()).await? {
+            None => break,
+            Some(Line::Whole(line)) => import.push(&line).await?,
+            Some(Line::TooLong(error)) => import.refuse(error).await?,
         };
-        if !results.is_empty() {
-            send(pieces, render_lines(&results, &mut sanitized)).await;
-        }
+        answers.push(report.lines(&results)).await;
     }
+    answers.begin();
     while let Some(results) = import.finish_next().await? {
-        if !results.is_empty() {
-            send(pieces, render_lines(&results, &mut sanitized)).await;
-        }
-    }
-    if !sanitized.is_empty() {
-        send(pieces, render_sanitized(&sanitized)).await;
+        answers.push(report.lines(&results)).await;
     }
     Ok(())
 }
 
-/// Sends a piece. The import goes on if the client no longer reads: it has still sent its lines.
-async fn send(pieces: &Pieces, text: String) {
-    let _ = pieces.send(Ok(Bytes::from(text))).await;
-}
-
-/// The last line: what sanitizing removed of all lines; nothing if it removed nothing.
-fn render_sanitized(sanitized: &Sanitized) -> String {
-    if sanitized.is_empty() { String::new() } else { format!("{}\n", json!({ "sanitized": sanitized.to_json() })) }
-}
-
-/// The answers to lines. What sanitizing removed of them is added up.
-fn render_lines(results: &[ImportLine], sanitized: &mut Sanitized) -> String {
-    let mut out = String::new();
-    for ImportLine { index, result } in results {
-        let line = match result {
-            Ok(imported) => {
-                sanitized.add(&imported.sanitized);
-                json!({ "index": index, "id": imported.id.to_string(), "op": imported.op })
-            }
-            Err(error) => json!({ "index": index, "errors": error_object(error) }),
-        };
-        out.push_str(&line.to_string());
-        out.push('\n');
+impl Report {
+    fn new(wanted: Wanted) -> Report {
+        Report { wanted, created: 0, updated: 0, failed: 0, sanitized: Sanitized::default() }
     }
-    out
+
+    /// The answers to lines that are wanted.
+    fn lines(&mut self, results: &[ImportLine]) -> String {
+        let mut out = String::new();
+        for ImportLine { index, result } in results {
+            let line = match result {
+                Ok(imported) => {
+                    self.sanitized.add(&imported.sanitized);
+                    *if imported.op == "created" { &mut self.created } else { &mut self.updated } += 1;
+                    if self.wanted == Wanted::Failures {
+                        continue;
+                    }
+                    json!({ "index": index, "id": imported.id.to_string(), "op": imported.op })
+                }
+                Err(error) => {
+                    self.failed += 1;
+                    json!({ "index": index, "errors": error_object(error) })
+                }
+            };
+            out.push_str(&line.to_string());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The last lines: what sanitizing removed of all lines, if it removed something, and the summary if it is wanted.
+    fn end(&self) -> String {
+        let mut out = String::new();
+        if !self.sanitized.is_empty() {
+            out += &format!("{}\n", json!({ "sanitized": self.sanitized.to_json() }));
+        }
+        if self.wanted == Wanted::Failures {
+            let Report { created, updated, failed, .. } = self;
+            let counts = json!({ "created": created, "updated": updated, "failed": failed });
+            out += &format!("{}\n", json!({ "summary": counts }));
+        }
+        out
+    }
 }

@@ -1,24 +1,56 @@
 //! The description of the API in OpenAPI 3.1 (`API.md` 4.12): every route, and the schemas of the blueprints that a token sees.
 //! A test compares it with the router. Must not answer anything else.
 
+mod by_blueprint;
 mod fields;
 mod parameters;
 mod schemas;
 mod services;
 mod shape;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::Bytes;
 use axum::extract::{RawQuery, State};
 use axum::http::header::{AUTHORIZATION, VARY};
 use axum::http::{Extensions, HeaderMap, Method, StatusCode};
 use axum::response::IntoResponse;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::app::App;
 use super::error::Answer;
-use super::head::{authorize, is_by_session, takes_no_parameters};
+use super::head::{authorize, is_by_session};
 use super::operation::{Body, Operation, Request};
 use super::operations;
 use super::respond::{self, VARY_BY_TOKEN};
+use crate::model::blueprint::Blueprint;
+use crate::model::error::{Code, Error};
+use crate::model::sent::quote;
+use crate::query::{RawParams, strict};
+
+/// How many bytes of descriptions are kept, beyond the last one.
+const MAX_KEPT_BYTES: usize = 16 << 20;
+
+/// About what the list of the blueprints of one takes: a server has some thousands at most.
+const ENTRY_BYTES: usize = 16 << 10;
+
+/// The descriptions that were asked for last.
+static KEPT: Mutex<Vec<Description>> = Mutex::new(Vec::new());
+
+/// Descriptions are made one at a time.
+static MAKING: Semaphore = Semaphore::const_new(1);
+
+/// A description, and the blueprints that it shows.
+struct Description {
+    blueprints: Vec<Arc<Blueprint>>,
+    text: Arc<OnceCell<Bytes>>,
+}
+
+/// Descriptions of more blueprints have general paths only: with those of 2,000 they would be ten times as large.
+const MAX_WITH_PATHS: usize = 200;
 
 /// What each status of an error means, beside the codes of `API.md` 7.
 const ERRORS: [(u16, &str); 13] = [
@@ -44,20 +76,77 @@ pub(super) async fn describe(
     extensions: Extensions,
     headers: HeaderMap,
 ) -> Answer {
-    takes_no_parameters(query.as_deref().unwrap_or_default())?;
+    let params = RawParams::parse(query.as_deref().unwrap_or_default());
+    strict::check(&params, &["blueprints"])?;
     let mut blueprints = Vec::new();
     if headers.contains_key(AUTHORIZATION) || is_by_session(&headers) {
         let access = authorize(&app, &Method::GET, &extensions, &headers)?;
         // A token that may read no blueprint sees none.
         blueprints = app.content.list_blueprints(&access).unwrap_or_default();
     }
-    let mut schemas = general_schemas();
-    for blueprint in &blueprints {
-        schemas.extend(fields::schemas(blueprint));
+    if let Some(asked) = params.single("blueprints")? {
+        blueprints = chosen(asked, &blueprints)?;
     }
-    let slugs: Vec<&str> = blueprints.iter().map(|blueprint| blueprint.slug.as_str()).collect();
-    let description = document(schemas, &slugs);
-    Ok(([(VARY, VARY_BY_TOKEN)], respond::json(StatusCode::OK, description.to_string())).into_response())
+    let description = description_of(blueprints).await?;
+    Ok(([(VARY, VARY_BY_TOKEN)], respond::json(StatusCode::OK, description)).into_response())
+}
+
+/// Those of the blueprints that are asked for.
+///
+/// # Errors
+/// `INVALID_PARAMETER` for one that the token does not see, with the same message whether or not it exists.
+fn chosen(asked: &str, blueprints: &[Arc<Blueprint>]) -> Result<Vec<Arc<Blueprint>>, Error> {
+    let asked: BTreeSet<&str> = asked.split(',').collect();
+    let find = |slug: &&str| {
+        let found = blueprints.iter().find(|blueprint| blueprint.slug == *slug).cloned();
+        let message =
+            || format!("`blueprints` lists slugs of blueprints that the token sees, and {} is none", quote(slug));
+        found.ok_or_else(|| Error::new(Code::InvalidParameter, message()))
+    };
+    asked.iter().map(find).collect()
+}
+
+/// The description for those who see these blueprints: a kept one, or one that is made on a thread that may block, once for
+/// all who ask meanwhile. With thousands of blueprints that takes a good part of a second.
+async fn description_of(blueprints: Vec<Arc<Blueprint>>) -> Result<Bytes, Error> {
+    let text = kept(&blueprints);
+    let make = async || {
+        let _turn = MAKING.acquire().await.map_err(Error::internal)?;
+        let making = tokio::task::spawn_blocking(move || make(&blueprints));
+        making.await.map(Bytes::from).map_err(Error::internal)
+    };
+    text.get_or_try_init(make).await.cloned()
+}
+
+/// The place of the description for these blueprints, the last used first. A blueprint that is changed is another one in memory.
+fn kept(blueprints: &[Arc<Blueprint>]) -> Arc<OnceCell<Bytes>> {
+    let is_for_them = |kept: &Description| {
+        let mut pairs = kept.blueprints.iter().zip(blueprints);
+        kept.blueprints.len() == blueprints.len() && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
+    };
+    let mut all = KEPT.lock();
+    let description = match all.iter().position(is_for_them) {
+        Some(position) => all.remove(position),
+        None => Description { blueprints: blueprints.to_vec(), text: Arc::default() },
+    };
+    let text = Arc::clone(&description.text);
+    all.insert(0, description);
+    let mut bytes = 0;
+    all.retain(|description| {
+        let is_within = bytes <= MAX_KEPT_BYTES;
+        bytes += ENTRY_BYTES + description.text.get().map_or(0, Bytes::len);
+        is_within
+    });
+    text
+}
+
+fn make(blueprints: &[Arc<Blueprint>]) -> String {
+    let mut schemas = general_schemas();
+    let has_paths = have_paths(blueprints);
+    let own = blueprints.iter().flat_map(|blueprint| by_blueprint::schemas(blueprint, &schemas, has_paths));
+    let own: Vec<(String, Value)> = own.collect();
+    schemas.extend(own);
+    document(schemas, blueprints).to_string()
 }
 
 /// The schemas that do not depend on blueprints, by name.
@@ -65,13 +154,31 @@ pub(crate) fn general_schemas() -> Map<String, Value> {
     schemas::general()
 }
 
-fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {
+/// True if each of these blueprints has paths of its own in a description of them.
+fn have_paths(blueprints: &[Arc<Blueprint>]) -> bool {
+    (1..=MAX_WITH_PATHS).contains(&blueprints.len())
+}
+
+fn document(schemas: Map<String, Value>, blueprints: &[Arc<Blueprint>]) -> Value {
+    let has_own_paths = have_paths(blueprints);
+    let mut tags: Vec<(&str, &str)> = operations::TAGS.into();
     let mut paths = Map::new();
-    for operation in operations::all() {
-        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-        path[operation.method] = operation.describe();
+    if has_own_paths {
+        tags.retain(|(name, _)| *name != "Bulk");
+        tags.splice(0..0, blueprints.iter().map(|blueprint| (blueprint.slug.as_str(), blueprint.name.as_str())));
+        let names = by_blueprint::names(blueprints.iter().map(|blueprint| blueprint.slug.as_str()));
+        paths.extend(blueprints.iter().zip(&names).flat_map(|(blueprint, name)| by_blueprint::paths(blueprint, name)));
     }
-    json!({
+    for operation in operations::all() {
+        // An address that ends with a slash is another form of the one without, which linters refuse.
+        let is_other_form = operation.path.ends_with('/') && operation.path.len() > 1;
+        let is_replaced = has_own_paths && by_blueprint::is_replaced(operation.path);
+        if !(is_other_form || is_replaced) {
+            let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+            path[operation.method] = operation.describe();
+        }
+    }
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Bindery",
@@ -82,7 +189,7 @@ fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {
         },
         "servers": [{ "url": "/" }],
         "security": [{ "token": [] }, { "session": [] }],
-        "tags": operations::TAGS.map(|(name, description)| json!({ "name": name, "description": description })),
+        "tags": tags.iter().map(|(name, description)| json!({ "name": name, "description": description })).collect::<Vec<_>>(),
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -93,7 +200,31 @@ fn document(schemas: Map<String, Value>, blueprints: &[&str]) -> Value {
             "responses": error_responses(),
             "schemas": schemas,
         },
-    })
+    });
+    remove_unused(&mut document);
+    document
+}
+
+/// Removes the general components that no path leads to. The schemas of blueprints stay: without paths they are all there is.
+fn remove_unused(document: &mut Value) {
+    let mut used = BTreeSet::new();
+    let mut open = vec![&document["paths"]];
+    while let Some(part) = open.pop() {
+        match part {
+            Value::Object(object) => open.extend(object.values()),
+            Value::Array(parts) => open.extend(parts),
+            Value::String(text) if text.starts_with("#/components/") && !used.contains(text) => {
+                open.extend(document.pointer(&text[1..]));
+                used.insert(text.clone());
+            }
+            _ => {}
+        }
+    }
+    for kind in ["parameters", "responses", "schemas"] {
+        if let Some(components) = document["components"][kind].as_object_mut() {
+            components.retain(|name, _| name.contains('.') || used.contains(&format!("#/components/{kind}/{name}")));
+        }
+    }
 }
 
 fn error_responses() -> Map<String, Value> {

@@ -46,6 +46,7 @@ pub(super) const EXPORT: &[&str] = &[
     "explain",
     "format",
     "all_variants",
+    "spreadsheet",
 ];
 pub(super) const NEIGHBORS: &[&str] = &[
     "blueprint",

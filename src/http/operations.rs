@@ -116,7 +116,7 @@ static OPERATIONS: [Operation; 72] = [
         "Create and update resources line by line.",
         "manage",
     )
-    .with(&["blueprint", "variant", "idempotency-key"])
+    .with(&["blueprint", "variant", "answers", "idempotency-key"])
     .takes(Request::Text("application/x-ndjson"))
     .answers(&[(200, Body::Text("application/x-ndjson"))]),
     operation(
@@ -222,7 +222,7 @@ static OPERATIONS: [Operation; 72] = [
     operation("post", "/v2/members", "Access", "createMember", "Create a member.", "manage")
         .with(&["idempotency-key"])
         .takes(Request::Json("NewMember"))
-        .answers(&[(201, Body::Data("Member"))])
+        .answers(&[(201, Body::Json("MemberWritten"))])
         .or(&[409]),
     operation("get", "/v2/members/{id}", "Access", "getMember", "One member.", "manage")
         .with(&["member_id"])
@@ -230,7 +230,7 @@ static OPERATIONS: [Operation; 72] = [
     operation("patch", "/v2/members/{id}", "Access", "changeMember", "Change a member.", "manage")
         .with(&["member_id"])
         .takes(Request::Json("MemberChange"))
-        .answers(&[(200, Body::Data("Member"))])
+        .answers(&[(200, Body::Json("MemberWritten"))])
         .or(&[409]),
     operation("delete", "/v2/members/{id}", "Access", "deleteMember", "Delete a member.", "manage")
         .with(&["member_id"])
@@ -344,14 +344,17 @@ static OPERATIONS: [Operation; 72] = [
         "This description; with a token also the blueprints that it sees.",
         "",
     )
-    .answers(&[(200, Body::Json("Description"))]),
+    .with(&["described"])
+    .answers(&[(200, Body::Json("Description"))])
+    .or(&[401]),
     operation("get", "/docs", "Server", "docs", "A viewer of this description.", "")
         .answers(&[(200, Body::Text("text/html")), (304, Body::None)]),
     operation("get", "/docs/{file}", "Server", "docsFile", "A file of the viewer.", "")
         .with(&["docs_file"])
         .answers(&[(200, Body::Text("text/javascript")), (304, Body::None)]),
     operation("get", "/metrics", "Server", "metrics", "Figures of the server, for Prometheus.", "")
-        .answers(&[(200, Body::Text("application/openmetrics-text"))]),
+        .answers(&[(200, Body::Text("text/plain"))])
+        .or(&[401, 403]),
     operation("get", "/admin", "Server", "dashboard", "The dashboard.", "")
         .answers(&[(200, Body::Text("text/html")), (304, Body::None)]),
     operation("get", "/admin/", "Server", "dashboardRoot", "The dashboard.", "")

@@ -10,21 +10,18 @@ use axum::extract::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use tokio::sync::Semaphore;
 use tokio_stream::Stream;
 
 use super::body::no_memory;
 use super::connection::Connection;
 use super::error::Failure;
 use super::indent::{Indenter, Length};
+use super::offload::offload;
 use super::respond::PRETTY_TAG;
 use crate::query::RawParams;
 
 /// Larger answers are indented on a thread that may block.
 const QUICK_BYTES: usize = 64 << 10;
-
-/// How many large answers are indented at once.
-static INDENTING: Semaphore = Semaphore::const_new(2);
 
 /// How much of a streamed answer is indented at a time: deeply nested, it may become a hundred times as large.
 const INDENTED_AT_ONCE: usize = 4 << 10;
@@ -69,15 +66,14 @@ impl Pretty {
         let Ok(bytes) = axum::body::to_bytes(body, length).await else {
             return Response::from_parts(parts, Body::empty());
         };
-        let mut indented = Length::default();
-        Indenter::default().push(&bytes, &mut indented);
-        if connection.is_some_and(|connection| !connection.account.has_room_for(indented.0)) {
+        let length = length_of(bytes.clone()).await;
+        if connection.is_some_and(|connection| !connection.account.has_room_for(length)) {
             return match is_read {
                 true => Failure::from(no_memory()).into_response(),
                 false => Response::from_parts(parts, Body::from(bytes)),
             };
         }
-        Response::from_parts(parts, Body::from(indent(bytes, indented.0).await))
+        Response::from_parts(parts, Body::from(indent(bytes, length).await))
     }
 
     /// Takes the body of an answer to `HEAD`, and leaves its length.
@@ -100,6 +96,20 @@ fn may_name_it(query: &str) -> bool {
     })
 }
 
+/// How long an answer is once it is indented.
+async fn length_of(bytes: Bytes) -> usize {
+    let measure = move |bytes: &Bytes| {
+        let mut length = Length::default();
+        Indenter::default().push(bytes, &mut length);
+        length.0
+    };
+    let compact = bytes.len();
+    match compact <= QUICK_BYTES {
+        true => measure(&bytes),
+        false => offload(move || measure(&bytes)).await.unwrap_or(compact),
+    }
+}
+
 async fn indent(bytes: Bytes, length: usize) -> Bytes {
     let indent = move |bytes: Bytes| {
         let mut out = Vec::with_capacity(length);
@@ -109,10 +119,9 @@ async fn indent(bytes: Bytes, length: usize) -> Bytes {
     if bytes.len() <= QUICK_BYTES {
         return indent(bytes);
     }
-    let _permit = INDENTING.acquire().await;
     let compact = bytes.clone();
     // Not indented, the answer is still right.
-    tokio::task::spawn_blocking(move || indent(bytes)).await.unwrap_or(compact)
+    offload(move || indent(bytes)).await.unwrap_or(compact)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -4,6 +4,7 @@
 use axum::http::header::X_CONTENT_TYPE_OPTIONS;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
 
 use super::error::{Failure, error_object, wire};
 use super::request_id::{self, X_REQUEST_ID};
@@ -39,6 +40,36 @@ pub(super) fn no_place() -> Vec<u8> {
     answer(StatusCode::SERVICE_UNAVAILABLE, &Error::new(Code::Overloaded, message), Some("retry-after: 1"))
 }
 
+/// The answer of `/healthz` while the data folder is opened.
+pub(super) fn alive() -> Vec<u8> {
+    let id = request_id::random();
+    let lines = [
+        "HTTP/1.1 200 OK",
+        "x-content-type-options: nosniff",
+        &format!("x-request-id: {}", id.to_str().unwrap_or_default()),
+        "connection: close",
+        "content-length: 0",
+    ];
+    format!("{}\r\n\r\n", lines.join("\r\n")).into_bytes()
+}
+
+/// The answer to everything else meanwhile; that of `/readyz` has the progress.
+pub(super) fn opening(progress: Option<f64>, is_head: bool) -> Vec<u8> {
+    let error =
+        Error::new(Code::Overloaded, "the server is starting: its data folder is being opened; try again in a moment");
+    let mut body = json!({ "errors": error_object(&error) });
+    if let Some(progress) = progress {
+        body["progress"] = progress.into();
+    }
+    // Not logged: whoever waits for a start asks many times a second.
+    let id = request_id::random();
+    let mut bytes = with_body(&id, StatusCode::SERVICE_UNAVAILABLE, &body, Some("retry-after: 1"));
+    if is_head {
+        bytes.truncate(bytes.len() - body.to_string().len());
+    }
+    bytes
+}
+
 /// The answer to a stream whose head is too large.
 pub(super) fn large_head_of_stream() -> Response {
     let (status, error) = (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, large_headers());
@@ -67,9 +98,12 @@ fn refused(status: StatusCode, error: &Error) -> HeaderValue {
 }
 
 fn answer(status: StatusCode, error: &Error, header: Option<&str>) -> Vec<u8> {
-    let id = refused(status, error);
+    with_body(&refused(status, error), status, &json!({ "errors": error_object(error) }), header)
+}
+
+fn with_body(id: &HeaderValue, status: StatusCode, body: &Value, header: Option<&str>) -> Vec<u8> {
     let id = id.to_str().unwrap_or_default();
-    let body = serde_json::json!({ "errors": error_object(error) }).to_string();
+    let body = body.to_string();
     let mut lines = vec![
         format!("HTTP/1.1 {} {}", status.as_u16(), status.canonical_reason().unwrap_or_default()),
         "content-type: application/json".to_owned(),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::access::{Member, Token};
 use crate::content::{BlueprintPlan, IssuedToken, Replaced};
 use crate::model::blueprint::render;
-use crate::model::time::format_millis;
+use crate::model::time::{Millis, format_millis};
 
 /// A token without its secret (`API.md` 5.5).
 pub(crate) fn token(token: &Token) -> Value {
@@ -17,6 +17,7 @@ pub(crate) fn token(token: &Token) -> Value {
         "blueprints": token.blueprints,
         "created_at": format_millis(token.created_at),
         "expires_at": token.expires_at.map(format_millis),
+        "last_used_at": token.used_at.map(format_millis),
     })
 }
 
@@ -27,9 +28,28 @@ pub(crate) fn issued_token(issued: &IssuedToken) -> Value {
     value
 }
 
-/// A member (`API.md` 4.10).
-pub(super) fn member(member: &Member) -> Value {
-    json!({ "id": member.id, "type": "member", "name": member.name, "email": member.email, "role": member.role })
+/// A member (`API.md` 4.10). `invited_until` is when the link of the member ends that is still to be used.
+pub(super) fn member(member: &Member, invited_until: Option<Millis>) -> Value {
+    json!({
+        "id": member.id,
+        "type": "member",
+        "name": member.name,
+        "email": member.email,
+        "role": member.role,
+        "blueprints": member.blueprints,
+        "last_seen_at": member.seen_at.map(format_millis),
+        "invited_until": invited_until.map(format_millis),
+    })
+}
+
+/// The answer to a write of a member, with what there is to say of it.
+pub(super) fn written_member(member: &Member, invited_until: Option<Millis>) -> Value {
+    let mut body = json!({ "data": self::member(member, invited_until) });
+    let warnings = member.warnings();
+    if !warnings.is_empty() {
+        body["meta"] = json!({ "warnings": warnings });
+    }
+    body
 }
 
 /// A member as others see them who may not manage members.

@@ -1,5 +1,6 @@
 //! The listener: accepting and serving connections, and stopping gracefully. Must not know what is served.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
-use axum::http::{Request, Response};
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::connection::Running;
@@ -25,7 +27,7 @@ use super::connections::{Admission, Connections, Limits, Place};
 use super::frame::Framed;
 use super::http2;
 use super::refusal;
-use super::socket::Socket;
+use super::socket::{EARLY_BYTES, Socket};
 use super::transfer::{AnswerBody, RequestBody};
 
 /// How often connections are checked.
@@ -41,9 +43,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// another continent.
 const SEND_BUFFER_BYTES: usize = 256 << 10;
 
-/// How many refused connections may be waiting for their answer to be sent.
-static REFUSING: Semaphore = Semaphore::const_new(32);
+/// How many connections without a place may be open while it is found out whether they probe, and until they have their
+/// answer. The oldest yields to a new one.
+const MAX_REFUSED: usize = 32;
 const REFUSING_TIME: Duration = Duration::from_secs(1);
+
+/// How a probe begins.
+const PROBES: [&[u8]; 4] = [b"GET /healthz", b"GET /readyz", b"HEAD /healthz", b"HEAD /readyz"];
 
 /// Serves until `stop` completes. Then it accepts no more connections, and gives running requests `stop_timeout`
 /// to finish, and clients that send or read nothing a few seconds.
@@ -59,6 +65,7 @@ pub async fn serve(
     }
     let connections = Connections::new(limits);
     let mut stop = pin!(stop);
+    let mut refused = VecDeque::new();
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -66,7 +73,7 @@ pub async fn serve(
             () = &mut stop => break,
             _ = ticks.tick() => connections.sweep(Instant::now()),
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept(&connections, stream, peer, &router).await,
+                Ok((stream, peer)) => accept(&connections, stream, peer, &router, &mut refused).await,
                 Err(error) if is_of_the_client(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted; accepting again in a moment");
@@ -102,7 +109,13 @@ fn is_of_the_client(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 
-async fn accept(connections: &Arc<Connections>, stream: TcpStream, peer: SocketAddr, router: &Framed) {
+async fn accept(
+    connections: &Arc<Connections>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: &Framed,
+    refused: &mut VecDeque<AbortHandle>,
+) {
     // Responses are small and clients wait for them: none may be held back to be sent with the next one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
@@ -118,25 +131,62 @@ async fn accept(connections: &Arc<Connections>, stream: TcpStream, peer: SocketA
         Admission::Now(place) => {
             tokio::spawn(run(place, stream, router.clone()));
         }
-        // Beyond the number that may wait, connections are closed without an answer.
         Admission::Later | Admission::Refused => {
-            if let Ok(permit) = REFUSING.try_acquire() {
-                tokio::spawn(async move {
-                    let _ = tokio::time::timeout(REFUSING_TIME, refuse(stream)).await;
-                    drop(permit);
-                });
+            refused.retain(|task| !task.is_finished());
+            if refused.len() >= MAX_REFUSED
+                && let Some(oldest) = refused.pop_front()
+            {
+                oldest.abort();
             }
+            let (connections, router) = (Arc::clone(connections), router.clone());
+            let task = tokio::spawn(async move {
+                let _ = tokio::time::timeout(REFUSING_TIME, refuse(stream, peer, &connections, router)).await;
+            });
+            refused.push_back(task.abort_handle());
         }
     }
 }
 
-/// Answers a connection that has no place, and reads what it sends: closing it unread would reset it.
-async fn refuse(mut stream: TcpStream) -> io::Result<()> {
+/// Answers a connection that has no place: a probe as always, anything else with an error.
+async fn refuse(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    connections: &Arc<Connections>,
+    router: Framed,
+) -> io::Result<()> {
+    let mut early = Vec::with_capacity(EARLY_BYTES);
+    loop {
+        let may_probe = |probe: &&[u8]| {
+            let compared = early.len().min(probe.len());
+            early[..compared] == probe[..compared]
+        };
+        let Some(probe) = PROBES.iter().find(|probe| may_probe(probe)) else { break };
+        if let Some(next) = early.get(probe.len()) {
+            if ![b' ', b'?'].contains(next) {
+                break;
+            }
+            let place = connections.admit_probe(peer);
+            let socket = Socket::with_early(stream, Arc::clone(&place), early);
+            run_http1(place, socket, router, Connects::Once).await;
+            return Ok(());
+        }
+        if stream.read_buf(&mut early).await? == 0 {
+            break;
+        }
+    }
     stream.write_all(&refusal::no_place()).await?;
     stream.shutdown().await?;
+    // Closing it unread would reset it.
     let mut bytes = [0; 4096];
     while stream.read(&mut bytes).await? > 0 {}
     Ok(())
+}
+
+/// How many requests a connection may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Connects {
+    Once,
+    Often,
 }
 
 /// Serves a connection in the protocol that its client speaks, until either side closes it.
@@ -150,13 +200,13 @@ async fn run(place: Place, stream: TcpStream, router: Framed) {
     };
     match speaks_http2 {
         Ok(true) => http2::run(place, socket, router).await,
-        Ok(false) => run_http1(place, socket, router).await,
+        Ok(false) => run_http1(place, socket, router, Connects::Often).await,
         Err(error) => tracing::debug!(peer = %place.peer, %error, "a connection failed"),
     }
 }
 
 /// Serves the requests of a connection of HTTP/1.1.
-async fn run_http1(place: Place, socket: Socket, router: Framed) {
+async fn run_http1(place: Place, socket: Socket, router: Framed, connects: Connects) {
     let client_timeout = place.limits().client_timeout;
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -169,7 +219,10 @@ async fn run_http1(place: Place, socket: Socket, router: Framed) {
         request.extensions_mut().insert(Arc::clone(&connection));
         let (router, connection) = (router.clone(), Arc::clone(&connection));
         async move {
-            let response: Response<Body> = router.answer(request).await;
+            let mut response: Response<Body> = router.answer(request).await;
+            if connects == Connects::Once {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection, running)))
         }
     });

@@ -81,6 +81,7 @@ fn signed_in(cookie: CookieKind, signed_in: &SignedIn, secret: &str) -> Answer {
         "member": { "id": member.id, "name": member.name, "email": member.email, "role": member.role },
         "role": role.as_str(),
         "abilities": abilities,
+        "blueprints": member.blueprints,
         "csrf": csrf_of(secret),
         "expires_at": format_millis(session.expires_at()),
     });

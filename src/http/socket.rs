@@ -32,7 +32,7 @@ const PARSER_ANSWER_BYTES: usize = 200;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// How much is read at once to see whether it begins with the preface: a usual head arrives whole.
-const EARLY_BYTES: usize = 2 << 10;
+pub(super) const EARLY_BYTES: usize = 2 << 10;
 
 pub(super) struct Socket {
     stream: TcpStream,
@@ -54,6 +54,14 @@ struct Linger {
 impl Socket {
     pub(super) fn new(stream: TcpStream, connection: Arc<Connection>) -> Socket {
         Socket { stream, connection, early: None, replacement: None, linger: None }
+    }
+
+    /// A connection of which this was read before.
+    pub(super) fn with_early(stream: TcpStream, connection: Arc<Connection>, early: Vec<u8>) -> Socket {
+        connection.arrived(&early);
+        let mut socket = Socket::new(stream, connection);
+        socket.early = Some((early, 0));
+        socket
     }
 
     /// Reads until it is known whether the client speaks HTTP/2. What was read is read again by the parser.

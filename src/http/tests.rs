@@ -21,7 +21,7 @@ use super::*;
 use crate::analytics::{Analytics, AnalyticsOptions};
 use crate::config::{Config, Settings};
 use crate::content::{Content, ContentOptions};
-use crate::model::error::{Conflict, FieldErrors};
+use crate::model::error::{Code, Conflict, Error, FieldErrors};
 
 /// A code, its status, its name, and the header that comes with it.
 type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);

@@ -57,7 +57,8 @@ impl<B> RequestBody<B> {
         if self.waiting.is_none() {
             let now = Instant::now();
             self.waiting = Some(now);
-            self.connection.awaits_body(self.waiting);
+            // A client that sends a byte now and then still keeps the server waiting.
+            self.connection.awaits_body(now.checked_sub(self.waited).or(self.waiting));
             let mut left = self.timeout.saturating_sub(self.waited);
             if self.min_bytes.is_some() {
                 left = left.min((self.timeout * TIMEOUTS_PER_BODY).saturating_sub(self.waited_in_all));
@@ -79,6 +80,9 @@ impl<B> RequestBody<B> {
             self.waited += waited;
             self.waited_in_all += waited;
             self.connection.awaits_body(None);
+        }
+        if bytes > 0 && self.min_bytes.is_none() {
+            self.connection.is_sending();
         }
         self.arrived += bytes;
         if self.arrived >= self.min_bytes.unwrap_or(1) {

@@ -3,6 +3,7 @@
 use axum::http::{StatusCode, header};
 use serde_json::{Value, json};
 
+use super::app::App;
 use super::body::JsonBody;
 use super::error::Answer;
 use super::head::{BaseUrl, Call};
@@ -13,8 +14,8 @@ use crate::model::ability::Ability;
 use crate::model::time::format_millis;
 use crate::webhooks::{Delivery, DeliveryState, Sent};
 
-/// A webhook without its secret.
-fn shown(webhook: &Webhook) -> Value {
+/// A webhook without its secret, with what failed last.
+fn shown(app: &App, webhook: &Webhook) -> Value {
     json!({
         "id": webhook.id,
         "type": "webhook",
@@ -25,6 +26,7 @@ fn shown(webhook: &Webhook) -> Value {
         "active": webhook.active,
         "created_at": format_millis(webhook.created_at),
         "updated_at": format_millis(webhook.updated_at),
+        "error": app.webhooks.error(&webhook.id),
     })
 }
 
@@ -54,7 +56,7 @@ fn delivery(delivery: &Delivery) -> Value {
 pub(super) async fn list(call: Call) -> Answer {
     let webhooks = call.app.content.list_webhooks(&call.access)?;
     call.takes_no_parameters()?;
-    Ok(data_value(StatusCode::OK, webhooks.iter().map(|webhook| shown(webhook)).collect()))
+    Ok(data_value(StatusCode::OK, webhooks.iter().map(|webhook| shown(&call.app, webhook)).collect()))
 }
 
 pub(super) async fn find(call: Call<String>) -> Answer {
@@ -62,12 +64,13 @@ pub(super) async fn find(call: Call<String>) -> Answer {
     // Before the webhook is looked for (`API.md` 1.7).
     call.takes_no_parameters()?;
     let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
-    Ok(data_value(StatusCode::OK, shown(&webhook)))
+    Ok(data_value(StatusCode::OK, shown(&call.app, &webhook)))
 }
 
 pub(super) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
+    let app = call.app.clone();
     let render = move |webhook: &Webhook| {
-        let mut value = shown(webhook);
+        let mut value = shown(&app, webhook);
         value["secret"] = Value::from(webhook.secret.as_str());
         let location = format!("{base}/v2/webhooks/{}", webhook.id);
         Rendered::new(StatusCode::CREATED, json!({ "data": value }).to_string()).with(header::LOCATION, &location)
@@ -84,7 +87,7 @@ pub(super) async fn change(call: Call<String>, body: JsonBody) -> Answer {
     call.app.content.find_webhook(&call.access, &call.path)?;
     let body = body.read(call.max_body_bytes()).await?;
     let webhook = call.app.content.change_webhook(&call.access, &call.path, &body).await?;
-    Ok(data_value(StatusCode::OK, shown(&webhook)))
+    Ok(data_value(StatusCode::OK, shown(&call.app, &webhook)))
 }
 
 pub(super) async fn delete(call: Call<String>) -> Answer {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::error::{LogError, at};
 use super::segment::{self, HEADER_BYTES, SegmentFile};
 use crate::failure;
+use crate::sync;
 
 const SUFFIX: &str = ".log";
 /// A killed process holds its lock until the operating system has cleaned it up.
@@ -103,7 +104,7 @@ pub(super) fn create(
 pub(super) fn finish(folder: &Path, zeros: &File, first: u64, epoch: u64) -> Result<(), LogError> {
     let header = segment::encode_header(segment::FORMAT, epoch, first);
     let written = failure::write("log::segment_header", &header, |bytes| zeros.write_all_at(bytes, 0));
-    let finished = written.and_then(|()| zeros.sync_all());
+    let finished = written.and_then(|()| sync::all(zeros));
     finished.map_err(no_segment(folder, HEADER_BYTES))
 }
 
@@ -151,13 +152,13 @@ fn write_zeros_to(path: &Path, bytes: u64) -> io::Result<File> {
         file.write_all(&block[..length])?;
         left -= length as u64;
     }
-    file.sync_all()?;
+    sync::all(&file)?;
     Ok(file)
 }
 
 /// Makes created, renamed and removed files durable. `entries` is the open folder: no descriptor may be left for another.
 pub(super) fn sync(entries: &File, folder: &Path) -> Result<(), LogError> {
-    failure::point("log::folder").and_then(|()| entries.sync_all()).map_err(at("sync", folder))
+    failure::point("log::folder").and_then(|()| sync::all(entries)).map_err(at("sync", folder))
 }
 
 /// A random number that no other file of the log has had. It is part of every checksum, so that stale bytes of another

@@ -18,6 +18,7 @@ use super::spare::Spare;
 use super::walk::{Walked, walk};
 use super::watermark::Watermark;
 use super::{Active, Log, LogOptions};
+use crate::sync;
 
 /// How many cut tails are kept.
 const TORN_FILES: usize = 3;
@@ -128,7 +129,7 @@ fn copy_torn(segment: &SegmentFile, from: u64, end: u64, path: &Path) -> std::io
             at += length as u64;
         }
     }
-    copy.sync_all()
+    sync::all(&copy)
 }
 
 /// Writes the valid records behind the last proof of a sync into a new segment, which is durable on return.

@@ -15,6 +15,7 @@ mod types;
 pub use definition::{Definition, FieldDefinition, RelationDefinition, VariantDefinition};
 pub use difference::{Difference, DifferenceOp};
 pub use field::{CURRENCIES, Choices, DurationUnit, Field, FieldType, OnDelete, Relation};
+pub use slug::slug_from_name;
 pub use types::{Blueprint, BlueprintKind, SearchSettings, Seo, Variant};
 
 pub(in crate::model) use field::MAX_CHOICE_CHARACTERS;

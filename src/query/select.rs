@@ -60,10 +60,9 @@ impl Selection {
         Selection { keys: Key::ALL.to_vec(), attributes: Attributes::All }
     }
 
-    /// These keys, and of the attributes those of the fields with these numbers.
-    pub fn only(keys: &[Key], fields: Vec<u32>) -> Selection {
-        let keys = Key::ALL.into_iter().filter(|key| keys.contains(key)).collect();
-        Selection { keys, attributes: Attributes::Only(fields) }
+    /// All keys, and of the attributes those of the fields with these numbers.
+    pub fn with_attributes(fields: Vec<u32>) -> Selection {
+        Selection { keys: Key::ALL.to_vec(), attributes: Attributes::Only(fields) }
     }
 
     /// Whether it is the whole resource.

@@ -58,11 +58,12 @@ pub(super) fn parse(
             _ => Ok(None),
         };
     };
-    let words = Words::parse(q, typos.unwrap_or(true));
+    let mut words = Words::parse(q, typos.unwrap_or(true));
     if words.len() > MAX_WORDS {
         let message = format!("`q` has {} words; it must have at most {MAX_WORDS}", words.len());
         return Err(Error::new(Code::InvalidParameter, message));
     }
+    words.merge_equal();
     let columns = ranked_columns(blueprint);
     let why = match (words.is_empty(), columns.is_empty()) {
         (true, _) => Some("it has no words".to_owned()),

@@ -16,9 +16,13 @@ use super::environment::environment_error;
 use super::error::{StoreError, at};
 use super::options::{SEGMENT_BYTES, StoreOptions};
 use crate::failure;
+use crate::sync;
 
 /// sled releases its lock some time after the last handle is dropped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often sled's own thread writes buffers to the disk and cleans segments up.
+const FLUSH_EVERY_MILLIS: u64 = 1_000;
 
 /// Opens a database of sled in a subfolder of the store's folder, and makes the names of new files durable.
 pub(super) fn open(folder: &Path, sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, StoreError> {
@@ -43,7 +47,7 @@ pub(super) fn open(folder: &Path, sled_folder: &Path, options: &StoreOptions) ->
         }
     };
     for path in [sled_folder.join("conf").as_path(), sled_folder, folder] {
-        File::open(path).and_then(|file| file.sync_all()).map_err(at("sync", path))?;
+        File::open(path).and_then(|file| sync::all(&file)).map_err(at("sync", path))?;
     }
     Ok(db)
 }
@@ -72,7 +76,8 @@ fn try_open(sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, Refu
         .path(sled_folder)
         .cache_capacity(options.cache_bytes)
         .segment_size(SEGMENT_BYTES)
-        .flush_every_ms(Some(u64::try_from(options.flush_every.as_millis()).unwrap_or(u64::MAX).max(1)));
+        // Without this thread, segments are hardly cleaned up. What it does about failed syncs: see `watch.rs`.
+        .flush_every_ms(Some(FLUSH_EVERY_MILLIS));
     let open = || {
         failure::point("store::open")?;
         config.open()

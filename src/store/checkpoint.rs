@@ -14,6 +14,7 @@ use std::path::Path;
 
 use super::error::{StoreError, at};
 use crate::failure;
+use crate::sync;
 
 const NAME: &str = "CHECKPOINT";
 const UNFINISHED: &str = "CHECKPOINT.new";
@@ -93,10 +94,10 @@ pub(super) fn write(folder: &Path, number: u64) -> Result<(), StoreError> {
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     let written = File::create(&unfinished).and_then(|mut file| {
         failure::write("store::checkpoint", &bytes, |bytes| file.write_all(bytes))?;
-        file.sync_all()
+        sync::all(&file)
     });
     written.map_err(at("write", &unfinished))?;
     let renamed = failure::point("store::checkpoint_rename").and_then(|()| fs::rename(&unfinished, folder.join(NAME)));
     renamed.map_err(at("rename", &unfinished))?;
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at("sync", folder))
+    File::open(folder).and_then(|folder| sync::all(&folder)).map_err(at("sync", folder))
 }

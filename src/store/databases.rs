@@ -19,6 +19,7 @@ use super::error::{StoreError, at};
 use super::key::{CHUNK, SCATTERED};
 use super::options::StoreOptions;
 use crate::failure;
+use crate::sync;
 
 /// The folders of the databases.
 const ORDERED_FOLDER: &str = "sled";
@@ -47,7 +48,7 @@ pub(super) type Range = iter::Flatten<vec::IntoIter<sled::Iter>>;
 impl Databases {
     /// Opens or creates both. They share the cache.
     pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Databases, StoreError> {
-        let half = StoreOptions { cache_bytes: options.cache_bytes / 2, ..options.clone() };
+        let half = StoreOptions { cache_bytes: options.cache_bytes / 2 };
         let open = |name| Database::open(folder, name, &half);
         Ok(Databases { ordered: open(ORDERED_FOLDER)?, scattered: open(SCATTERED_FOLDER)? })
     }
@@ -85,10 +86,14 @@ impl Databases {
         Ok(())
     }
 
-    /// Makes durable what was flushed.
+    /// Makes durable what was flushed. A failed sync of any other file makes it fail, too.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         self.ordered.sync()?;
-        self.scattered.sync()
+        self.scattered.sync()?;
+        match sync::has_failed() {
+            false => Ok(()),
+            true => Err(at("sync", &self.ordered.path)(std::io::Error::other("an earlier sync failed"))),
+        }
     }
 
     pub(super) fn size_on_disk(&self) -> sled::Result<u64> {
@@ -130,7 +135,7 @@ impl Database {
     /// Makes durable what sled flushed: its own flush is a `sync_file_range`, which syncs neither the disk's cache nor the
     /// file's size.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
-        failure::point("store::sync").and_then(|()| self.data.sync_all()).map_err(at("sync", &self.path))
+        failure::point("store::sync").and_then(|()| sync::all(&self.data)).map_err(at("sync", &self.path))
     }
 }
 
@@ -139,7 +144,7 @@ impl Drop for Database {
     /// everything.
     fn drop(&mut self) {
         let flushed = catch_unwind(AssertUnwindSafe(|| self.sled().flush())).is_ok_and(|flushed| flushed.is_ok());
-        if !flushed || self.data.sync_all().is_err() {
+        if !flushed || sync::all(&self.data).is_err() {
             std::mem::forget(self.sled.take());
         }
     }

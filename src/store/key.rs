@@ -68,6 +68,8 @@ pub enum Key {
     Invitation(u64),
     /// A session, by its public id.
     Session(KeyText),
+    /// A view that a member saved.
+    View(KeyText),
     /// The resource that has claimed a value of a unique field.
     Unique {
         /// The blueprint's number.
@@ -137,6 +139,8 @@ pub enum Prefix {
     Invitations,
     /// All sessions.
     Sessions,
+    /// All views.
+    Views,
     /// The values of all unique fields of a blueprint.
     Uniques(u32),
     /// The values of one unique field.
@@ -170,6 +174,7 @@ mod table {
     pub(super) const PASSWORD: u8 = 0x5a;
     pub(super) const INVITATION: u8 = 0x5b;
     pub(super) const SESSION: u8 = 0x5c;
+    pub(super) const VIEW: u8 = 0x5e;
     pub(super) const UNIQUE: u8 = 0x60;
     pub(super) const IDEMPOTENCY: u8 = 0x70;
     pub(super) const CHANGES: u8 = 0x78;
@@ -235,6 +240,10 @@ impl Key {
                 bytes.push(table::SESSION);
                 session.encode(&mut bytes);
             }
+            Key::View(view) => {
+                bytes.push(table::VIEW);
+                view.encode(&mut bytes);
+            }
             Key::Unique { blueprint, claims, variant, value } => {
                 numbered(&mut bytes, table::UNIQUE, *blueprint);
                 bytes.extend(claims.to_be_bytes());
@@ -285,6 +294,7 @@ impl Key {
             table::PASSWORD => Key::Password(rest.u64()?),
             table::INVITATION => Key::Invitation(rest.u64()?),
             table::SESSION => Key::Session(rest.text()?),
+            table::VIEW => Key::View(rest.text()?),
             table::UNIQUE => {
                 Key::Unique { blueprint: rest.u32()?, claims: rest.u32()?, variant: rest.u16()?, value: rest.text()? }
             }
@@ -324,6 +334,7 @@ impl Prefix {
             Prefix::Passwords => bytes.push(table::PASSWORD),
             Prefix::Invitations => bytes.push(table::INVITATION),
             Prefix::Sessions => bytes.push(table::SESSION),
+            Prefix::Views => bytes.push(table::VIEW),
             Prefix::Uniques(blueprint) => numbered(&mut bytes, table::UNIQUE, blueprint),
             Prefix::UniquesOf { blueprint, claims } => {
                 numbered(&mut bytes, table::UNIQUE, blueprint);

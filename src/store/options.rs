@@ -1,7 +1,5 @@
 //! Options of the store.
 
-use std::time::Duration;
-
 /// The size of sled's segments, fixed when a store is created.
 ///
 /// A page is a leaf of at most 16 entries, or a few more while leaves are merged. sled writes a page larger than a
@@ -18,12 +16,10 @@ pub(super) const SEGMENT_BYTES: usize = 2 << 20;
 pub struct StoreOptions {
     /// The size of the page caches of sled's databases, together.
     pub cache_bytes: u64,
-    /// How often sled writes its buffers to disk and cleans up segments.
-    pub flush_every: Duration,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { cache_bytes: 32 << 20, flush_every: Duration::from_secs(1) }
+        StoreOptions { cache_bytes: 32 << 20 }
     }
 }

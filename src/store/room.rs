@@ -1,9 +1,7 @@
 //! Room on the disk for what is about to be applied. sled cannot take a write back that it has no room for, and stops for
 //! good. So a write is refused before it is in the log while there is less than the store needs.
 
-use std::io;
-
-use super::error::StoreError;
+use super::error::{StoreError, at};
 use super::tree::Store;
 
 /// What stays free: sled rewrites pages and makes new segments of 2 MiB, checkpoints and merges write new files.
@@ -18,16 +16,19 @@ impl Store {
     /// [`StoreError::NoRoom`]. Nothing was written; the same group may succeed later.
     pub fn check_room(&self, bytes: u64) -> Result<(), StoreError> {
         let needed = KEPT_FREE_BYTES + bytes.saturating_mul(WRITTEN_PER_BYTE);
-        let folder = self.folder();
-        match rustix::fs::statvfs(folder) {
-            Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < needed => {
-                Err(StoreError::NoRoom { folder: folder.to_owned(), needed })
-            }
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let source = io::Error::from(error);
-                Err(StoreError::Io { action: "measure the free space of", file: folder.to_owned(), source })
-            }
+        match self.free_bytes()? {
+            free if free < needed => Err(StoreError::NoRoom { folder: self.folder().to_owned(), needed }),
+            _ => Ok(()),
         }
+    }
+
+    /// The free space of the store's disk, as far as this process may use it.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn free_bytes(&self) -> Result<u64, StoreError> {
+        let disk = rustix::fs::statvfs(self.folder());
+        let disk = disk.map_err(|error| at("measure the free space of", self.folder())(error.into()))?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 }

@@ -7,7 +7,6 @@ mod keys;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -18,7 +17,7 @@ use super::*;
 use crate::model::id::ResourceId;
 
 fn open(folder: &Path) -> Store {
-    Store::open(folder, &StoreOptions { cache_bytes: 8 << 20, flush_every: Duration::from_millis(50) }).unwrap()
+    Store::open(folder, &StoreOptions { cache_bytes: 8 << 20 }).unwrap()
 }
 
 fn resource(id: u128) -> Key {
@@ -154,6 +153,7 @@ fn a_scan_returns_one_table_in_key_order() {
         Key::Password(1),
         Key::Invitation(0),
         Key::Session("s".into()),
+        Key::View("v".into()),
         Key::Unique { blueprint: 1, claims: 1, variant: 0, value: "v".into() },
         Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
@@ -163,7 +163,7 @@ fn a_scan_returns_one_table_in_key_order() {
     let writes: Vec<StoreWrite> = keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
     store.apply(1, &writes).unwrap();
     let cases = [
-        (Prefix::All, 0..28),
+        (Prefix::All, 0..29),
         (Prefix::Counters, 0..1),
         (Prefix::Blueprints, 1..3),
         (Prefix::BlueprintChanges, 3..4),
@@ -178,10 +178,11 @@ fn a_scan_returns_one_table_in_key_order() {
         (Prefix::Passwords, 20..21),
         (Prefix::Invitations, 21..22),
         (Prefix::Sessions, 22..23),
-        (Prefix::Uniques(1), 23..25),
-        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 24..25),
-        (Prefix::Idempotency, 25..26),
-        (Prefix::Changes, 26..28),
+        (Prefix::Views, 23..24),
+        (Prefix::Uniques(1), 24..26),
+        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 25..26),
+        (Prefix::Idempotency, 26..27),
+        (Prefix::Changes, 27..29),
     ];
     for (prefix, range) in cases {
         let found: Vec<Key> = store.scan(prefix).map(|found| found.unwrap().0).collect();

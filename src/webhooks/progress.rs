@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::content::{Change, ChangeOp};
+use crate::content::{Change, ChangeOp, PROGRESS_PARTS, ProgressParts};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 
@@ -16,6 +16,10 @@ const MAX_WAITING: usize = 1_000;
 /// How many attempts are remembered, and how many of them over a restart.
 const REMEMBERED: usize = 100;
 const SAVED: usize = 20;
+
+/// How many numbers of changes that follow each other belong to one stored part: what fails, fails in this order, so that
+/// few parts change at a time.
+const NUMBERS_A_PART: u64 = 64;
 
 /// The pause after the first failure; each further one is four times as long, up to the longest.
 const FIRST_PAUSE: Millis = 5_000;
@@ -32,6 +36,8 @@ const SWITCH_OFF_AFTER: Millis = 5 * 24 * 3_600_000;
 pub(super) struct Progress {
     /// Everything up to this number is delivered, not wanted, or waiting.
     pub(super) through: u64,
+    /// In the order of the changes. Stored in parts of its own; a folder of an earlier version has it here.
+    #[serde(default, skip_serializing)]
     waiting: VecDeque<Waiting>,
     /// When the first attempt since the last success failed.
     failing_since: Option<Millis>,
@@ -87,16 +93,43 @@ impl Progress {
         Progress { through, waiting: VecDeque::new(), failing_since: None, deliveries: VecDeque::new() }
     }
 
-    /// The stored form.
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut saved = self.clone();
-        saved.deliveries.drain(..saved.deliveries.len().saturating_sub(SAVED));
-        serde_json::to_vec(&saved).expect("plain data can always be serialized")
+    /// The stored form: everything but the changes that wait, and these in parts by their numbers.
+    pub(super) fn encode(&self) -> ProgressParts {
+        let Progress { through, failing_since, deliveries, .. } = self;
+        let deliveries = deliveries.iter().skip(deliveries.len().saturating_sub(SAVED)).cloned().collect();
+        let head = Progress { through: *through, waiting: VecDeque::new(), failing_since: *failing_since, deliveries };
+        let mut waiting: [Vec<&Waiting>; PROGRESS_PARTS] = Default::default();
+        self.waiting.iter().for_each(|change| waiting[part_of(change.number)].push(change));
+        let mut parts = waiting.map(|changes| if changes.is_empty() { Vec::new() } else { encoded(&changes) });
+        parts[0] = encoded(&head);
+        parts
     }
 
-    /// Reads the stored form; `None` if it is not one.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Progress> {
-        serde_json::from_slice(bytes).ok()
+    /// Reads the stored form; `None` if nothing is stored.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(super) fn decode(parts: &ProgressParts) -> serde_json::Result<Option<Progress>> {
+        if parts.iter().all(Vec::is_empty) {
+            return Ok(None);
+        }
+        let [head, parts @ ..] = parts;
+        let mut progress: Progress = serde_json::from_slice(head)?;
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            progress.waiting.extend(serde_json::from_slice::<Vec<Waiting>>(part)?);
+        }
+        progress.waiting.make_contiguous().sort_by_key(|change| change.number);
+        Ok(Some(progress))
+    }
+
+    /// What the latest attempt failed with; `None` if it succeeded.
+    pub(super) fn error(&self) -> Option<String> {
+        self.deliveries.back().and_then(|delivery| delivery.error.clone())
+    }
+
+    /// True if the latest attempt failed.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing_since.is_some()
     }
 
     /// How many more changes may wait.
@@ -172,6 +205,15 @@ impl Progress {
     }
 }
 
+/// The stored part of a waiting change. The first one has everything else.
+fn part_of(number: u64) -> usize {
+    1 + (number / NUMBERS_A_PART % (PROGRESS_PARTS as u64 - 1)) as usize
+}
+
+fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("plain data can always be serialized")
+}
+
 /// The pause after a number of failures.
 fn pause(attempts: u32) -> Millis {
     let factor = 4_i64.saturating_pow(attempts.saturating_sub(1));
@@ -242,7 +284,34 @@ mod tests {
         let states: Vec<_> = progress.deliveries().iter().map(|delivery| (delivery.number, delivery.state)).collect();
         assert_eq!(states[0], (1, DeliveryState::Delivered));
         assert_eq!(states[2], (1, DeliveryState::Retrying));
-        assert_eq!(Progress::decode(&progress.encode()).unwrap(), progress);
+        assert_eq!(Progress::decode(&progress.encode()).unwrap(), Some(progress));
+    }
+
+    #[test]
+    fn a_part_that_did_not_change_is_stored_as_it_was() {
+        let mut progress = Progress::new(0);
+        (1..=1_000).for_each(|number| progress.push(change(number, u128::from(number))));
+        let before = progress.encode();
+        attempt(&mut progress, 500, false, 10);
+        let after = progress.encode();
+        let changed = before.iter().zip(&after).filter(|(before, after)| before != after).count();
+        assert_eq!(changed, 2, "the head, and the part of the change");
+        assert_eq!(Progress::decode(&after).unwrap(), Some(progress));
+        assert_eq!(Progress::decode(&ProgressParts::default()).unwrap(), None);
+        let mut damaged = after;
+        damaged[3].truncate(20);
+        assert!(Progress::decode(&damaged).is_err());
+    }
+
+    #[test]
+    fn what_an_earlier_version_stored_in_one_piece_is_read() {
+        let mut progress = Progress::new(7);
+        progress.push(change(7, 1));
+        let mut whole = serde_json::to_value(&progress).unwrap();
+        whole["waiting"] = serde_json::to_value(&progress.waiting).unwrap();
+        let mut parts = ProgressParts::default();
+        parts[0] = serde_json::to_vec(&whole).unwrap();
+        assert_eq!(Progress::decode(&parts).unwrap(), Some(progress));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Makes and sends the messages of webhooks. Must not know when, or what an answer leads to.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::address::{PublicResolver, SystemResolver, is_private_address, refused};
 use super::progress::{Waiting, message_id};
@@ -13,28 +15,82 @@ use super::signature::sign;
 use crate::access::Access;
 use crate::content::{Content, Webhook};
 use crate::model::error::Code;
+use crate::model::os_error::without_numbers;
 use crate::model::time::{format_millis, now_millis};
 
 /// How long a receiver has to answer, and to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many messages are made at once, and how much memory those take that are being sent.
-const MAKING: usize = 4;
-const SENDING_KIB: u32 = 64 << 10;
+/// Why a message is not sent that waits while the server stops.
+const STOPPING: &str = "the server stops";
 
-/// How many messages are sent at once.
-const SENDING: usize = 128;
+/// When a receiver counts as slow. Slow ones share a lane of their own, so that those who answer promptly never wait for
+/// them: one of them holds a place for up to [`TIMEOUT`].
+const SLOW: Duration = Duration::from_millis(500);
 
-/// Sends messages. Clones share the limits.
+/// The lanes that messages are sent in: how many are sent at once, how many are made at once, and how much memory those
+/// take that are being sent. A message that takes long changes to the lane for slow receivers while it is sent, which has
+/// room for the messages of several prompt lanes. Connections come out of the files that are kept back from clients.
+const PROMPT: LaneSize = LaneSize { sending: 32, making: 4, kib: 32 << 10 };
+const PATIENT: LaneSize = LaneSize { sending: 128, making: 4, kib: 32 << 10 };
+
+struct LaneSize {
+    sending: usize,
+    making: usize,
+    kib: u32,
+}
+
+/// The places of one kind of receivers. Each gets its turn in the order in which they asked.
+struct Lane {
+    sending: Arc<Semaphore>,
+    making: Semaphore,
+    memory: Arc<Semaphore>,
+    kib: u32,
+}
+
+/// A place in a lane.
+struct Place {
+    _sending: OwnedSemaphorePermit,
+    _memory: OwnedSemaphorePermit,
+}
+
+/// How a receiver answered its last message.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    is_slow: AtomicBool,
+}
+
+/// Sends messages. Clones share the lanes.
 #[derive(Clone)]
 pub(super) struct Sender {
     client: Option<reqwest::Client>,
     allows_private_addresses: bool,
     access: Arc<Access>,
-    making: Arc<Semaphore>,
-    sending: Arc<Semaphore>,
-    memory: Arc<Semaphore>,
+    prompt: Arc<Lane>,
+    patient: Arc<Lane>,
+}
+
+impl Lane {
+    fn new(size: &LaneSize) -> Arc<Lane> {
+        Arc::new(Lane {
+            sending: Arc::new(Semaphore::new(size.sending)),
+            making: Semaphore::new(size.making),
+            memory: Arc::new(Semaphore::new(size.kib as usize)),
+            kib: size.kib,
+        })
+    }
+
+    /// Waits for a place. Fails when the server stops.
+    async fn sending(&self) -> Result<OwnedSemaphorePermit, AcquireError> {
+        Arc::clone(&self.sending).acquire_owned().await
+    }
+
+    /// Waits for memory for a message of so many bytes.
+    async fn memory(&self, bytes: usize) -> Result<OwnedSemaphorePermit, AcquireError> {
+        let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(self.kib);
+        Arc::clone(&self.memory).acquire_many_owned(kib).await
+    }
 }
 
 /// What became of a message.
@@ -60,24 +116,52 @@ impl Sender {
             client: client.ok(),
             allows_private_addresses,
             access: Arc::new(Access::everything("webhook")),
-            making: Arc::new(Semaphore::new(MAKING)),
-            sending: Arc::new(Semaphore::new(SENDING)),
-            memory: Arc::new(Semaphore::new(SENDING_KIB as usize)),
+            prompt: Lane::new(&PROMPT),
+            patient: Lane::new(&PATIENT),
         }
     }
 
     /// Sends a change with the resource as it is now.
-    pub(super) async fn send_change(&self, content: &Content, webhook: &Webhook, change: &Waiting) -> Sent {
+    pub(super) async fn send_change(
+        &self,
+        content: &Content,
+        webhook: &Webhook,
+        change: &Waiting,
+        pace: &Pace,
+    ) -> Sent {
         let message = message_id(&webhook.id, change.number);
-        let Ok(making) = self.making.acquire().await else { return failed(&message, "the server stops") };
+        let is_slow = pace.is_slow.load(Ordering::Relaxed);
+        let lane = if is_slow { &self.patient } else { &self.prompt };
+        let (Ok(sending), Ok(making)) = (lane.sending().await, lane.making.acquire().await) else {
+            return failed(&message, STOPPING);
+        };
         let body = match self.body(content, change).await {
             Ok(body) => body,
             Err(error) => return failed(&message, &error),
         };
-        let kib = u32::try_from(body.len() / 1024 + 1).unwrap_or(u32::MAX).min(SENDING_KIB);
-        let Ok(_memory) = self.memory.acquire_many(kib).await else { return failed(&message, "the server stops") };
+        let Ok(memory) = lane.memory(body.len()).await else { return failed(&message, STOPPING) };
         drop(making);
-        self.send(webhook, &message, body).await
+        let place = Place { _sending: sending, _memory: memory };
+        let bytes = body.len();
+        let sent = self.send(webhook, &message, body);
+        let sent = if is_slow { sent.await } else { self.change_lanes_if_slow(sent, place, bytes).await };
+        pace.is_slow.store(sent.milliseconds >= SLOW.as_millis() as u64, Ordering::Relaxed);
+        sent
+    }
+
+    /// Waits for a message to be sent. After a while it goes to the other lane, as soon as that has a place for it.
+    async fn change_lanes_if_slow(&self, sent: impl Future<Output = Sent>, place: Place, bytes: usize) -> Sent {
+        let change = async {
+            tokio::time::sleep(SLOW).await;
+            let (sending, memory) = (self.patient.sending().await, self.patient.memory(bytes).await);
+            drop(place);
+            (sending, memory)
+        };
+        let (mut sent, mut change) = (pin!(sent), pin!(change));
+        tokio::select! {
+            sent = &mut sent => sent,
+            _place = &mut change => sent.await,
+        }
     }
 
     /// Sends a message that is no change.
@@ -87,6 +171,7 @@ impl Sender {
         let body = json!({
             "number": null, "at": format_millis(at), "op": "test", "blueprint": null, "id": null, "resource": null,
         });
+        let Ok(_sending) = self.prompt.sending().await else { return failed(&message, STOPPING) };
         self.send(webhook, &message, body.to_string()).await
     }
 
@@ -108,7 +193,6 @@ impl Sender {
 
     async fn send(&self, webhook: &Webhook, message: &str, body: String) -> Sent {
         let Some(client) = &self.client else { return failed(message, "the server cannot make connections") };
-        let Ok(_sending) = self.sending.acquire().await else { return failed(message, "the server stops") };
         // A name is checked when it was resolved; an address is never resolved.
         if !self.allows_private_addresses && is_private_address(&webhook.url) {
             return failed(message, refused());
@@ -128,7 +212,8 @@ impl Sender {
         let (status, error) = match answer {
             Ok(answer) if answer.status().is_success() => (Some(answer.status().as_u16()), None),
             Ok(answer) if answer.status().is_redirection() => {
-                (Some(answer.status().as_u16()), Some("the receiver redirects, which is not followed".to_owned()))
+                let text = format!("the receiver answered {}, a redirect, which is not followed", answer.status());
+                (Some(answer.status().as_u16()), Some(text))
             }
             Ok(answer) => (Some(answer.status().as_u16()), Some(format!("the receiver answered {}", answer.status()))),
             Err(error) => (None, Some(cause(&error))),
@@ -164,7 +249,7 @@ fn cause(error: &reqwest::Error) -> String {
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    cause.to_string()
+    without_numbers(&cause.to_string()).into_owned()
 }
 
 fn client(allows_private_addresses: bool) -> reqwest::Result<reqwest::Client> {

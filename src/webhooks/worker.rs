@@ -1,17 +1,16 @@
 //! The task of one webhook: reads the change feed, sends what is due, and waits. Must not know how a message is sent.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use super::progress::{Delivery, DeliveryState, Progress, Waiting};
-use super::sender::{Sender, Sent};
+use super::sender::{Pace, Sender, Sent};
 use crate::access::Access;
-use crate::content::{Content, FeedEnd, Webhook};
+use crate::content::{Content, FeedEnd, PROGRESS_PARTS, ProgressParts, Webhook};
 use crate::model::error::Code;
 use crate::model::time::now_millis;
 
@@ -24,33 +23,77 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long to wait after an error of the server's own.
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
 
+/// How long a success may be unsaved: after a kill, what was sent since is sent again.
+const SAVE_SOON: Duration = Duration::ZERO;
+
+/// How long a failure may be unsaved. A kill in between leads to an earlier attempt, which costs less than writing what
+/// changes with each attempt at a receiver that is gone for days.
+const SAVE_SELDOM: Duration = Duration::from_secs(60);
+
 /// What is known of a webhook that is being delivered.
 pub(super) struct Run {
     pub(super) progress: Mutex<Progress>,
     /// Notified when the definition changes.
     pub(super) changed: Notify,
-    is_changed: AtomicBool,
+    /// What failed last, as people read it.
+    pub(super) error: Mutex<Option<String>>,
+    saving: Mutex<Saving>,
+}
+
+/// What is saved of a webhook's progress.
+struct Saving {
+    /// When to save what changed; `None` if nothing did.
+    due: Option<Instant>,
+    /// The hashes of the stored parts; `None` if that is not known.
+    stored: [Option<blake3::Hash>; PROGRESS_PARTS],
 }
 
 impl Run {
-    pub(super) fn new(progress: Progress) -> Run {
-        Run { progress: Mutex::new(progress), changed: Notify::new(), is_changed: AtomicBool::new(true) }
+    /// The delivery of a webhook whose progress is stored in these parts.
+    pub(super) fn new(progress: Progress, stored: &ProgressParts, error: Option<String>) -> Run {
+        let stored = std::array::from_fn(|part| Some(blake3::hash(&stored[part])));
+        let saving = Saving { due: Some(Instant::now()), stored };
+        Run {
+            progress: Mutex::new(progress),
+            changed: Notify::new(),
+            error: Mutex::new(error),
+            saving: Mutex::new(saving),
+        }
     }
 
-    /// Notes that there is something to save.
-    pub(super) fn is_changed(&self) {
-        self.is_changed.store(true, Ordering::Relaxed);
+    /// Notes that there is something to save within this time.
+    fn save_within(&self, time: Duration) {
+        let due = Instant::now() + time;
+        let mut saving = self.saving.lock();
+        saving.due = Some(saving.due.map_or(due, |earlier| earlier.min(due)));
     }
 
-    /// What is to be saved, if there is something.
-    pub(super) fn take_changed(&self) -> Option<Vec<u8>> {
-        self.is_changed.swap(false, Ordering::Relaxed).then(|| self.progress.lock().encode())
+    /// The numbers and stored forms of the parts to save now: those that changed, if it is time, or `at_once`.
+    pub(super) fn take_changed(&self, at_once: bool) -> Vec<(usize, Vec<u8>)> {
+        let mut saving = self.saving.lock();
+        if saving.due.is_none_or(|due| due > Instant::now() && !at_once) {
+            return Vec::new();
+        }
+        saving.due = None;
+        let parts = self.progress.lock().encode().into_iter().zip(&mut saving.stored).enumerate();
+        let changed = parts.filter_map(|(number, (part, stored))| {
+            let hash = Some(blake3::hash(&part));
+            (std::mem::replace(stored, hash) != hash).then_some((number, part))
+        });
+        changed.collect()
+    }
+
+    /// Notes that saving failed: nothing is known of what is stored, and all of it is saved again.
+    pub(super) fn forget_stored(&self) {
+        self.saving.lock().stored = [None; PROGRESS_PARTS];
+        self.save_within(Duration::ZERO);
     }
 }
 
 /// Delivers a webhook until the task is dropped.
 pub(super) async fn work(content: Content, sender: Sender, id: String, run: Arc<Run>) {
-    let worker = Worker { access: Arc::new(Access::everything("webhook")), content, sender, run };
+    let worker =
+        Worker { access: Arc::new(Access::everything("webhook")), content, sender, run, pace: Pace::default() };
     let mut end = worker.content.watch_changes();
     let mut was_active = true;
     while let Some(webhook) = worker.content.webhook(&id) {
@@ -77,6 +120,7 @@ struct Worker {
     content: Content,
     sender: Sender,
     run: Arc<Run>,
+    pace: Pace,
 }
 
 impl Worker {
@@ -101,7 +145,7 @@ impl Worker {
                     "changes for a webhook are no longer kept; it misses those up to the oldest that is"
                 );
                 self.run.progress.lock().through = kept;
-                self.run.is_changed();
+                self.run.save_within(SAVE_SELDOM);
                 return true;
             }
             Err(error) => {
@@ -113,15 +157,16 @@ impl Worker {
         progress.through = changes.through;
         let wanted = changes.found.into_iter().filter(|change| webhook.wants(change.op, &change.blueprint));
         wanted.for_each(|change| progress.push(change));
-        self.run.is_changed();
+        self.run.save_within(SAVE_SELDOM);
         true
     }
 
     async fn deliver(&self, webhook: &Webhook, change: &Waiting) {
         let Sent { message, status, error, milliseconds } =
-            self.sender.send_change(&self.content, webhook, change).await;
+            self.sender.send_change(&self.content, webhook, change, &self.pace).await;
         let now = now_millis();
         let is_success = error.is_none();
+        self.run.error.lock().clone_from(&error);
         let delivery = Delivery {
             message,
             number: change.number,
@@ -136,8 +181,12 @@ impl Worker {
             milliseconds,
             next_attempt: None,
         };
-        let is_hopeless = self.run.progress.lock().note(change.number, delivery, is_success, now);
-        self.run.is_changed();
+        let (is_hopeless, is_first_failure) = {
+            let mut progress = self.run.progress.lock();
+            let was_failing = progress.is_failing();
+            (progress.note(change.number, delivery, is_success, now), !was_failing)
+        };
+        self.run.save_within(if is_success || is_first_failure { SAVE_SOON } else { SAVE_SELDOM });
         if is_hopeless {
             tracing::warn!(webhook = webhook.id, "a webhook failed for five days and is switched off");
             if let Err(error) = self.content.switch_webhook_off(&webhook.id).await {

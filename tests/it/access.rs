@@ -169,6 +169,37 @@ fn an_expired_token_is_rejected() {
     assert!(reply.message().contains("expired"), "{}", reply.text);
 }
 
+#[test]
+fn the_use_of_a_token_is_noted_once_and_costs_readers_nothing() {
+    let mut server = Server::start();
+    server.blueprint("notes", json!([{ "name": "T", "slug": "t", "type": "text" }]));
+    server.create("notes", json!({ "t": "x" }));
+    let token = server.token(&["view"]);
+    let used = |server: &Server| server.get("/v2/tokens").expect(200).data()[0]["last_used_at"].clone();
+    assert_eq!(used(&server), Value::Null);
+    // The answer is kept from before the use is noted.
+    let kept = server.get("/v2/resources/notes").expect(200);
+    let first = server.as_token(&token).get("/v2/resources/notes").expect(200);
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while used(&server).is_null() {
+        assert!(std::time::Instant::now() < deadline, "the use is not noted");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let noted = used(&server);
+    let writes = |server: &Server| server.get("/v2/status").expect(200).data()["number"].clone();
+    let before = writes(&server);
+    for _ in 0..50 {
+        let tag = first.header("etag").unwrap();
+        let reply = server.as_token(&token).raw("GET", "/v2/resources/notes", &[("if-none-match", tag)], b"");
+        assert_eq!(reply.status, 304, "what was answered before is still valid");
+        server.as_token(&token).get("/v2/changes").expect(200);
+    }
+    assert_eq!(server.get("/v2/resources/notes").expect(200).header("etag"), kept.header("etag"));
+    assert_eq!((writes(&server), used(&server)), (before, noted.clone()), "reads cause no more writes");
+    server.kill_and_restart();
+    assert_eq!(used(&server), noted);
+}
+
 /// The year, month and day of a number of days since 1970. The calendar repeats every 400 years, an era.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;

@@ -6,6 +6,8 @@ mod http2;
 mod long;
 mod parser;
 
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -75,6 +77,149 @@ fn connections_beyond_the_limit_are_refused_while_all_have_a_request() {
     for mut raw in busy {
         raw.send(format!("{:<26}", "{}}"));
         assert_eq!(raw.answer().unwrap().status, 201);
+    }
+    is_well(&server);
+}
+
+/// Half a request to sign in, which needs no token.
+const HALF_SIGN_IN: &str =
+    "POST /v2/session HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9000\r\n\r\n{";
+
+#[test]
+fn bodies_that_do_not_end_yield_to_new_connections_and_probes_never_wait_for_a_place() {
+    let server = Server::start_with(&["--max-connections", "40"]);
+    fill(&server, 1, 10);
+    let mut open: Vec<Raw> = (0..60)
+        .map(|_| {
+            let mut raw = Raw::connect(server.address());
+            raw.send(HALF_SIGN_IN);
+            raw
+        })
+        .collect();
+    for path in ["/healthz", "/readyz", "/healthz?strict=true"] {
+        let started = Instant::now();
+        let probe = ask(server.address(), "GET", path, None).unwrap();
+        assert_eq!((probe.status, probe.header("connection")), (200, Some("close")), "{path}: {probe:?}");
+        assert!(started.elapsed() < Duration::from_secs(1), "{path}: {:?}", started.elapsed());
+    }
+    for path in ["/healthzz", "/v2/resources/notes"] {
+        assert_eq!(ask(server.address(), "GET", path, None).unwrap().status, 503, "{path}");
+    }
+    // A byte now and then is no progress.
+    for _ in 0..6 {
+        std::thread::sleep(Duration::from_millis(200));
+        open.iter_mut().for_each(|raw| {
+            raw.send("x");
+        });
+    }
+    let beside = Beside::begin(&server);
+    std::thread::sleep(Duration::from_secs(1));
+    beside.end(0, P99);
+    is_well(&server);
+}
+
+#[test]
+fn streams_of_events_leave_places_to_everybody_else() {
+    let server = Server::start_with(&["--max-connections", "40"]);
+    fill(&server, 1, 10);
+    let tokens = [server.token(&["view"]), server.token(&["view"])];
+    let begin = |path: &str, token: &str, headers: &str| {
+        let mut raw = Raw::connect(server.address());
+        raw.send(format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n{headers}\r\n"));
+        raw
+    };
+    let mut open = Vec::new();
+    for n in 0..50 {
+        let token = &tokens[0];
+        open.push(match n % 2 {
+            0 => begin("/v2/changes?since=now", token, "accept: text/event-stream\r\n"),
+            _ => begin("/v2/changes?since=now&wait=60", token, ""),
+        });
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let refused = begin("/v2/changes?wait=1&since=now", &tokens[0], "").answer().unwrap();
+    assert_eq!((refused.status, refused.code().as_str()), (503, "OVERLOADED"), "{refused:?}");
+    assert!(refused.header("retry-after").is_some(), "{refused:?}");
+    let beside = Beside::begin(&server);
+    std::thread::sleep(Duration::from_secs(1));
+    beside.end(0, P99);
+    // What does not wait is answered, and what has ended counts no longer.
+    assert_eq!(begin("/v2/changes?since=now", &tokens[0], "").answer().unwrap().status, 200);
+    drop(open);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(begin("/v2/changes?wait=1&since=now", &tokens[1], "").answer().unwrap().status, 200);
+    is_well(&server);
+}
+
+/// A body with this many spaces in it, compressed.
+fn bomb(spaces: usize) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(b"{\"attributes\": {\"t\": 1").unwrap();
+    encoder.write_all(&vec![b' '; spaces]).unwrap();
+    encoder.write_all(b"}}").unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn bodies_that_are_compressed_take_turns_instead_of_all_the_memory() {
+    let server = Server::start();
+    fill(&server, 1, 10);
+    let body = bomb(10_000_000);
+    let before = memory(&server);
+    let beside = Beside::begin(&server);
+    let headers =
+        format!("content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n", body.len());
+    let refused = AtomicUsize::new(0);
+    let most = std::thread::scope(|scope| {
+        let sending: Vec<_> = (0..32)
+            .map(|_| {
+                let (headers, body, refused, address) = (&headers, &body, &refused, server.address());
+                scope.spawn(move || {
+                    for _ in 0..3 {
+                        let mut raw = Raw::connect(address);
+                        raw.send(format!("{}\r\n", head("POST", "/v2/resources/notes", headers)));
+                        raw.send(body);
+                        let status = raw.answer().map(|answer| answer.status);
+                        refused.fetch_add(usize::from(status != Some(422)), Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        let mut most = before;
+        while sending.iter().any(|thread| !thread.is_finished()) {
+            most = most.max(memory(&server));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        most
+    });
+    let refused = refused.into_inner();
+    eprintln!("memory: {before} MiB before, {most} MiB at most; {refused} of 96 bodies refused");
+    beside.end(0, P99);
+    assert!(refused < 10, "{refused} of 96 bodies were refused");
+    assert!(most < before + 600, "{before} MiB, {most} MiB");
+    is_well(&server);
+}
+
+#[test]
+fn streams_that_are_compressed_stay_within_their_memory() {
+    let server = Server::start();
+    fill(&server, 300, 10_000);
+    for encoding in ["br", "zstd"] {
+        let before = memory(&server);
+        let beside = Beside::begin(&server);
+        let unread: Vec<Raw> = (0..400)
+            .map(|_| {
+                let mut raw = Raw::with_small_buffer(server.address());
+                raw.send(format!("{}\r\n", head("GET", EXPORT, &format!("accept-encoding: {encoding}\r\n"))));
+                raw
+            })
+            .collect();
+        std::thread::sleep(Duration::from_secs(1));
+        let most = memory(&server);
+        drop(unread);
+        eprintln!("{encoding}: {before} MiB before, {most} MiB with 400 streams");
+        beside.end(0, P99);
+        assert!(most < before + 250, "{encoding}: {before} MiB, {most} MiB");
     }
     is_well(&server);
 }

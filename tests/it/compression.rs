@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
-use crate::support::{ADMIN, Server};
+use crate::support::{ADMIN, Failures, Server};
 
 fn with_notes(arguments: &[&str]) -> Server {
     let server = Server::start_with(arguments);
@@ -61,6 +61,59 @@ fn answers_say_the_same_in_every_encoding() {
     for path in ["/v2/resources/notes?per_page=1&fields=id", "/healthz", "/v2/backup"] {
         assert!(!get(&server, path, "zstd, br, gzip").0.contains_key("content-encoding"), "{path}");
     }
+}
+
+#[test]
+fn each_client_gets_its_own_answer_in_every_encoding() {
+    let server = with_notes(&[]);
+    let id = server.create("notes", json!({ "title": "word ".repeat(400) }));
+    let ada = server.member("ada", Some("editor"));
+    let invitation = server.post(&format!("/v2/members/{ada}/invitations"), &json!({})).expect(201).data();
+    let secret = invitation["url"].as_str().unwrap().split_once('#').unwrap().1;
+    let accepted = json!({ "token": secret, "password": "correct horse battery staple" });
+    let session = server.as_token("").send("POST", "/v2/invitation", Some(&accepted)).expect(200);
+    let cookie = session.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let csrf = session.data()["csrf"].as_str().unwrap().to_owned();
+    let bearer = |abilities: &[&str]| vec![("authorization", format!("Bearer {}", server.token(abilities)))];
+    let clients = [
+        ("update only", bearer(&["update"])),
+        ("site", bearer(&["view"])),
+        ("preview", bearer(&["view", "preview", "update"])),
+        ("editor", vec![("cookie", cookie), ("x-csrf-token", csrf)]),
+        ("admin", vec![("authorization", format!("Bearer {ADMIN}"))]),
+    ];
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let ask = |method: &str, client: &[(&str, String)], encoding: &str| {
+        let address = format!("{}/v2/resources/notes/{id}", server.address());
+        let mut request = ureq::http::Request::builder().method(method).uri(address);
+        for (name, value) in client {
+            request = request.header(*name, value);
+        }
+        request = request.header("accept-encoding", encoding).header("content-type", "application/json");
+        let body = if method == "PATCH" { "{\"attributes\": {}}" } else { "" };
+        let mut answer = agent.run(request.body(body).unwrap()).unwrap();
+        let mut bytes = Vec::new();
+        answer.body_mut().as_reader().read_to_end(&mut bytes).unwrap();
+        let packed = answer.headers().get("content-encoding").map(|value| value.to_str().unwrap().to_owned());
+        (answer.status().as_u16(), packed.map_or(bytes.clone(), |packed| unpack(&packed, &bytes)))
+    };
+    let mut failures = Failures::default();
+    // Twice, so that each client also comes after all others.
+    for round in 0..2 {
+        for (who, client) in &clients {
+            for method in ["PATCH", "GET"] {
+                let plain = ask(method, client, "identity");
+                for encoding in ["gzip", "br", "zstd"] {
+                    let (status, bytes) = ask(method, client, encoding);
+                    failures.check(plain == (status, bytes.clone()), || {
+                        let texts = [&plain.1, &bytes].map(|bytes| String::from_utf8_lossy(bytes).replace("word ", ""));
+                        format!("{round}: {method} by {who} in {encoding}: {texts:?}")
+                    });
+                }
+            }
+        }
+    }
+    failures.assert_none();
 }
 
 #[test]

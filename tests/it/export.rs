@@ -39,6 +39,37 @@ fn articles(server: &Server) {
 }
 
 #[test]
+fn a_csv_for_spreadsheets_holds_no_formula_and_all_numbers() {
+    let server = Server::start();
+    let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
+    server.blueprint("things", json!([field("t", "text"), field("n", "number"), field("p", "money")]));
+    let texts = ["=1+1", "+49 170 1", "-cmd", "@SUM(A1)", "\t=1", "\r=1", "-12,50", "-5.00 EUR", "a=1", "=-5"];
+    for text in texts {
+        let attributes = json!({ "t": text, "n": -0.5, "p": { "amount": -1, "currency": "EUR" } });
+        server.post("/v2/resources/things", &json!({ "attributes": attributes })).expect(201);
+    }
+    let path = "/v2/resources/things/export?format=csv&fields=attributes.t,attributes.n&sort=created_at,id";
+    let cells = |path: &str| {
+        let text = server.get(path).expect(200).text;
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let rows: Vec<Vec<String>> =
+            reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+        assert!(rows.iter().all(|row| row[1] == "-0.5"), "{text}");
+        let mut cells: Vec<String> = rows.into_iter().map(|row| row[0].clone()).collect();
+        cells.sort();
+        cells
+    };
+    let sorted = |texts: &[&str]| {
+        let mut texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!(cells(path), sorted(&texts));
+    let safe = ["'=1+1", "'+49 170 1", "'-cmd", "'@SUM(A1)", "'\t=1", "'\r=1", "-12,50", "-5.00 EUR", "a=1", "'=-5"];
+    assert_eq!(cells(&format!("{path}&spreadsheet=true")), sorted(&safe));
+}
+
+#[test]
 fn an_export_imports_unchanged_into_an_empty_server() {
     let source = Server::start();
     articles(&source);
@@ -169,6 +200,8 @@ fn an_export_has_the_requested_format() {
     for (query, code) in [
         ("format=xml", "INVALID_PARAMETER"),
         ("format=csv&all_variants=true", "INVALID_PARAMETER"),
+        ("format=json&spreadsheet=true", "INVALID_PARAMETER"),
+        ("format=csv&spreadsheet=yes", "INVALID_PARAMETER"),
         ("sort=id", "INVALID_PARAMETER"),
         ("variant=x&filter[t][null]=x", "INVALID_FILTER"),
         ("filter[x]=1", "INVALID_FILTER"),

@@ -219,6 +219,26 @@ fn without_a_new_segment_writes_are_refused_with_nothing_applied_and_go_on_by_th
     failures.assert_none();
 }
 
+#[test]
+fn an_import_that_ends_on_a_full_disk_says_how_much_it_applied() {
+    let template = nearly_full_segment();
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    copy_folder(&template.path().join("data"), &folder);
+    let server = Server::start_failing(&folder, &[], "log::segment=return(ENOSPC);log::spare=return(ENOSPC)");
+    let before = total(&server);
+    // The first group of lines is small.
+    let line = |text: &str| format!("{}\n", json!({ "attributes": { "value": 1, "text": text } }));
+    let body = line("x").repeat(256) + &line(&"z".repeat(60_000)).repeat(200);
+    let headers = [("content-type", "application/x-ndjson")];
+    let lines = server.raw("POST", "/v2/resources/notes/import", &headers, body.as_bytes()).expect(200).lines();
+    let applied = lines.iter().filter(|line| line["op"] == "created").count();
+    let message = lines.last().unwrap()["errors"]["message"].as_str().unwrap().to_owned();
+    assert!(applied >= 256 && !message.contains("nothing was applied"), "{applied}: {message}");
+    assert!(message.contains(&format!("{applied} lines of the import were applied, and no other")), "{message}");
+    assert_eq!(total(&server), before + applied as u64);
+}
+
 /// A small file system for the log. Unmounted when dropped.
 struct SmallDisk(PathBuf);
 
@@ -335,6 +355,126 @@ fn after_a_failed_sync_nothing_is_believed_that_a_later_sync_says() {
         server.create("notes", json!({ "value": 99 }));
         drop(server);
     }
+}
+
+/// Starts on a folder with five notes, and writes until a write is refused. Returns how many notes were acknowledged, and the
+/// answer of the one that was not.
+fn write_until_refused(server: &Server, points: &str) -> (u64, crate::support::Reply) {
+    let mut created = 5;
+    let deadline = Instant::now() + Duration::from_secs(15);
+    loop {
+        let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "value": created } }));
+        if reply.status != 201 {
+            return (created, reply);
+        }
+        created += 1;
+        assert!(Instant::now() < deadline, "{points}: writing goes on");
+    }
+}
+
+#[test]
+fn a_sync_that_fails_in_any_thread_ends_writing_and_loses_nothing() {
+    for passes in [40, 43, 47, 52, 58, 65] {
+        let points =
+            format!("checkpoint::is_due=return;checkpoint::base_is_due=return;sync::file={passes}*off->1*return(EIO)");
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("data");
+        let mut server = Server::start_in(&folder, &[]);
+        define_notes(&server);
+        (0..5).for_each(|value| drop(server.create("notes", json!({ "value": value }))));
+        assert!(server.terminate().success());
+        let mut server = Server::start_failing(&folder, &[], &points);
+        let (created, ended) = write_until_refused(&server, &points);
+        assert!([500, 503].contains(&ended.status), "{points}: {}", ended.text);
+        assert_eq!(server.get("/readyz").status, 503, "{points}");
+        assert!(folder.join("store/CONDEMNED").exists(), "{points}");
+        let checkpoint = std::fs::read(folder.join("store/CHECKPOINT")).unwrap();
+        let _ = server.terminate();
+        assert_eq!(std::fs::read(folder.join("store/CHECKPOINT")).unwrap(), checkpoint, "{points}: a later checkpoint");
+        server.restart();
+        let found = total(&server);
+        assert!(
+            (created..=created + u64::from(ended.status == 500)).contains(&found),
+            "{points}: {found} of {created}"
+        );
+    }
+}
+
+/// A library that fails the next sync of the process once a file exists, and removes the file.
+const FAIL_ONE_SYNC: &str = r#"
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+static int fails(void) { const char *file = getenv("FAIL_ONE_SYNC"); return file && !unlink(file); }
+int fsync(int fd) { if (fails()) { errno = EIO; return -1; } return syscall(SYS_fsync, fd); }
+int fdatasync(int fd) { if (fails()) { errno = EIO; return -1; } return syscall(SYS_fdatasync, fd); }
+"#;
+
+#[test]
+fn no_write_is_acknowledged_after_a_sync_failed_while_nothing_was_written() {
+    let temp = tempfile::tempdir().unwrap();
+    let (source, library) = (temp.path().join("fail.c"), temp.path().join("fail.so"));
+    std::fs::write(&source, FAIL_ONE_SYNC).unwrap();
+    let compiled = Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no gcc");
+        return;
+    }
+    let trigger = temp.path().join("fail");
+    let variables = [("LD_PRELOAD", library.to_str().unwrap()), ("FAIL_ONE_SYNC", trigger.to_str().unwrap())];
+    let server = Server::start_in_environment(&temp.path().join("data"), &[], &variables);
+    define_notes(&server);
+    std::fs::write(&trigger, "").unwrap();
+    // Long enough for any thread that syncs now and then.
+    std::thread::sleep(Duration::from_millis(2500));
+    let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "value": 1 } }));
+    assert!([500, 503].contains(&reply.status), "{}", reply.text);
+    assert!(!trigger.exists());
+    assert_eq!(server.get("/readyz").status, 503);
+}
+
+#[test]
+fn a_full_disk_is_reported_before_anybody_writes() {
+    let temp = tempfile::tempdir().unwrap();
+    let mount = temp.path().join("mount");
+    let Some(_disk) = SmallDisk::mount(&mount, 100) else {
+        eprintln!("skipped: this process may not mount a file system");
+        return;
+    };
+    let mut server = Server::start_in(&mount.join("data"), &[]);
+    define_notes(&server);
+    let health = |server: &Server| {
+        let output = Command::new(binary()).args(["health", server.address()]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let metric = |server: &Server, name: &str| {
+        let text = server.get("/metrics").expect(200).text;
+        let line = text.lines().find(|line| line.split(' ').next() == Some(name)).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("no {name}")).split(' ').nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    server.get("/readyz").expect(200);
+    assert_eq!(health(&server).0, Some(0));
+    assert_eq!(metric(&server, "bindery_writable"), 1);
+    let free = metric(&server, "bindery_disk_free_bytes");
+    assert!((33 << 20..100 << 20).contains(&free), "{free}");
+    let filler = mount.join("filler");
+    std::fs::write(&filler, vec![1; usize::try_from(free).unwrap() - (8 << 20)]).unwrap();
+    let reply = server.get("/readyz").expect(503);
+    assert_eq!(reply.outcome(), "503 OVERLOADED");
+    assert!(reply.message().contains("its disk is full"), "{}", reply.message());
+    let (code, text) = health(&server);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("its disk is full"), "{text}");
+    assert_eq!(metric(&server, "bindery_writable"), 0);
+    assert!(metric(&server, "bindery_disk_free_bytes") < 9 << 20);
+    server.get("/healthz").expect(200);
+    server.get("/v2/resources/notes").expect(200);
+    std::fs::remove_file(&filler).unwrap();
+    server.get("/readyz").expect(200);
+    assert_eq!(health(&server).0, Some(0));
+    server.create("notes", json!({ "value": 1 }));
+    server.kill();
 }
 
 /// A point, and what has to happen so that it is reached.

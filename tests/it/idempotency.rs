@@ -123,7 +123,13 @@ fn a_key_reused_for_another_request_is_rejected_before_other_errors() {
     let creator = server.token(&["create"]);
     let other = json!({ "attributes": { "title": "b" } });
     send(&server.as_token(&creator), NOTES, "k", &other).expect(201);
-    assert_eq!(total(&server, NOTES), 2);
+    // Also before the error that the token has no such blueprint.
+    let token = json!({ "name": "limited", "abilities": ["create"], "blueprints": ["notes"] });
+    let limited = server.post("/v2/tokens", &token).expect(201).data()["secret"].as_str().unwrap().to_owned();
+    let limited = server.as_token(&limited);
+    send(&limited, NOTES, "k", &json!({ "attributes": { "title": "c" } })).expect(201);
+    assert_eq!(send(&limited, "/v2/resources/none", "k", &other).expect(422).code(), "IDEMPOTENCY_KEY_REUSED");
+    assert_eq!(total(&server, NOTES), 3);
 }
 
 #[test]

@@ -2,8 +2,12 @@
 
 mod relations;
 
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use crate::clients::attack::{Raw, head};
 use crate::support::{Failures, Reply, Server};
 
 fn import(server: &Server, path: &str, lines: &[Value]) -> Vec<Value> {
@@ -308,4 +312,85 @@ fn truncated_and_oversized_lines_are_rejected() {
         assert_eq!(codes, [(0, "PAYLOAD_TOO_LARGE"), (1, ""), (2, "PAYLOAD_TOO_LARGE")], "{case}");
     }
     assert_eq!(send(&server, NOTES, b"").text, "");
+}
+
+/// The head of an import whose lines have this many bytes together.
+fn import_head(bytes: usize) -> String {
+    let headers = format!("connection: close\r\ncontent-type: application/x-ndjson\r\ncontent-length: {bytes}\r\n");
+    format!("{}\r\n", head("POST", NOTES, &headers))
+}
+
+#[test]
+fn a_client_may_send_everything_before_it_reads() {
+    let server = Server::start_with(&["--client-timeout", "2"]);
+    notes(&server);
+    let lines = "{\"attributes\":{\"t\":\"some text\"}}\n".repeat(12_000);
+    // Once without a pause, and once with one that is long enough for the response to begin.
+    for pause in [Duration::ZERO, Duration::from_millis(1400)] {
+        let mut raw = Raw::with_small_buffer(server.address());
+        assert!(raw.send(import_head(lines.len())));
+        for (nth, piece) in lines.as_bytes().chunks(lines.len() / 20).enumerate() {
+            assert!(raw.send(piece), "{pause:?}: the connection is open at piece {nth}");
+            std::thread::sleep(if nth == 3 { pause } else { Duration::from_millis(250) });
+        }
+        let text = String::from_utf8(raw.rest().unwrap()).unwrap();
+        assert_eq!(text.matches("\"op\":\"created\"").count(), 12_000, "{pause:?}");
+    }
+}
+
+#[test]
+fn a_client_that_pauses_is_answered_before_the_end_of_its_body() {
+    let server = Server::start();
+    notes(&server);
+    let line = "{\"attributes\":{\"t\":\"some text\"}}\n";
+    let mut raw = Raw::connect(server.address());
+    raw.send(import_head(line.len() * 2000));
+    raw.send(line.repeat(1999));
+    let mut reader = BufReader::new(raw.0.try_clone().unwrap());
+    let mut answer = String::new();
+    while !answer.contains("\"op\":\"created\"") {
+        assert!(reader.read_line(&mut answer).unwrap() > 0, "{answer}");
+    }
+    raw.send(line);
+    reader.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer.matches("\"op\":\"created\"").count(), 2000);
+}
+
+#[test]
+fn only_failures_and_a_summary_are_answered_if_asked_for() {
+    let server = Server::start();
+    notes(&server);
+    let lines = [
+        r#"{"key":"a","attributes":{"t":"a"}}"#,
+        r#"{"key":"b","attributes":{"t":1}}"#,
+        r#"{"key":"c","attributes":{"parent":"d"}}"#,
+        r#"{"key":"d","attributes":{}}"#,
+        r#"{"key":"a","attributes":{"t":"b"}}"#,
+        "[]",
+    ]
+    .join("\n");
+    let path = format!("{NOTES}?answers=failures");
+    let types = ("content-type", "application/x-ndjson");
+    for (headers, created, updated) in [
+        (vec![types], 3, 1),
+        (vec![types, ("idempotency-key", "once")], 0, 4),
+        (vec![types, ("idempotency-key", "once")], 0, 4),
+    ] {
+        let reply = server.raw("POST", &path, &headers, lines.as_bytes()).expect(200);
+        let mut answers = reply.lines();
+        let last = answers.pop().unwrap();
+        assert_eq!(last, json!({ "summary": { "created": created, "updated": updated, "failed": 2 } }));
+        let mut failed: Vec<u64> = answers.iter().map(|line| line["index"].as_u64().unwrap()).collect();
+        failed.sort_unstable();
+        assert_eq!(failed, [1, 5], "{}", reply.text);
+        assert!(answers.iter().all(|line| line["errors"]["code"] == "VALIDATION_FAILED"), "{}", reply.text);
+    }
+    let all = server.raw("POST", &format!("{NOTES}?answers=all"), &[types], lines.as_bytes()).expect(200);
+    assert_eq!(all.lines().len(), 6);
+    for headers in [vec![types], vec![types, ("idempotency-key", "other")]] {
+        for wrong in ["errors", "", "failures&answers=all"] {
+            let refused = server.raw("POST", &format!("{NOTES}?answers={wrong}"), &headers, lines.as_bytes());
+            assert_eq!(refused.outcome(), "422 INVALID_PARAMETER", "{wrong}");
+        }
+    }
 }

@@ -106,6 +106,35 @@ fn a_damaged_index_is_rebuilt_while_reads_and_writes_go_on() {
 }
 
 #[test]
+fn a_rebuilt_index_is_kept_by_a_server_that_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = start(folder.path(), "");
+    define(&server);
+    write(&server, 0..60);
+    let expected = answers(&server);
+    assert!(server.terminate().success());
+    // What is not on disk yet at the first stop.
+    server = start(folder.path(), "");
+    assert!(server.terminate().success());
+    for path in files(&folder.path().join("index")) {
+        if path.to_string_lossy().ends_with("columns") {
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x20;
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    assert_ne!(run(&["verify"], folder.path()).code, Some(0));
+    server = start(folder.path(), "");
+    wait_for(&server, &expected);
+    assert!(server.terminate().success());
+    let checked = run(&["verify"], folder.path());
+    assert_eq!(checked.code, Some(0), "{}", checked.text);
+    server = start(folder.path(), "");
+    assert_eq!(answers(&server), expected);
+}
+
+#[test]
 fn an_unreadable_sector_of_the_index_is_healed_and_not_answered_from() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = start(folder.path(), "");

@@ -293,3 +293,33 @@ fn settings_of_relations_are_checked() {
     let reply = server.put("/v2/blueprints/x", &kept).expect(200).data();
     assert_eq!(reply["fields"][0]["settings"], json!({ "blueprint": "authors", "display": [] }));
 }
+
+#[test]
+fn the_deletions_of_one_request_change_only_so_many_resources_together() {
+    let server = Server::start();
+    magazine(&server);
+    let authors: Vec<String> = (0..12).map(|number| author(&server, &number.to_string())).collect();
+    let line = json!({ "attributes": { "title": "t", "authors": authors } }).to_string();
+    let lines = vec![line; 3_000].join("\n");
+    let types = [("content-type", "application/x-ndjson")];
+    server.raw("POST", "/v2/resources/articles/import", &types, lines.as_bytes()).expect(200);
+    let bulk = |ids: &[String]| server.send("DELETE", "/v2/resources/authors/bulk", Some(&json!({ "ids": ids })));
+    // Three times 3,000 are fewer than 10,000, four times are more.
+    let reply = bulk(&authors).json();
+    let failed = reply["data"]["failed"].as_array().unwrap();
+    assert_eq!(failed.len(), 9, "{reply}");
+    for failure in failed {
+        let text = failure.to_string();
+        assert!(text.contains("CONFLICT") && text.contains("at most 10000 can be changed by one request"), "{text}");
+    }
+    let left = || {
+        let list = server.get("/v2/resources/authors?sort=created_at&fields=id").expect(200).data();
+        Vec::from_iter(list.as_array().unwrap().iter().map(|author| author["id"].as_str().unwrap().to_owned()))
+    };
+    assert_eq!(left(), authors[3..]);
+    let article = server.get("/v2/resources/articles?per_page=1").expect(200).data()[0]["attributes"]["authors"].take();
+    assert_eq!(article, json!(authors[3..]));
+    // Another request goes on.
+    assert_eq!(bulk(&authors[3..5]).json()["data"]["failed"], json!([]));
+    assert_eq!(left(), authors[5..]);
+}

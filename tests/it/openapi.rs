@@ -1,5 +1,9 @@
 //! The description of the API (`API.md` 4.12).
 
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use crate::support::{Server, TYPES};
@@ -41,6 +45,228 @@ fn a_token_gets_the_schemas_of_the_blueprints_that_it_sees() {
     assert_eq!(attributes["required"].as_array().unwrap().len(), TYPES.len());
     let title = &attributes["properties"]["text"];
     assert_eq!((&title["type"], &title["description"]), (&json!(["string", "null"]), &json!("What it is called.")));
+    assert_eq!(schemas["all-types.write"]["properties"]["text"]["type"], "string", "a required field is not null");
     assert_eq!(schemas["all-types.write"]["required"], json!(["text"]));
     assert_eq!(schemas["all-types.change"].get("required"), None);
+}
+
+#[test]
+fn the_description_is_made_once_for_all_who_ask_and_again_after_a_change() {
+    let server = Server::start();
+    blueprint(&server, "all-types");
+    (0..60).for_each(|nth| blueprint(&server, &format!("types-{nth}")));
+    let ask = || {
+        let started = Instant::now();
+        let document = server.get("/v2/openapi.json").expect(200).json();
+        (started.elapsed(), document["components"]["schemas"].as_object().unwrap().len())
+    };
+    let (alone, before) = ask();
+    blueprint(&server, "types-new");
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..24).map(|_| scope.spawn(|| server.get("/v2/openapi.json").expect(200).text)).collect();
+        let texts: Vec<String> = asking.into_iter().map(|asking| asking.join().unwrap()).collect();
+        assert!(texts.iter().all(|text| *text == texts[0] && text.contains("types-new")));
+    });
+    let together = started.elapsed();
+    let (again, after) = ask();
+    eprintln!("{alone:?} alone, {together:?} for 24 together, {again:?} again");
+    assert!(after > before, "{before} schemas, {after} after a blueprint more");
+    assert!(together < alone * 8, "{alone:?} alone, {together:?} for 24");
+}
+
+/// The schema that the reference in an object names.
+fn target(object: &Value) -> &str {
+    object["$ref"].as_str().unwrap_or_default().rsplit('/').next().unwrap_or_default()
+}
+
+#[test]
+fn every_blueprint_has_paths_with_its_own_schemas() {
+    let server = Server::start();
+    blueprint(&server, "all-types");
+    blueprint(&server, "all_types");
+    let all = server.get("/v2/openapi.json").expect(200).json();
+    let paths = all["paths"].as_object().unwrap();
+    let rest_of = |path: &str| path.strip_prefix("/v2/resources/all-types").map(str::to_owned);
+    let own: Vec<String> = paths.keys().filter_map(|path| rest_of(path)).collect();
+    let url = format!("{}/v2/openapi.json", server.address());
+    let general = ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap();
+    let general: Value = serde_json::from_str(&general).unwrap();
+    let general = general["paths"].as_object().unwrap();
+    let expected: Vec<String> =
+        general.keys().filter_map(|path| path.strip_prefix("/v2/resources/{blueprint}").map(str::to_owned)).collect();
+    assert_eq!(own, expected, "the paths of a blueprint are those of all");
+    assert!(expected.len() > 8 && !paths.keys().any(|path| path.contains("{blueprint}")), "{paths:?}");
+
+    let schemas = &all["components"]["schemas"];
+    let body = |method: &str, path: &str| &all["paths"][path][method]["requestBody"]["content"]["application/json"];
+    let create = body("post", "/v2/resources/all-types");
+    assert_eq!(target(&create["schema"]), "all-types.create");
+    assert_eq!(target(&schemas["all-types.create"]["properties"]["attributes"]), "all-types.write");
+    let change = target(&body("patch", "/v2/resources/all-types/{id}")["schema"]);
+    assert_eq!(target(&schemas[change]["properties"]["attributes"]), "all-types.change");
+    let listed = &all["paths"]["/v2/resources/all-types"]["get"]["responses"]["200"]["content"]["application/json"];
+    let list = &schemas[target(&listed["schema"])]["properties"]["data"]["items"];
+    assert_eq!(target(&schemas[target(list)]["properties"]["attributes"]), "all-types.attributes");
+    server.post("/v2/resources/all-types", &create["example"]).expect(201);
+
+    let mut ids: Vec<&str> =
+        operations(&all).map(|(_, operation)| operation["operationId"].as_str().unwrap()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "an identifier is there twice");
+    assert!(ids.contains(&"createAllTypes") && ids.contains(&"createAllTypes_2"), "{ids:?}");
+    for (path, operation) in operations(&all) {
+        let responses = operation["responses"].as_object().unwrap();
+        let errors =
+            responses.iter().filter(|(status, _)| status.as_str() >= "400").map(|(_, response)| target(response));
+        for error in errors {
+            let schema = &all["components"]["responses"][error]["content"]["application/json"]["schema"];
+            assert_eq!(target(schema), "ErrorBody", "{path}: {error}");
+        }
+    }
+    assert_objects_say_what_they_hold(&all, "");
+}
+
+fn operations(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    paths
+        .iter()
+        .flat_map(|(path, item)| item.as_object().unwrap().values().map(move |operation| (path.as_str(), operation)))
+}
+
+/// Generators read an object schema without properties as an object that has none.
+fn assert_objects_say_what_they_hold(part: &Value, path: &str) {
+    let is_object = part["type"] == "object" || part["type"][0] == "object";
+    assert!(!is_object || part.get("properties").or(part.get("additionalProperties")).is_some(), "{path}: {part}");
+    let parts = part.as_object().into_iter().flatten().map(|(key, part)| (key.clone(), part));
+    let elements = part.as_array().into_iter().flatten().enumerate().map(|(index, part)| (index.to_string(), part));
+    parts.chain(elements).for_each(|(key, part)| assert_objects_say_what_they_hold(part, &format!("{path}/{key}")));
+}
+
+#[test]
+fn a_description_can_be_limited_to_some_blueprints() {
+    let server = Server::start();
+    let field = json!([{ "name": "T", "slug": "t", "type": "text" }]);
+    for n in 0..201 {
+        server.blueprint(&format!("b{n}"), field.clone());
+    }
+    let all = server.get("/v2/openapi.json").expect(200);
+    assert!(all.json()["components"]["schemas"]["b200.write"].is_object());
+    assert!(all.json()["paths"]["/v2/resources/{blueprint}"].is_object(), "of many blueprints there are schemas only");
+    assert!(all.text.len() < 700_000, "{}", all.text.len());
+    let some = server.get("/v2/openapi.json?blueprints=b200,b7").expect(200).json();
+    let paths = some["paths"].as_object().unwrap();
+    let lists: Vec<&String> = paths.keys().filter(|path| path.ends_with("/bulk")).collect();
+    assert_eq!(lists, ["/v2/resources/b200/bulk", "/v2/resources/b7/bulk"]);
+    for asked in ["b7,nothing", "", "b7,"] {
+        let refused = server.get(&format!("/v2/openapi.json?blueprints={asked}"));
+        assert_eq!(refused.outcome(), "422 INVALID_PARAMETER", "{asked}");
+    }
+}
+
+/// A program for each generator, which compiles only if bodies, answers and errors have types.
+const PROGRAMS: [(&str, &[&str], &str, &str); 3] = [
+    (
+        "openapi-typescript",
+        &["description.json", "-o", "generated.ts"],
+        "openapi-typescript.ts",
+        r#"import type { components, operations, paths } from "./generated.ts";
+type Create = paths["/v2/resources/articles"]["post"]["requestBody"]["content"]["application/json"];
+export const article: Create = { attributes: { title: "t", slug: "s", tags: ["a"] }, published_at: null };
+// @ts-expect-error the required slug is missing
+export const incomplete: Create = { attributes: { title: "t" } };
+// @ts-expect-error there is no such field
+export const unknown: Create = { attributes: { title: "t", slug: "s", titel: "t" } };
+type Created = operations["createArticles"]["responses"][201]["content"]["application/json"];
+export const title = (created: Created): string | null => created.data.attributes.title;
+export const code = (error: components["schemas"]["ErrorBody"]): string => error.errors.code;
+"#,
+    ),
+    (
+        "openapi-ts",
+        &["-i", "description.json", "-o", "generated"],
+        "openapi-ts.ts",
+        r#"import { createArticles } from "./generated/index.js";
+export async function create(): Promise<string | null> {
+  const { data, error } = await createArticles({ baseUrl: process.argv[2], auth: process.argv[3], body: { attributes: { title: "t", slug: "hey" } } });
+  if (error !== undefined) throw new Error(error.errors.message);
+  // @ts-expect-error the required slug is missing
+  const incomplete = () => createArticles({ body: { attributes: { title: "t" } } });
+  return data.data.attributes.title;
+}
+declare const process: { argv: string[] };
+console.log(await create());
+"#,
+    ),
+    (
+        "orval",
+        &["-i", "description.json", "-o", "generated/client.ts", "--client", "fetch"],
+        "orval.ts",
+        r#"import { createArticles } from "./generated/client.js";
+declare const process: { argv: string[] };
+const send = fetch;
+globalThis.fetch = (path, init) => send(`${process.argv[2]}${path}`, init);
+// @ts-expect-error the required slug is missing
+export const incomplete = () => createArticles({ attributes: { title: "t" } });
+const answer = await createArticles({ attributes: { title: "t", slug: "orval" } }, undefined, {
+  headers: { Authorization: `Bearer ${process.argv[3]}`, "Content-Type": "application/json" },
+});
+if (answer.status !== 201) throw new Error(answer.data.errors.message);
+console.log(answer.data.data.attributes.title);
+"#,
+    ),
+];
+
+/// `BINDERY_TEST_GENERATORS` names the folder of the programs of redocly, openapi-typescript, orval, @hey-api/openapi-ts and
+/// typescript.
+#[test]
+fn generators_and_linters_accept_the_description() {
+    let Some(tools) = std::env::var_os("BINDERY_TEST_GENERATORS") else {
+        eprintln!("skipped: BINDERY_TEST_GENERATORS names no folder with generators");
+        return;
+    };
+    let server = Server::start_with(&["--demo"]);
+    let run = |folder: &Path, program: &str, arguments: &[&str]| -> String {
+        let path = std::env::join_paths(
+            [tools.clone()]
+                .into_iter()
+                .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into)),
+        );
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder).env("PATH", path.unwrap()).env("REDOCLY_TELEMETRY", "off");
+        let output = command.output().unwrap();
+        let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{program}: {printed}");
+        printed
+    };
+    for (program, arguments, name, text) in PROGRAMS {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("description.json"), server.get("/v2/openapi.json").expect(200).text).unwrap();
+        let linted = run(temp.path(), "redocly", &["lint", "description.json"]);
+        // "You have 2 warnings." The linter may warn of the version of Node.js, too.
+        assert!(linted.contains("is valid") && !linted.contains("You have"), "{linted}");
+        run(temp.path(), program, arguments);
+        std::fs::write(temp.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
+        std::fs::write(temp.path().join(name), text).unwrap();
+        let options = ["--strict", "--target", "es2022", "--lib", "es2022,dom,dom.iterable", "--skipLibCheck"];
+        let mut options = Vec::from(options);
+        options.extend([
+            "--module",
+            "esnext",
+            "--moduleResolution",
+            "bundler",
+            "--rewriteRelativeImportExtensions",
+            name,
+        ]);
+        run(temp.path(), "tsc", &options);
+        if program == "openapi-typescript" {
+            continue;
+        }
+        let bundled =
+            run(temp.path(), "esbuild", &[&name.replace(".ts", ".js"), "--bundle", "--format=esm", "--outfile=all.js"]);
+        let created = run(temp.path(), "node", &["all.js", server.address(), server.secret()]);
+        assert_eq!(created.trim(), "t", "{bundled}");
+    }
 }

@@ -222,3 +222,45 @@ fn a_fallback_that_counts_is_found_where_the_variant_is_null() {
     let shown = all.get(&format!("{LIST}?variant=de&fallback=en&fallback_mode=all&q=english&highlight=body"));
     assert_eq!(shown.expect(200).data()[0]["highlights"]["body"], "<mark>english</mark> words");
 }
+
+#[test]
+fn highlighting_is_bounded_in_time_and_equal_words_count_once() {
+    let server = articles();
+    let text = "alpha beta ".repeat(5_400);
+    (0..10).for_each(|_| drop(server.create("articles", json!({ "title": text, "note": text }))));
+    let took = |words: &[String]| {
+        let started = std::time::Instant::now();
+        let q = words.join("+");
+        let reply = server.get(&format!("{LIST}?q={q}&highlight=title,note&fields=id")).expect(200);
+        assert!(reply.data()[9]["highlights"]["note"].as_str().unwrap().contains("<mark>"), "{}", reply.text);
+        started.elapsed()
+    };
+    let once = took(&["alpha".to_owned()]);
+    let often = took(&vec!["alpha".to_owned(); 99]);
+    assert!(often < 5 * once + std::time::Duration::from_millis(500), "once {once:?}, 99 times {often:?}");
+    // Different words that all match every other token: as many marks at each of them.
+    let different: Vec<String> = (0..99).map(|n| format!("alph{}", char::from(b'a' + n % 26))).collect();
+    assert!(took(&different) < std::time::Duration::from_secs(20));
+}
+
+#[test]
+fn highlighting_ends_when_the_time_of_a_query_is_up() {
+    let server = Server::start_with(&["--query-timeout", "1"]);
+    let fields: Vec<Value> = (0..9).map(|n| field(&format!("t{n}"), "text")).collect();
+    server.blueprint("articles", json!(fields));
+    let text = "wordaaaaaaaaa ".repeat(4_300);
+    let attributes = Value::from_iter((0..9).map(|n| (format!("t{n}"), json!(text))));
+    (0..60).for_each(|_| drop(server.create("articles", attributes.clone())));
+    // 99 words that are all alike, and so cost as much as they can.
+    let words: Vec<String> = (0..99u8)
+        .map(|n| format!("word{}{}aaaaaaa", char::from(b'a' + n % 10), char::from(b'a' + n / 10)))
+        .filter(|word| word.matches(|char| char != 'a').count() <= 6)
+        .collect();
+    let highlight: Vec<String> = (0..9).map(|n| format!("t{n}")).collect();
+    let path = format!("{LIST}?q={}&per_page=100&fields=id&highlight={}", words.join("+"), highlight.join(","));
+    let started = std::time::Instant::now();
+    let reply = server.get(&path);
+    let took = started.elapsed();
+    assert!(took < std::time::Duration::from_secs(6), "{took:?}: {}", reply.outcome());
+    assert_eq!(reply.outcome(), "503 OVERLOADED", "{took:?}");
+}

@@ -66,6 +66,14 @@ fn each_recipe_answers_as_documented_with_as_many_requests_as_it_says() {
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
+#[test]
+fn every_blueprint_of_the_demonstration_publishes_at_the_date() {
+    let blueprints = demonstration().get("/v2/blueprints").data();
+    let unscheduled: Vec<&serde_json::Value> =
+        blueprints.as_array().unwrap().iter().filter(|one| one["scheduled"] != true).collect();
+    assert!(unscheduled.is_empty(), "{unscheduled:?}");
+}
+
 fn demonstration() -> Server {
     Server::start_with(&["--demo"])
 }

@@ -3,15 +3,17 @@
 mod attacks;
 mod authors;
 mod invitations;
+mod limited;
 mod passwords;
 mod roles;
+mod views;
 
 use serde_json::{Value, json};
 
 use crate::support::{Failures, Reply, Server};
 
 /// A password that is long enough.
-const PASSWORD: &str = "correct horse battery staple";
+pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
 /// A browser in which somebody is signed in.
 struct Browser<'a> {
@@ -49,7 +51,7 @@ impl Browser<'_> {
 
 /// The name and the value of the cookie that an answer sets, as a request sends them.
 #[track_caller]
-fn cookie_of(reply: &Reply) -> String {
+pub(crate) fn cookie_of(reply: &Reply) -> String {
     reply.header("set-cookie").expect("no cookie is set").split(';').next().unwrap().to_owned()
 }
 
@@ -80,7 +82,7 @@ fn browser(server: &Server, reply: Reply) -> Browser<'_> {
 
 /// The secret of a new invitation.
 #[track_caller]
-fn invite(server: &Server, member: u64) -> String {
+pub(crate) fn invite(server: &Server, member: u64) -> String {
     let reply = server.post(&format!("/v2/members/{member}/invitations"), &json!({})).expect(201);
     secret_of(reply.data()["url"].as_str().unwrap())
 }
@@ -89,7 +91,7 @@ fn secret_of(url: &str) -> String {
     url.split_once("/admin/invitation#").unwrap_or_else(|| panic!("{url}")).1.to_owned()
 }
 
-fn accept(server: &Server, body: &Value) -> Reply {
+pub(crate) fn accept(server: &Server, body: &Value) -> Reply {
     server.as_token("").send("POST", "/v2/invitation", Some(body))
 }
 
@@ -272,4 +274,43 @@ fn behind_tls_the_cookie_is_one_that_only_this_host_can_set() {
     let public = Server::start_with(&["--public-url", "https://cms.example.org"]);
     let eve = member(&public, "eve", "owner");
     assert!(eve.cookie.starts_with("__Host-bindery_session="), "{}", eve.cookie);
+}
+
+#[test]
+fn a_session_waits_for_changes_and_gets_events_until_it_ends() {
+    use std::io::{BufRead, BufReader};
+
+    use crate::clients::attack::Raw;
+
+    let server = Server::start();
+    server.blueprint("notes", json!([]));
+    let ada = member(&server, "ada", "editor");
+    let begin = |path: &str, headers: &str| {
+        let mut raw = Raw::connect(server.address());
+        raw.send(format!("GET {path} HTTP/1.1\r\nhost: x\r\ncookie: {}\r\n{headers}\r\n", ada.cookie));
+        raw
+    };
+    let mut waiting = begin("/v2/changes?since=now&wait=30", "");
+    let mut events =
+        BufReader::new(begin("/v2/changes?since=now", "accept: text/event-stream\r\nconnection: close\r\n").0);
+    let mut next = || {
+        let mut line = String::new();
+        while !line.starts_with("data: ") {
+            line.clear();
+            if events.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+        }
+        Some(line)
+    };
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for nth in 0..3 {
+        let id = server.create("notes", json!({}));
+        let event = next().unwrap_or_else(|| panic!("the stream ended before event {nth}"));
+        assert!(event.contains(&id), "{event}");
+    }
+    assert_eq!(waiting.answer().map(|answer| answer.status), Some(200));
+    ada.send("DELETE", "/v2/session", None).expect(204);
+    server.create("notes", json!({}));
+    assert_eq!(next(), None, "the session has ended");
 }

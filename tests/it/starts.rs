@@ -2,10 +2,13 @@
 //! nothing that is intact is given up.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::folders::{copy, refused_start, run, run_failing};
@@ -328,7 +331,108 @@ fn a_first_start_in_a_folder_with_other_files_warns_and_keeps_them() {
     let quiet = Server::start().logged_lines();
     fs::write(&photo, "a photo").unwrap();
     let mut server = Server::start_in(folder.path(), &[]);
-    assert_eq!(server.logged_lines(), quiet + 1);
+    // The folder is also open to others.
+    assert_eq!(server.logged_lines(), quiet + 2);
     server.terminate();
     assert_eq!(fs::read_to_string(&photo).unwrap(), "a photo");
+}
+
+#[test]
+fn a_full_disk_at_a_start_names_what_may_be_deleted() {
+    let folder = killed();
+    let data = folder.path().join("data");
+    with_condemned_store(&data);
+    fs::create_dir(data.join("store.broken-7")).unwrap();
+    let refused = refused_start(&data, "recover::build=return(ENOSPC)");
+    for part in ["free some space", "store.broken-7", "store.broken-8", "may be deleted"] {
+        assert!(refused.text.contains(part), "{part}: {}", refused.text);
+    }
+    fs::remove_dir_all(data.join("store.broken-7")).unwrap();
+    fs::remove_dir_all(data.join("store.broken-8")).unwrap();
+    assert_eq!(fault(&data), None);
+}
+
+/// Asks on a connection of its own. Returns the status, the head and the body; `None` if nobody listens.
+fn ask(address: &str, method: &str, path: &str) -> Option<(u16, String, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    stream.write_all(format!("{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    Some((head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_lowercase(), body.to_owned()))
+}
+
+#[test]
+fn probes_are_answered_while_the_folder_is_opened() {
+    let folder = killed();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let address = format!("127.0.0.1:{port}");
+    let mut child = Command::new(crate::support::binary())
+        .args(["serve", "--listen", &address, "--log", "warn", "--data"])
+        .arg(folder.path().join("data"))
+        .env("BINDERY_ADMIN_TOKEN", ADMIN)
+        .env("FAILPOINTS", "recover::log=sleep(2500);recover::replay=sleep(40)")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    let (status, ..) = loop {
+        match ask(&address, "GET", "/healthz") {
+            Some(answer) => break answer,
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+        assert!(started.elapsed() < Duration::from_secs(2), "nobody listens");
+    };
+    assert_eq!(status, 200);
+    // A client that sends nothing holds up nobody.
+    let _idle = TcpStream::connect(&address).unwrap();
+    let mut progress = Vec::new();
+    loop {
+        let (status, head, body) = ask(&address, "GET", "/readyz").unwrap();
+        if status == 200 {
+            break;
+        }
+        assert_eq!(status, 503, "{body}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["errors"]["code"], "OVERLOADED");
+        assert!(head.contains("retry-after: 1") && head.contains("x-request-id: "), "{head}");
+        progress.push(body["progress"].as_f64().unwrap());
+        assert_eq!(ask(&address, "HEAD", "/healthz").unwrap().0, 200);
+        if let (503, head, body) = ask(&address, "GET", "/v2/resources/notes").unwrap() {
+            assert!(head.contains("retry-after: 1"), "{head}");
+            assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["errors"]["code"], "OVERLOADED");
+            assert_eq!(ask(&address, "HEAD", "/readyz").unwrap().2, "");
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{progress:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(progress.is_sorted() && progress[0] == 0.0 && progress.last() > Some(&0.0), "{progress:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_server_that_rebuilt_its_index_is_ready_when_the_first_ranked_search_is_fast() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut server = Server::start_in(&data, &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    let text = |n: usize| (0..600).map(|m| format!("w{}", (n * 31 + m * 7919) % 50_000)).collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = (0..4_000).map(|n| json!({ "attributes": { "text": text(n) } }).to_string()).collect();
+    let types = [("content-type", "application/x-ndjson")];
+    server.raw("POST", "/v2/resources/notes/import", &types, lines.join("\n").as_bytes()).expect(200);
+    assert!(server.terminate().success());
+    fs::remove_dir_all(data.join("index")).unwrap();
+    server.restart();
+    let search = |q: &str| {
+        let started = Instant::now();
+        let total =
+            server.get(&format!("/v2/resources/notes?q={q}&fields=id")).expect(200).json()["meta"]["total"].take();
+        (total, started.elapsed())
+    };
+    let (found, first) = search("w31");
+    assert!(found.as_u64().unwrap() > 0);
+    let (_, second) = search("w62");
+    assert!(first < 4 * second + Duration::from_millis(150), "first {first:?}, second {second:?}");
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use log_watch::LogWatch;
 pub(crate) use log_watch::leaks;
+use log_watch::{LogWatch, address_in};
 
 /// A token with every ability.
 pub(crate) const ADMIN: &str = "an-admin-token-for-tests-of-32-characters";
@@ -179,11 +179,16 @@ impl Server {
     /// A server on an empty folder whose process may open this many files.
     pub(crate) fn start_with_open_files(files: u32, arguments: &[&str]) -> Server {
         let temp = tempfile::tempdir().unwrap();
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("ulimit -n {files}; exec \"$0\" \"$@\"")).arg(binary());
-        let mut server = Server::start_command(command, &temp.path().join("data"), arguments, &[]);
+        let mut server = Server::start_after(&format!("ulimit -n {files}"), &temp.path().join("data"), arguments);
         server._temp = Some(temp);
         server
+    }
+
+    /// A server on this folder that a shell starts after a command.
+    pub(crate) fn start_after(first: &str, folder: &Path, arguments: &[&str]) -> Server {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("{first}; exec \"$0\" \"$@\"")).arg(binary());
+        Server::start_command(command, folder, arguments, &[])
     }
 
     /// A server on this folder, or the last line that it logged if it ended without listening.
@@ -214,22 +219,22 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut log = LogWatch::start(child.stderr.take().unwrap());
-        let mut lines = BufReader::new(child.stdout.take().unwrap());
-        let address = loop {
-            let mut line = String::new();
-            if lines.read_line(&mut line).unwrap() == 0 {
-                child.wait().unwrap();
-                return Err(log.finish());
-            }
-            if let Some(rest) = line.split("listens on ").nth(1) {
-                break rest.split(',').next().unwrap().to_owned();
-            }
+        // With a log of JSON, standard output has nothing else.
+        let logs_json = arguments.contains(&"--log-format=json");
+        let (mut log, address_in_log) = LogWatch::start(child.stderr.take().unwrap(), logs_json);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = match logs_json {
+            true => address_in_log.recv().ok(),
+            false => lines.by_ref().map_while(Result::ok).find_map(|line| address_in(&line)),
+        };
+        let Some(address) = address else {
+            child.wait().unwrap();
+            return Err(log.finish());
         };
         // Read the rest of its output, so that the server never blocks on a full pipe.
         let printed: Arc<Mutex<Vec<String>>> = Arc::default();
         let all = Arc::clone(&printed);
-        std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(|line| all.lock().unwrap().push(line)));
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| all.lock().unwrap().push(line)));
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .allow_non_standard_methods(true)

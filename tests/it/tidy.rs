@@ -25,7 +25,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("reqwest", &["cli", "webhooks"]),
     ("clap", &["config", "main"]),
     ("sled", &["store"]),
-    ("bindery_index", &["content", "failure", "projection", "query"]),
+    ("bindery_index", &["content", "failure", "projection", "query", "sync"]),
     ("ammonia", &["sanitize"]),
     ("cssparser", &["sanitize"]),
     ("html5ever", &["sanitize"]),

@@ -178,7 +178,13 @@ fn changes_are_sent_signed_in_order_with_the_resource() {
     let tested = server.post(&format!("{}/test", path(&hook)), &json!({})).expect(200).data();
     assert_eq!((&tested["state"], &tested["status"]), (&json!("delivered"), &json!(200)));
     assert_eq!(receiving.next().json()["op"], "test");
-    let deliveries = server.get(&format!("{}/deliveries", path(&hook))).expect(200).data();
+    // The last one is noted once its answer has arrived.
+    let deliveries = || server.get(&format!("{}/deliveries", path(&hook))).expect(200).data();
+    let started = Instant::now();
+    while deliveries().as_array().unwrap().len() < 3 && started.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let deliveries = deliveries();
     let ops: Vec<&str> = deliveries.as_array().unwrap().iter().map(|one| one["op"].as_str().unwrap()).collect();
     assert_eq!(ops, ["deleted", "unpublished", "created"]);
     assert_eq!(deliveries[2]["id"], first.headers["webhook-id"]);
@@ -416,4 +422,133 @@ fn a_restored_copy_sends_nothing_unless_it_is_asked_to() {
         assert_eq!(receiving.next().change(), ("created".to_owned(), id));
         assert!(receiving.is_quiet_for(Duration::from_millis(500)), "and nothing else");
     }
+}
+
+#[test]
+fn a_webhook_shows_what_failed_last_until_the_next_success() {
+    let mut server = start();
+    let answer = Arc::new(Mutex::new("200 OK"));
+    let receiving = {
+        let answer = Arc::clone(&answer);
+        Receiving::start(move |_| format!("{}\r\n", answer.lock().unwrap()))
+    };
+    let hook = webhook(&server, &receiving.url, &["created"]);
+    assert_eq!(hook["error"], Value::Null);
+    let error = |server: &Server| {
+        let error = server.get(&path(&hook)).expect(200).data()["error"].clone();
+        assert_eq!(server.get("/v2/webhooks").expect(200).data()[0]["error"], error);
+        error
+    };
+    let becomes = |server: &Server, expected: Option<&str>| {
+        let started = Instant::now();
+        loop {
+            let found = error(server);
+            let is_expected = match expected {
+                Some(part) => found.as_str().is_some_and(|text| text.contains(part)),
+                None => found.is_null(),
+            };
+            if is_expected {
+                return;
+            }
+            assert!(started.elapsed() < Duration::from_secs(20), "{found} instead of {expected:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    *answer.lock().unwrap() = "503 Service Unavailable";
+    server.create("notes", json!({}));
+    receiving.next();
+    becomes(&server, Some("503 Service Unavailable"));
+    // The first failure is saved soon.
+    std::thread::sleep(Duration::from_secs(5));
+    server.kill_and_restart_with(&["--webhook-private-addresses"]);
+    becomes(&server, Some("503 Service Unavailable"));
+    *answer.lock().unwrap() = "204 No Content";
+    server.create("notes", json!({}));
+    becomes(&server, None);
+    // What was shown can be sent back.
+    let shown = server.get(&path(&hook)).expect(200).data();
+    server.patch(&path(&hook), &shown).expect(200);
+}
+
+#[test]
+fn a_webhook_that_cannot_be_started_says_so_and_is_started_later() {
+    let mut server = start();
+    let receiving = Receiving::accepting();
+    let hook = webhook(&server, &receiving.url, &["created"]);
+    let folder = server.folder().to_owned();
+    server.terminate();
+    for (points, expected) in [
+        // First, so that nothing is sent again, which would be a success.
+        ("webhook::progress=1*return", "its stored progress cannot be read"),
+        ("webhook::start=2*return(EIO)", "its delivery cannot be started"),
+    ] {
+        let mut failing = Server::start_failing(&folder, &["--webhook-private-addresses"], points);
+        let started = Instant::now();
+        loop {
+            let shown = failing.get(&path(&hook)).expect(200).data();
+            if shown["error"].as_str().is_some_and(|text| text.starts_with(expected)) {
+                break;
+            }
+            assert!(started.elapsed() < Duration::from_secs(20), "{shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        failing.create("notes", json!({}));
+        receiving.next();
+        let started = Instant::now();
+        while failing.get(&path(&hook)).expect(200).data()["error"] != Value::Null {
+            assert!(started.elapsed() < Duration::from_secs(20), "the error stays after a success");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        failing.terminate();
+    }
+}
+
+/// How many bytes a process has written to disk.
+fn written(server: &Server) -> u64 {
+    let figures = std::fs::read_to_string(format!("/proc/{}/io", server.process())).unwrap();
+    let line = figures.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap();
+    line.parse().unwrap()
+}
+
+#[test]
+fn receivers_that_are_gone_cost_no_writing_for_as_long_as_they_are_gone() {
+    let server = start();
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", gone.local_addr().unwrap());
+    drop(gone);
+    (0..30).for_each(|_| drop(webhook(&server, &url, &["created"])));
+    let bulk = json!({ "resources": vec![json!({ "attributes": {} }); 100] });
+    (0..10).for_each(|_| drop(server.post("/v2/resources/notes/bulk", &bulk).expect(201)));
+    // Every change has failed once.
+    std::thread::sleep(Duration::from_secs(4));
+    let before = written(&server);
+    // In between each is sent again.
+    std::thread::sleep(Duration::from_secs(12));
+    let rate = (written(&server) - before) / 12;
+    eprintln!("{rate} bytes a second are written for 30 receivers that are gone");
+    assert!(rate < 100_000, "{rate} bytes a second");
+}
+
+#[test]
+fn slow_receivers_do_not_keep_a_prompt_one_waiting() {
+    let server = start();
+    // Accepts connections, and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let held = std::thread::spawn(move || {
+        let mut held = Vec::new();
+        silent.incoming().map_while(Result::ok).take(140).for_each(|stream| held.push(stream));
+        std::thread::sleep(Duration::from_secs(30));
+    });
+    (0..140).for_each(|_| drop(webhook(&server, &url, &["created"])));
+    let receiving = Receiving::accepting();
+    webhook(&server, &receiving.url, &["created"]);
+    let started = Instant::now();
+    (0..30).for_each(|n| drop(server.create("notes", json!({ "title": n.to_string() }))));
+    (0..30).for_each(|_| drop(receiving.next()));
+    let took = started.elapsed();
+    eprintln!("30 messages arrived in {took:?} beside 140 receivers that never answer");
+    // Each of the others holds a place for 15 seconds.
+    assert!(took < Duration::from_secs(12), "{took:?}");
+    drop(held);
 }

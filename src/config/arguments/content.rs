@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::place::ServerArgs;
+use crate::model::time::parse_system_date;
 
 /// `bindery import`
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -14,7 +15,9 @@ Examples:
   bindery import products products.csv --key sku --map 'Item name=title' --map 'Notes='
   curl -s https://example.com/products.json | bindery import products - --format json
 
-What fails is written to FILE.rejected.ndjson, each item with its `errors`: correct it and import that file.
+A table may have any delimiter, decimal commas, amounts such as `1.299,00 €` and dates such as 24.12.2025; what its
+columns look like is printed first. What fails is written to FILE.rejected.csv or FILE.rejected.ndjson, each item with
+its `errors`: correct it and import that file.
 Exit code: 0 if everything was imported, 1 otherwise.")]
 pub struct ImportArgs {
     /// The slug of the blueprint
@@ -33,12 +36,29 @@ pub struct ImportArgs {
     /// What separates the elements of a list in a cell
     #[arg(long, value_name = "TEXT", default_value = ",")]
     pub list_separator: String,
+    /// How the table is written.
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// Publish items that have no `published_at`, now or at a time such as 2026-11-20T08:00Z
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = time)]
+    pub publish: Option<Option<String>>,
     /// Only check the items: relations and unique values, which depend on other resources, are not checked
     #[arg(long)]
     pub dry_run: bool,
     /// The server or the data folder.
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+/// How a table of delimited text is written.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct TableArgs {
+    /// What separates the cells of a table, one character [default: guessed among `,` `;` tab `|`]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    pub delimiter: Option<u8>,
+    /// The order of day, month and year in dates such as 03/04/2025 [default: guessed, column by column]
+    #[arg(long, value_name = "ORDER", value_parser = ["dmy", "mdy", "ymd"])]
+    pub dates: Option<String>,
 }
 
 /// `bindery types`
@@ -107,6 +127,9 @@ pub enum BlueprintCommand {
         /// What separates the elements of a list in a cell; columns with it become lists
         #[arg(long, value_name = "TEXT")]
         list_separator: Option<String>,
+        /// How the table is written.
+        #[command(flatten)]
+        table: TableArgs,
     },
 }
 
@@ -114,4 +137,21 @@ pub enum BlueprintCommand {
 fn mapping(text: &str) -> Result<(String, String), String> {
     let (column, field) = text.rsplit_once('=').ok_or_else(|| "it must be COLUMN=FIELD".to_owned())?;
     Ok((column.to_owned(), field.to_owned()))
+}
+
+/// One character between cells. It is ASCII, as in every file that a spreadsheet writes.
+fn delimiter(text: &str) -> Result<u8, String> {
+    let text = if matches!(text, "\\t" | "tab") { "\t" } else { text };
+    match text.as_bytes() {
+        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !matches!(byte, b'"' | b'\r' | b'\n') => {
+            Ok(*byte)
+        }
+        _ => Err("it must be one character, such as `;` or a tab (`\\t`), and no letter, digit or quote".to_owned()),
+    }
+}
+
+/// A time of publication.
+fn time(text: &str) -> Result<String, String> {
+    let time = parse_system_date(text).map(|_| text.to_owned());
+    time.ok_or_else(|| "it must be a date such as 2026-11-20 or a time such as 2026-11-20T08:00Z".to_owned())
 }

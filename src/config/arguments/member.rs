@@ -28,6 +28,12 @@ pub enum MemberCommand {
         /// The name of a new member (default: the email address up to `@`)
         #[arg(long)]
         name: Option<String>,
+        /// The blueprints that the member is limited to [default: all for a new member]
+        #[arg(long, value_name = "SLUG,…", value_delimiter = ',')]
+        blueprints: Option<Vec<String>>,
+        /// End the limit of the member to some blueprints
+        #[arg(long, conflicts_with = "blueprints")]
+        all_blueprints: bool,
         /// The server or the data folder.
         #[command(flatten)]
         server: ServerArgs,

@@ -112,12 +112,12 @@ impl Content {
             .and_then(|member| Some((member.clone(), state.accounts.password(member.id)?.clone())));
         drop(state);
         let hash = known.as_ref().map(|(_, hash)| hash.clone());
-        let check = move || match hash {
-            Some(hash) => hash.matches(&password),
-            // The same work, so that the time says nothing about who is a member.
-            None => PasswordHash::of(&password).is_ok_and(|_| false),
+        let passwords = &self.shared.passwords;
+        let matches = match hash {
+            Some(hash) => passwords.run(move || hash.matches(&password)).await?,
+            // The same work or the same time, so that the time says nothing about who is a member.
+            None => passwords.pretend(move || drop(PasswordHash::of(&password))).await.map(|()| false)?,
         };
-        let matches = self.shared.passwords.run(check).await?;
         known.filter(|_| matches).ok_or_else(wrong_password)
     }
 
@@ -150,15 +150,9 @@ impl Content {
     pub fn access_of(&self, known: &Arc<KnownSession>) -> Result<Arc<Access>> {
         let SignedIn { member, role, .. } = self.signed_in(&known.session)?;
         if known.begins_renewal(now_millis()) {
-            let (content, known) = (self.clone(), Arc::clone(known));
-            tokio::spawn(async move {
-                let command = Command::Account(AccountCommand::Renew(known.session.id.clone()));
-                if content.submit(command).await.is_err() {
-                    known.renewal_failed();
-                }
-            });
+            self.note_use(Command::Account(AccountCommand::Renew(known.session.id.clone())));
         }
-        Ok(Arc::new(Access::of_member(member.id, role)))
+        Ok(Arc::new(Access::of_member(&member, role)))
     }
 
     /// The member of a session as they are now.
@@ -179,7 +173,7 @@ impl Content {
     /// `FORBIDDEN` without `manage` for those of others, `NOT_FOUND`, `INVALID_PARAMETER` if a token does not say whose.
     pub fn list_sessions(&self, access: &Access, member: Option<&str>) -> Result<Vec<Session>> {
         let state = self.state();
-        let own = own_id(access);
+        let own = access.member();
         let member = match (member, own) {
             (None, Some(own)) => own,
             (None, None) => {
@@ -203,7 +197,7 @@ impl Content {
     /// # Errors
     /// `NOT_FOUND`.
     pub async fn end_session(&self, access: &Access, id: &str) -> Result<()> {
-        let is_reachable = |session: &Session| own_id(access) == Some(session.member) || access.may(Ability::Manage);
+        let is_reachable = |session: &Session| access.member() == Some(session.member) || access.may(Ability::Manage);
         if !self.state().accounts.session_by_id(id).is_some_and(is_reachable) {
             return Err(no_session(id));
         }
@@ -228,6 +222,11 @@ impl Content {
         access.require(&[Ability::Manage])?;
         let id = self.state().member(id)?.id;
         issued(self.submit_as(access, Command::Account(AccountCommand::Invite(id))).await?)
+    }
+
+    /// True if any member has a password.
+    pub fn somebody_can_sign_in(&self) -> bool {
+        self.state().accounts.has_passwords()
     }
 
     /// Makes the link that makes the first owner, unless somebody can sign in or such a link is valid.
@@ -286,14 +285,6 @@ impl Content {
     }
 }
 
-/// The member who sends the request.
-fn own_id(access: &Access) -> Option<u64> {
-    match access.actor {
-        Actor::Member(id) => Some(id),
-        Actor::Token(_) => None,
-    }
-}
-
 /// The member with this email. Letter case counts only where two members differ in nothing else.
 fn find_by_email<'a>(state: &'a State, email: &str) -> Option<&'a Member> {
     let email = email.trim();
@@ -305,8 +296,7 @@ fn find_by_email<'a>(state: &'a State, email: &str) -> Option<&'a Member> {
 }
 
 fn role_of(member: &Member) -> Result<Role> {
-    let role = member.role.as_deref();
-    role.and_then(Role::parse).ok_or_else(|| role_without_rights(role))
+    member.rights().ok_or_else(|| role_without_rights(member.role.as_deref()))
 }
 
 fn issued(outcome: Outcome) -> Result<IssuedInvitation> {

@@ -4,6 +4,7 @@
 //! A line that relates to something that a later line brings waits until the end of the file, and then is written after
 //! that line. Lines are kept until they are decided: if the blueprint is changed meanwhile, they are prepared again.
 
+mod answer;
 mod line;
 mod waiting;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
+use self::answer::{answer_of, lines_of, too_many_together};
 use self::line::{Line, expansion_of};
 use self::waiting::{Waited, Waiting};
 use crate::access::Access;
@@ -26,9 +28,9 @@ use crate::content::prepare::import_order::Relations;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Code, Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::value::Sanitized;
 use crate::query::WriteParams;
+
+pub use self::answer::{ImportLine, ImportedResource};
 
 /// A group is submitted when it has this many lines, or this many bytes.
 const GROUP_LINES: usize = 256;
@@ -59,6 +61,8 @@ pub struct Import {
     ordered: Option<VecDeque<Vec<Waited>>>,
     /// Whether the blueprint was changed since the import began.
     is_overtaken: bool,
+    /// How many lines are written.
+    written: u64,
 }
 
 /// A group in preparation, and the memory that it takes.
@@ -72,26 +76,6 @@ struct PreparedLines {
     blueprint: Arc<Blueprint>,
     lines: Vec<Arc<Line>>,
     items: Vec<Item>,
-}
-
-/// What became of a line.
-#[derive(Debug)]
-pub struct ImportLine {
-    /// The line's position among the items of the import, from 0.
-    pub index: u64,
-    /// What was written, or what is wrong with the line.
-    pub result: Result<ImportedResource>,
-}
-
-/// What a line wrote.
-#[derive(Debug)]
-pub struct ImportedResource {
-    /// The resource.
-    pub id: ResourceId,
-    /// `created` or `updated`.
-    pub op: &'static str,
-    /// What sanitizing removed of it.
-    pub sanitized: Sanitized,
 }
 
 impl Content {
@@ -118,6 +102,7 @@ impl Content {
             waiting: Waiting::default(),
             ordered: None,
             is_overtaken: false,
+            written: 0,
         })
     }
 }
@@ -149,7 +134,17 @@ impl Import {
         if self.lines.len() < GROUP_LINES && self.lines_bytes < GROUP_BYTES {
             return Ok(Vec::new());
         }
-        self.begin_group().await
+        let begun = self.begin_group().await;
+        begun.map_err(|error| self.ended(error))
+    }
+
+    /// The error that ends the import. It is about one group of lines, but earlier ones are written.
+    fn ended(&self, mut error: Error) -> Error {
+        if self.written > 0 {
+            let applied = format!("{} lines of the import were applied, and no other", self.written);
+            error.message = error.message.replace("nothing was applied", &applied);
+        }
+        error
     }
 
     /// Ends the import. Writes everything that is left, including the lines that waited for others.
@@ -169,6 +164,11 @@ impl Import {
     /// # Errors
     /// As [`Import::push`].
     pub async fn finish_next(&mut self) -> Result<Option<Vec<ImportLine>>> {
+        let next = self.next_group().await;
+        next.map_err(|error| self.ended(error))
+    }
+
+    async fn next_group(&mut self) -> Result<Option<Vec<ImportLine>>> {
         let begun = self.begin_group().await?;
         if !begun.is_empty() {
             return Ok(Some(begun));
@@ -313,7 +313,10 @@ impl Import {
         for ((line, item), outcome) in lines.into_iter().zip(&*items).zip(&outcomes) {
             match outcome {
                 ItemOutcome::Waiting => answers.extend(self.wait(line, &blueprint, item)),
-                _ => answers.push(answer_of(line.index, outcome, item)),
+                _ => {
+                    self.written += u64::from(matches!(outcome, ItemOutcome::Written(_)));
+                    answers.push(answer_of(line.index, outcome, item));
+                }
             }
         }
         Ok(answers)
@@ -368,26 +371,4 @@ impl Import {
         };
         tokio::task::spawn_blocking(order).await.map_err(Error::internal)
     }
-}
-
-fn too_many_together(index: u64, count: usize) -> ImportLine {
-    let text = format!(
-        "the line is one of {count} that relate to each other, which is more than one transaction takes; import them without \
-         these relations first, and once more with them"
-    );
-    ImportLine { index, result: Err(Error::new(Code::PayloadTooLarge, text)) }
-}
-
-/// The answers to an import in one transaction.
-fn lines_of(outcome: &Outcome, items: &[Item]) -> Result<Vec<ImportLine>> {
-    let outcomes = (0..).zip(outcome.items()?).zip(items);
-    Ok(outcomes.map(|((index, outcome), item)| answer_of(index, outcome, item)).collect())
-}
-
-fn answer_of(index: u64, outcome: &ItemOutcome, item: &Item) -> ImportLine {
-    let imported = outcome.written().map(|written| {
-        let (id, op, sanitized) = (written.id, written.effect.as_str(), item.sanitized());
-        ImportedResource { id, op, sanitized }
-    });
-    ImportLine { index, result: imported }
 }

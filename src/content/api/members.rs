@@ -7,6 +7,7 @@ use crate::content::handle::Content;
 use crate::content::prepare::access;
 use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
+use crate::model::time::{Millis, now_millis};
 
 impl Content {
     /// All members, in the order of their creation. Members see each other, for `user` fields.
@@ -27,6 +28,12 @@ impl Content {
     pub fn find_member(&self, access: &Access, id: &str) -> Result<Member> {
         access.require(&[Ability::Manage])?;
         self.state().member(id).cloned()
+    }
+
+    /// Until when the link of a member is valid that has not been used.
+    pub fn invited_until(&self, member: u64) -> Option<Millis> {
+        let invitation = self.state().accounts.invitation_of(member, now_millis()).cloned();
+        invitation.map(|invitation| invitation.expires_at)
     }
 
     /// Creates a member from a request body.

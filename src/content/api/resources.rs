@@ -25,9 +25,8 @@ use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::json;
-use crate::model::time::now_millis;
 use crate::model::value::Sanitized;
-use crate::query::{Key, Selection, WriteParams};
+use crate::query::{Selection, WriteParams};
 
 /// A resource that was created.
 #[derive(Debug)]
@@ -49,12 +48,8 @@ pub struct Writing {
     variant: u16,
 }
 
-/// What the body of an update writes.
-struct SentKeys {
-    /// The slugs of attributes; `None` for all of them.
-    attributes: Option<HashSet<String>>,
-    published_at: bool,
-}
+/// The slugs of the attributes that the body of an update writes; `None` for all of them.
+type SentAttributes = Option<HashSet<String>>;
 
 /// A body, and what it was parsed to.
 pub(super) struct Sent<'a> {
@@ -144,7 +139,7 @@ impl Writing {
         let terms = UpdateTerms { id, if_match, may_publish: self.may_publish(), extent };
         body::check_publication(&terms, &parsed)?;
         self.check_match(id, &terms.if_match)?;
-        let sent = SentKeys::of(&parsed, extent);
+        let sent = sent_attributes(&parsed, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
         let (written, sanitized) = self.run_one(Sent { bytes: body, parsed }, prepare).await?;
@@ -169,21 +164,18 @@ impl Writing {
     }
 
     /// What the answer to an update shows: the whole resource to a token that may see it, before the write or after it.
-    /// To another token only what it has just written, or a write that changes nothing would be a way to read.
-    fn shown(&self, written: &Written, sent: &SentKeys) -> Selection {
+    /// To another token only those attributes that it has just written, or a write that changes nothing would be a way to
+    /// read. Every other key of the object is always there.
+    fn shown(&self, written: &Written, sent: &SentAttributes) -> Selection {
         let (blueprint, Written { meta, before, .. }) = (&self.collection.blueprint, written);
-        let sight = Sight::of_writer(&self.access, blueprint, now_millis());
+        let sight = Sight::of_writer(&self.access, blueprint, self.content.shared.time.now());
         let is_seen = |meta: &Meta| sight.shows(meta.published);
         if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
             return Selection::all();
         }
-        let mut keys = vec![Key::Id, Key::Type, Key::Attributes, Key::Relationships];
-        keys.extend(sent.published_at.then_some(Key::PublishedAt));
-        let is_changed = before.as_ref().is_none_or(|before| before.version != meta.version);
-        keys.extend(is_changed.then_some(Key::UpdatedAt));
-        let is_sent = |slug: &String| sent.attributes.as_ref().is_none_or(|slugs| slugs.contains(slug));
+        let is_sent = |slug: &String| sent.as_ref().is_none_or(|slugs| slugs.contains(slug));
         let fields = blueprint.fields.iter().filter(|field| is_sent(&field.slug));
-        Selection::only(&keys, fields.map(|field| field.number).collect())
+        Selection::with_attributes(fields.map(|field| field.number).collect())
     }
 
     /// Answers a stale `If-Match` early, before errors of the body. The committer checks again.
@@ -266,15 +258,12 @@ impl Writing {
     }
 }
 
-impl SentKeys {
-    fn of(body: &Value, extent: Extent) -> SentKeys {
-        let attributes = match extent {
-            Extent::Whole => None,
-            Extent::Partial => {
-                Some(body["attributes"].as_object().map(|sent| sent.keys().cloned().collect()).unwrap_or_default())
-            }
-        };
-        SentKeys { attributes, published_at: body.get("published_at").is_some() }
+fn sent_attributes(body: &Value, extent: Extent) -> SentAttributes {
+    match extent {
+        Extent::Whole => None,
+        Extent::Partial => {
+            Some(body["attributes"].as_object().map(|sent| sent.keys().cloned().collect()).unwrap_or_default())
+        }
     }
 }
 

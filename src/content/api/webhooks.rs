@@ -9,12 +9,12 @@ use crate::content::api::idempotency::{Answered, Idempotent};
 use crate::content::command::{Command, Outcome};
 use crate::content::data::lookup::Lookup;
 use crate::content::data::refusals::no_webhook;
-use crate::content::data::webhook::{Webhook, WebhookPatch};
+use crate::content::data::webhook::{ProgressParts, Webhook, WebhookPatch, progress_keys};
 use crate::content::handle::Content;
 use crate::content::prepare::webhook;
+use crate::failure;
 use crate::model::ability::Ability;
 use crate::model::error::{Error, Result};
-use crate::store::Key;
 
 impl Content {
     /// All webhooks, in the order of their creation.
@@ -93,20 +93,25 @@ impl Content {
         self.submit(Command::ChangeWebhook(id.to_owned(), patch)).await.map(|_| ())
     }
 
-    /// How far a webhook is delivered, as it was saved.
+    /// How far a webhook is delivered, as it was saved; all parts are empty if nothing was.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub fn webhook_progress(&self, id: &str) -> Result<Option<Vec<u8>>> {
-        Lookup::get(&self.shared.store, &Key::WebhookProgress(id.into()))
+    pub fn webhook_progress(&self, id: &str) -> Result<ProgressParts> {
+        failure::point("webhook::start").map_err(Error::internal)?;
+        let mut parts = ProgressParts::default();
+        for (part, key) in parts.iter_mut().zip(progress_keys(id)) {
+            *part = Lookup::get(&self.shared.store, &key)?.unwrap_or_default();
+        }
+        Ok(parts)
     }
 
-    /// Saves how far webhooks are delivered, by their ids.
+    /// Saves parts of how far webhooks are delivered: the id of a webhook, the number of a part, and its stored form.
     ///
     /// # Errors
     /// `OVERLOADED`.
-    pub async fn save_webhook_progress(&self, progress: Vec<(String, Vec<u8>)>) -> Result<()> {
-        self.submit(Command::SaveWebhookProgress(progress)).await.map(|_| ())
+    pub async fn save_webhook_progress(&self, parts: Vec<(String, usize, Vec<u8>)>) -> Result<()> {
+        self.submit(Command::SaveWebhookProgress(parts)).await.map(|_| ())
     }
 }
 

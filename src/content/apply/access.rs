@@ -1,10 +1,11 @@
-//! What a transaction does to tokens, webhooks, members and how members sign in.
+//! What a transaction does to tokens, webhooks, views, members and how members sign in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::effects::{AccountEffect, Effects};
 use crate::access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
+use crate::content::data::saved_view::SavedView;
 use crate::content::data::state::State;
 use crate::content::data::webhook::Webhook;
 use crate::model::error::{Error, Result};
@@ -19,7 +20,7 @@ pub(super) fn apply(state: &mut State, effects: &Effects<'_>) -> Result<()> {
         for (id, stored) in &effects.tokens {
             match stored {
                 Some(bytes) => tokens.insert(Token::decode(bytes).map_err(Error::internal)?),
-                None => drop(tokens.remove(id)),
+                None => tokens.remove(id),
             }
         }
         state.tokens = Arc::new(tokens);
@@ -36,6 +37,18 @@ pub(super) fn apply(state: &mut State, effects: &Effects<'_>) -> Result<()> {
             }
         }
         state.webhooks = Arc::new(webhooks);
+    }
+    if !effects.views.is_empty() {
+        let mut views = BTreeMap::clone(&state.views);
+        for (id, stored) in &effects.views {
+            match stored {
+                Some(bytes) => {
+                    drop(views.insert(id.clone(), Arc::new(SavedView::decode(bytes).map_err(Error::internal)?)));
+                }
+                None => drop(views.remove(id)),
+            }
+        }
+        state.views = Arc::new(views);
     }
     if !effects.members.is_empty() {
         let mut members = BTreeMap::clone(&state.members);

@@ -23,6 +23,8 @@ pub(super) struct Effects<'a> {
     pub(super) members: Vec<(u64, Option<&'a [u8]>)>,
     /// By id; `None` is deleted.
     pub(super) webhooks: Vec<(String, Option<&'a [u8]>)>,
+    /// By id; `None` is deleted.
+    pub(super) views: Vec<(String, Option<&'a [u8]>)>,
     /// How members sign in, in order.
     pub(super) accounts: Vec<AccountEffect<'a>>,
     /// The id that was given last, if one was given.
@@ -126,6 +128,10 @@ impl<'a> Effects<'a> {
                 (Key::Webhook(id), value) => {
                     let id = id.plain().ok_or_else(|| Error::internal("a webhook with an id that is too long"))?;
                     effects.webhooks.push((id.to_owned(), value));
+                }
+                (Key::View(id), value) => {
+                    let id = id.plain().ok_or_else(|| Error::internal("a view with an id that is too long"))?;
+                    effects.views.push((id.to_owned(), value));
                 }
                 (Key::Member(id), value) => effects.members.push((*id, value)),
                 (Key::Password(member), value) => effects.accounts.push(AccountEffect::Password(*member, value)),

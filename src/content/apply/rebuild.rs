@@ -6,11 +6,14 @@
 //! idle. Must not know why an index is damaged.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::records::Meta;
 use crate::content::data::state::{Collection, State};
+use crate::content::warm::warm_index;
 use crate::model::error::{Error, Result};
 use crate::store::{Key, Prefix, Store};
 
@@ -29,7 +32,12 @@ struct Rebuild {
     started: Instant,
     /// Later than `started` if an attempt failed just before.
     continues_at: Instant,
+    /// Prepares the complete index for its first searches.
+    warming: Option<JoinHandle<()>>,
 }
+
+/// The most that preparing a rebuilt index may take.
+const WARM_TIME: Duration = Duration::from_secs(60);
 
 /// How long to wait after the store failed.
 const FAILED_PAUSE: Duration = Duration::from_secs(5);
@@ -77,6 +85,7 @@ impl Rebuilds {
         };
         match rebuild.piece(store, mapping(collection)) {
             Ok(false) => Ok(None),
+            Ok(true) if !rebuild.is_warm(collection) => Ok(None),
             Ok(true) => {
                 let Rebuild { count, started, .. } = rebuild;
                 let slug = &collection.blueprint.slug;
@@ -95,16 +104,35 @@ impl Rebuilds {
         tracing::warn!(blueprint = blueprint.slug, "the index is damaged; rebuilding it from the store");
         let index = indexes.create_unfinished(blueprint.number, mapping(collection).schema());
         let started = Instant::now();
-        let rebuild = Rebuild { index, after: None, count: 0, started, continues_at: started + pause };
+        let (continues_at, warming) = (started + pause, None);
+        let rebuild = Rebuild { index, after: None, count: 0, started, continues_at, warming };
         self.0.insert(blueprint.number, rebuild);
     }
 }
 
 impl Rebuild {
+    /// True if the complete index is prepared for its first searches. That may take seconds, so a thread does it.
+    fn is_warm(&mut self, collection: &Collection) -> bool {
+        if let Some(warming) = &self.warming {
+            return warming.is_finished();
+        }
+        let (blueprint, snapshot) = (Arc::clone(&collection.blueprint), self.index.snapshot());
+        let work = move || {
+            bindery_index::priority::lower();
+            warm_index(&blueprint, &snapshot, Instant::now() + WARM_TIME);
+        };
+        self.warming = std::thread::Builder::new().name("warm".to_owned()).spawn(work).ok();
+        // Without a thread, the first search does it.
+        self.warming.is_none()
+    }
+
     /// Puts the next resources of the store into the new index. Returns whether there are no more.
     fn piece(&mut self, store: &Store, mapping: IndexMapping<'_>) -> Result<bool> {
         if Instant::now() < self.continues_at {
             return Ok(false);
+        }
+        if self.warming.is_some() {
+            return Ok(true);
         }
         let prefix = || Prefix::Resources(mapping.blueprint.number);
         let scan = match &self.after {

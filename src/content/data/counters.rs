@@ -1,32 +1,44 @@
 //! What the committer counts, for whoever watches the server.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+
+use crate::content::data::durations::{DurationFigures, Durations};
 
 /// Counts since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    /// Groups of writes that were appended to the log.
-    pub(crate) groups: AtomicU64,
-    /// Commands that were answered in them.
+    /// Commands that were answered in groups.
     pub(crate) commands: AtomicU64,
-    /// How long appending and syncing took, in nanoseconds.
-    pub(crate) commit_nanos: AtomicU64,
+    /// Commands that wait for the committer at the moment.
+    pub(crate) queued: AtomicU64,
+    /// How long commands waited for the committer.
+    pub(crate) queue_time: Durations,
+    /// How long appending and syncing each group took.
+    pub(crate) sync_time: Durations,
+    /// Merges of the runs of all indexes.
+    pub(crate) merges: Arc<AtomicU64>,
 }
 
 /// Figures of the content at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ContentFigures {
     /// Blueprints.
     pub blueprints: u64,
     /// Resources of all of them.
     pub resources: u64,
-    /// Groups of writes that were made durable since the start.
-    pub groups: u64,
-    /// Commands that were answered in them.
+    /// Versions of all indexes that are in use: one for each index, and those that reads, exports and checkpoints hold.
+    pub snapshots: u64,
+    /// Commands that were answered since the start.
     pub commands: u64,
-    /// How long appending and syncing them took.
-    pub commit_time: Duration,
+    /// Commands that wait for the committer.
+    pub queued: u64,
+    /// How long commands waited for the committer.
+    pub queue_time: DurationFigures,
+    /// How long appending and syncing each group of writes took.
+    pub sync_time: DurationFigures,
+    /// Merges of the indexes' runs since the start.
+    pub merges: u64,
 }
 
 /// What there is, for whoever runs the server.
@@ -44,15 +56,17 @@ pub struct ContentStatus {
 
 impl Counters {
     /// The counts, with how much there is.
-    pub(crate) fn figures(&self, blueprints: u64, resources: u64) -> ContentFigures {
+    pub(crate) fn figures(&self, blueprints: u64, resources: u64, snapshots: u64) -> ContentFigures {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (groups, commands) = (of(&self.groups), of(&self.commands));
         ContentFigures {
             blueprints,
             resources,
-            groups,
-            commands,
-            commit_time: Duration::from_nanos(of(&self.commit_nanos)),
+            snapshots,
+            commands: of(&self.commands),
+            queued: of(&self.queued),
+            queue_time: self.queue_time.figures(),
+            sync_time: self.sync_time.figures(),
+            merges: of(&self.merges),
         }
     }
 }

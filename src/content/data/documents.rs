@@ -5,6 +5,7 @@
 //! blueprints together. Exports do not read through it: they ask for everything once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -27,6 +28,14 @@ const ENTRY_BYTES: u64 = 128;
 pub(crate) struct Documents {
     store: Store,
     kept: Arc<Cache<Name, Copy, Weight>>,
+    reads: Arc<Reads>,
+}
+
+/// Copies that were read since the start: those that were kept, and the others.
+#[derive(Default)]
+struct Reads {
+    kept: AtomicU64,
+    others: AtomicU64,
 }
 
 /// What tells a copy from all others, of all times.
@@ -57,12 +66,21 @@ impl Documents {
     /// Nothing is kept yet.
     pub(crate) fn new(store: Store) -> Documents {
         let usual = MAX_BYTES / 2048;
-        Documents { store, kept: Arc::new(Cache::with_weighter(usual as usize, MAX_BYTES, Weight)) }
+        Documents {
+            store,
+            kept: Arc::new(Cache::with_weighter(usual as usize, MAX_BYTES, Weight)),
+            reads: Arc::default(),
+        }
     }
 
     /// Whether they keep a copy, so that the store is not asked for it.
     pub(crate) fn keep(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         self.kept.contains_key(&Name::new(blueprint, id, version))
+    }
+
+    /// How many copies were kept that were read since the start, and how many were not.
+    pub(crate) fn reads(&self) -> (u64, u64) {
+        (self.reads.kept.load(Ordering::Relaxed), self.reads.others.load(Ordering::Relaxed))
     }
 
     /// How many bytes of copies are kept.
@@ -79,8 +97,10 @@ impl Lookup for Documents {
     fn copy(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> Result<Copy> {
         let name = Name::new(blueprint, id, version);
         if let Some(copy) = self.kept.get(&name) {
+            self.reads.kept.fetch_add(1, Ordering::Relaxed);
             return Ok(copy);
         }
+        self.reads.others.fetch_add(1, Ordering::Relaxed);
         let copy = self.store.copy(blueprint, id, version)?;
         if copy.attributes.len() <= MAX_COPY_BYTES {
             self.kept.insert(name, copy.clone());

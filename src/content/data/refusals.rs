@@ -23,6 +23,11 @@ pub(crate) fn no_webhook(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no webhook {}", quote(id)))
 }
 
+/// `NOT_FOUND` for a saved view.
+pub(crate) fn no_view(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no view {}", quote(id)))
+}
+
 /// `NOT_FOUND` for a member.
 pub(crate) fn no_member(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no member {}", quote(id)))
@@ -162,9 +167,23 @@ pub(crate) fn too_many_to_nullify(count: u64, most: usize) -> Error {
     let text = format!(
         "{} to it by relations whose `on_delete` is `nullify`, and at most {most} can be changed together with a deletion; \
          take it out of some of them first",
-        if count == 1 { "1 resource refers".to_owned() } else { format!("{count} resources refer") }
+        resources_refer(count)
     );
     Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
+}
+
+/// The refusal of a deletion that would be possible in a request of its own.
+pub(crate) fn too_many_in_request(count: u64, most: usize) -> Error {
+    let text = format!(
+        "{} to it by relations that the deletion follows, and at most {most} can be changed by one request, in which the \
+         deletions before this one count; delete it in another request",
+        resources_refer(count)
+    );
+    Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
+}
+
+fn resources_refer(count: u64) -> String {
+    if count == 1 { "1 resource refers".to_owned() } else { format!("{count} resources refer") }
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -10,6 +10,7 @@ use crate::access::{Access, Accounts, Member, Tokens};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::content::data::releases::Releases;
+use crate::content::data::saved_view::SavedView;
 use crate::content::data::sight::Sight;
 use crate::content::data::version::{ResourceVersion, Seen, SeenVersion};
 use crate::content::data::webhook::Webhook;
@@ -33,6 +34,8 @@ pub(crate) struct State {
     pub(crate) members: Arc<BTreeMap<u64, Member>>,
     /// The webhooks by id.
     pub(crate) webhooks: Arc<BTreeMap<String, Arc<Webhook>>>,
+    /// The views that members saved, by id.
+    pub(crate) views: Arc<BTreeMap<String, Arc<SavedView>>>,
     /// How members sign in.
     pub(crate) accounts: Arc<Accounts>,
 }

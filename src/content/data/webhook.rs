@@ -4,6 +4,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::data::changes::ChangeOp;
 use crate::model::time::Millis;
+use crate::store::Key;
+
+/// Into how many parts the progress of a webhook is split, so that a part that did not change is not written again. The
+/// number is fixed: deleting a webhook deletes them without a search.
+pub const PROGRESS_PARTS: usize = 17;
+
+/// The parts of a webhook's progress, each in its stored form; an empty one is not stored.
+pub type ProgressParts = [Vec<u8>; PROGRESS_PARTS];
+
+/// The keys of the parts of a webhook's progress.
+pub(crate) fn progress_keys(id: &str) -> impl Iterator<Item = Key> {
+    (0..PROGRESS_PARTS).map(move |part| progress_key(id, part))
+}
+
+/// The key of one part. Before there were parts, the key of the first one had everything.
+pub(crate) fn progress_key(id: &str, part: usize) -> Key {
+    Key::WebhookProgress(match part {
+        0 => id.into(),
+        part => format!("{id}.{part}").as_str().into(),
+    })
+}
 
 /// A webhook as it is stored. Its secret signs, so it is stored as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,6 +18,7 @@ use crate::failure;
 use crate::log::{CommitLog, FollowLog};
 use crate::model::error::{Error, Result};
 use crate::store::Store;
+use crate::sync;
 
 /// Log numbers. A backup in progress needs every record after each of them.
 #[derive(Debug, Default)]
@@ -57,6 +58,8 @@ pub(crate) struct Checkpointer {
     last_start: Instant,
     /// Whether the next one is due as soon as there is a new transaction.
     is_wanted: bool,
+    /// True if an index was rebuilt since the last one. Until a checkpoint names its files, a start uses the damaged ones again.
+    has_rebuilt_index: bool,
     progress: Arc<Progress>,
     pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
@@ -72,6 +75,12 @@ struct Progress {
     /// The log number of the newest verified base.
     base: AtomicU64,
     base_bytes: AtomicU64,
+}
+
+impl Progress {
+    fn has_lost_data(&self) -> bool {
+        self.has_lost_data.load(Ordering::SeqCst) || sync::has_failed()
+    }
 }
 
 /// The slow part of a checkpoint.
@@ -103,8 +112,9 @@ impl Checkpointer {
             base: AtomicU64::new(base),
             base_bytes: AtomicU64::new(base_bytes),
         });
-        let (started_at, last_start, is_wanted) = (checkpoint, Instant::now(), false);
-        Checkpointer { folder, store, started_at, last_start, is_wanted, progress, pins, thread: None }
+        let (started_at, last_start, is_wanted, has_rebuilt_index) = (checkpoint, Instant::now(), false, false);
+        let thread = None;
+        Checkpointer { folder, store, started_at, last_start, is_wanted, has_rebuilt_index, progress, pins, thread }
     }
 
     /// Requests a checkpoint soon: without one, a start would have to repeat expensive work.
@@ -112,9 +122,14 @@ impl Checkpointer {
         self.is_wanted = true;
     }
 
+    /// Requests a checkpoint also if there is no new transaction, because an index was rebuilt.
+    pub(crate) fn want_for_index(&mut self) {
+        self.has_rebuilt_index = true;
+    }
+
     /// Whether the store could not be brought to the disk, so that there may be no more writes in this process.
     pub(crate) fn has_lost_data(&self) -> bool {
-        self.progress.has_lost_data.load(Ordering::SeqCst)
+        self.progress.has_lost_data()
     }
 
     /// Starts a checkpoint if one is due. Cuts the log if the last one is finished.
@@ -145,7 +160,7 @@ impl Checkpointer {
         applied: u64,
     ) -> Result<()> {
         self.wait();
-        if applied > self.progress.checkpoint.load(Ordering::SeqCst) {
+        if self.has_rebuilt_index || applied > self.progress.checkpoint.load(Ordering::SeqCst) {
             let work = self.begin(log, indexes, applied);
             // A panic must not end the committer. The progress shows what was completed.
             if catch_unwind(AssertUnwindSafe(move || work.run())).is_err() {
@@ -172,7 +187,7 @@ impl Checkpointer {
             self.situation(log, applied).is_base_due() || failure::is_asked_for("checkpoint::base_is_due");
         self.started_at = applied;
         self.last_start = Instant::now();
-        self.is_wanted = false;
+        (self.is_wanted, self.has_rebuilt_index) = (false, false);
         self.progress.is_running.store(true, Ordering::SeqCst);
         Work {
             folder: self.folder.clone(),
@@ -189,6 +204,7 @@ impl Checkpointer {
         Situation {
             is_changed: applied > self.started_at,
             is_wanted: self.is_wanted,
+            has_rebuilt_index: self.has_rebuilt_index,
             waited: self.last_start.elapsed(),
             log_bytes: log.bytes_since(self.started_at),
             log_bytes_since_base: log.bytes_since(self.progress.base.load(Ordering::SeqCst)),
@@ -228,8 +244,11 @@ impl Work {
         }
         // Nobody waits for a base.
         bindery_index::priority::lower();
-        if is_base_due && !progress.has_lost_data.load(Ordering::SeqCst) {
+        if is_base_due && !progress.has_lost_data() {
             match write_base(&folder, &store, &*log) {
+                Ok(_) if progress.has_lost_data() => {
+                    tracing::error!("a base was written while a sync failed; the log is kept")
+                }
                 Ok(header) => {
                     progress.base.store(header.number, Ordering::SeqCst);
                     progress.base_bytes.store(header.bytes, Ordering::SeqCst);
@@ -240,9 +259,7 @@ impl Work {
         }
     }
 
-    /// Writes store and index. After a failed sync, a system may take for written what it has dropped, so that only new
-    /// files can be trusted: those of the index are, at each try, and so are the manifest and a base. sled's file is the
-    /// same for ever. If its sync fails, the store is condemned, and this process writes nothing more.
+    /// Writes store and index. After a failed sync of any file, this process writes nothing more, and the log is kept.
     fn write(self) -> std::result::Result<(), String> {
         failure::point("checkpoint::store").map_err(|error| error.to_string())?;
         self.store.checkpoint().map_err(|error| {
@@ -251,6 +268,9 @@ impl Work {
         })?;
         failure::point("checkpoint::index").map_err(|error| error.to_string())?;
         self.index.write().map_err(|error| error.to_string())?;
+        if self.progress.has_lost_data() {
+            return Err("a sync failed meanwhile".to_owned());
+        }
         self.progress.checkpoint.store(self.number, Ordering::SeqCst);
         Ok(())
     }

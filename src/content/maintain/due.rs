@@ -21,6 +21,8 @@ pub(super) struct Situation {
     pub(super) is_changed: bool,
     /// Whether a checkpoint was asked for.
     pub(super) is_wanted: bool,
+    /// True if an index was rebuilt since the last checkpoint.
+    pub(super) has_rebuilt_index: bool,
     /// The time since the last checkpoint was begun.
     pub(super) waited: Duration,
     /// The size of the log since the last checkpoint.
@@ -32,9 +34,11 @@ pub(super) struct Situation {
 }
 
 impl Situation {
-    /// Whether a checkpoint is due. If nothing was written since the last one, only a base makes it due.
+    /// True if a checkpoint is due. If nothing was written since the last one, only a rebuilt index or a base makes it due.
     pub(super) fn is_due(&self) -> bool {
-        if self.is_changed {
+        if self.has_rebuilt_index {
+            true
+        } else if self.is_changed {
             self.is_wanted || self.log_bytes > CHECKPOINT_LOG_BYTES || self.waited > CHECKPOINT_INTERVAL
         } else {
             self.waited > IDLE_AFTER && self.is_base_due()
@@ -59,6 +63,7 @@ mod tests {
         Situation {
             is_changed,
             is_wanted: false,
+            has_rebuilt_index: false,
             waited: Duration::from_secs(seconds),
             log_bytes: log * MIB,
             log_bytes_since_base: log_since_base * MIB,
@@ -87,5 +92,7 @@ mod tests {
         }
         let wanted = Situation { is_wanted: true, ..situation(true, 1, 1, 1, 0) };
         assert!(wanted.is_due() && !wanted.is_base_due());
+        let rebuilt = Situation { has_rebuilt_index: true, ..situation(false, 1, 0, 1, 0) };
+        assert!(rebuilt.is_due() && !rebuilt.is_base_due());
     }
 }

@@ -13,7 +13,7 @@ use crate::model::value::is_email;
 /// The maximum number of abilities in a body, repeated ones included.
 const MAX_ABILITIES: usize = 100;
 
-/// The maximum number of blueprints that a token may be limited to.
+/// The maximum number of blueprints that a token or a member may be limited to.
 const MAX_BLUEPRINTS: usize = 1_000;
 
 /// The maximum length of an email address. Valid addresses are ASCII.
@@ -26,7 +26,7 @@ const MAX_EMAIL_BYTES: usize = 254;
 pub(crate) fn token(body: &[u8]) -> Result<NewToken> {
     let object = &into_object(json::parse(body)?)?;
     let known = ["name", "abilities", "blueprints", "expires_at"];
-    let mut errors = unknown_keys(object, &known, &["id", "type", "created_at", "secret"]);
+    let mut errors = unknown_keys(object, &known, &["id", "type", "created_at", "last_used_at", "secret"]);
     let name = required_text(object, "name", &mut errors);
     let abilities = read_abilities(object.get("abilities"), &mut errors);
     let blueprints = read_blueprints(object.get("blueprints"), &mut errors);
@@ -92,7 +92,7 @@ pub(crate) fn member(body: &[u8]) -> Result<NewMember> {
     let (Some(name), Some(email)) = (patch.name, patch.email) else {
         return Err(Error::internal("a member without the required keys"));
     };
-    Ok(NewMember { name, email, role: patch.role.apply(None) })
+    Ok(NewMember { name, email, role: patch.role.apply(None), blueprints: patch.blueprints.apply(None) })
 }
 
 /// Reads the body of a change of a member.
@@ -105,7 +105,11 @@ pub(crate) fn member_patch(body: &[u8]) -> Result<MemberPatch> {
 
 fn read_member(body: &[u8], required: &[&str]) -> Result<MemberPatch> {
     let object = &into_object(json::parse(body)?)?;
-    let mut errors = unknown_keys(object, &["name", "email", "role"], &["id", "type"]);
+    let mut errors = unknown_keys(
+        object,
+        &["name", "email", "role", "blueprints"],
+        &["id", "type", "last_seen_at", "invited_until"],
+    );
     let is_read = |key: &str| required.contains(&key) || object.contains_key(key);
     let name = if is_read("name") { required_text(object, "name", &mut errors) } else { None };
     let email = if is_read("email") { email(object, &mut errors) } else { None };
@@ -118,7 +122,11 @@ fn read_member(body: &[u8], required: &[&str]) -> Result<MemberPatch> {
             Patch::Keep
         }
     };
-    if errors.is_empty() { Ok(MemberPatch { name, email, role }) } else { Err(Error::validation(errors)) }
+    let blueprints = match object.get("blueprints") {
+        None => Patch::Keep,
+        value => read_blueprints(value, &mut errors).map_or(Patch::Clear, Patch::Set),
+    };
+    if errors.is_empty() { Ok(MemberPatch { name, email, role, blueprints }) } else { Err(Error::validation(errors)) }
 }
 
 /// Reads the email address that a body must have.

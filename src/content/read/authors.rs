@@ -41,7 +41,8 @@ impl AuthorNames {
             Some(Actor::Token(id)) => {
                 // Tokens that are not stored have names in the place of ids.
                 let is_stored = id.len() == uuid::fmt::Hyphenated::LENGTH;
-                let name = self.0.tokens.name_of(id).or((!is_stored).then_some(id.as_str()));
+                let name =
+                    self.0.tokens.get(id).map(|token| token.name.as_str()).or((!is_stored).then_some(id.as_str()));
                 json!({ "token": { "id": id, "name": name } })
             }
         }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use bindery_index::Hit;
+use bindery_index::{Hit, Interrupt};
 
 use crate::content::data::lookup::Lookup;
 use crate::content::data::sight::Sight;
@@ -106,7 +106,8 @@ impl<'a> Included<'a> {
         let Copies { variant, fallback } = step.copies;
         let selection = self.expansion.selections.get(slug).cloned().unwrap_or_else(Selection::all);
         let presentation = Presentation { variant, fallback, selection, highlights: None, names: None };
-        write_hit(&mut self.json, self.lookup, collection, hit, &presentation).map_err(Stopped::Failed)?;
+        write_hit(&mut self.json, self.lookup, collection, hit, &presentation, &Interrupt::never())
+            .map_err(Stopped::Failed)?;
         if self.json.len() > MAX_BYTES {
             let problem = format!("the resources that `expand` leads to have more than {MAX_BYTES} bytes");
             return Err(too_large(format!("{problem}; ask for fewer, or for less of them with `fields[{slug}]`")));

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
+use bindery_index::Interrupt;
 use serde_json::{Map, Value};
 
 use crate::content::data::lookup::import_key_at;
@@ -20,8 +22,11 @@ use crate::store::Store;
 /// How many hits are read from the index at once.
 const CHUNK_RESOURCES: usize = 256;
 
-/// The minimum size of a chunk, except for the last one.
+/// The minimum size of a chunk, except for the last one and those that take longer than [`CHUNK_TIME`].
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// A chunk ends after this time: searching long texts for what is highlighted may take a second for one resource.
+const CHUNK_TIME: Duration = Duration::from_millis(200);
 
 /// An export in progress. Dropping it ends the export.
 pub struct Export {
@@ -113,7 +118,12 @@ impl Export {
             self.write_head(&mut out)?;
             self.position = Position::First;
         }
+        let started = Instant::now();
         while out.len() < CHUNK_BYTES {
+            // Between chunks it ends if its client has left.
+            if !out.is_empty() && started.elapsed() > CHUNK_TIME {
+                break;
+            }
             let Some(hit) = self.next_hit() else {
                 if self.params.format == Format::Json {
                     out.push(']');
@@ -154,14 +164,14 @@ impl Export {
             self.write_all_variants(out, hit)?;
         } else {
             let presentation = self.presentation(self.params.query.copies.variant);
-            let collection = &self.view.collection;
+            let (collection, never) = (&self.view.collection, Interrupt::never());
             if self.params.format == Format::Csv {
                 let mut json = String::new();
-                write_hit(&mut json, &self.view.store, collection, hit, &presentation)?;
+                write_hit(&mut json, &self.view.store, collection, hit, &presentation, &never)?;
                 out.push_str(&self.csv_record(&json)?);
                 return Ok(());
             }
-            write_hit(out, &self.view.store, collection, hit, &presentation)?;
+            write_hit(out, &self.view.store, collection, hit, &presentation, &never)?;
         }
         if self.params.format == Format::Ndjson {
             out.push('\n');
@@ -182,7 +192,9 @@ impl Export {
         let blueprint = &collection.blueprint;
         let id = ResourceId::from_u128(hit.id);
         let mut json = String::new();
-        write_hit(&mut json, &self.view.store, collection, hit, &self.presentation(self.params.query.copies.variant))?;
+        let (store, never) = (&self.view.store, Interrupt::never());
+        let presentation = self.presentation(self.params.query.copies.variant);
+        write_hit(&mut json, store, collection, hit, &presentation, &never)?;
         let mut object: Map<String, Value> = serde_json::from_str(&json).map_err(Error::internal)?;
         if let Some(key) = import_key_at(&self.view.store, blueprint.number, id, hit.stamps.version)? {
             object.insert("key".to_owned(), Value::String(key));
@@ -196,7 +208,7 @@ impl Export {
                     continue;
                 }
                 let mut copy = String::new();
-                write_hit(&mut copy, &self.view.store, collection, hit, &self.presentation(variant.number))?;
+                write_hit(&mut copy, store, collection, hit, &self.presentation(variant.number), &never)?;
                 let mut copy: Map<String, Value> = serde_json::from_str(&copy).map_err(Error::internal)?;
                 if let Some(attributes) = copy.shift_remove("attributes") {
                     variants.insert(variant.slug.clone(), attributes);
@@ -225,9 +237,9 @@ impl Export {
 
     fn csv_record(&self, json: &str) -> Result<String> {
         let object: Value = serde_json::from_str(json).map_err(Error::internal)?;
-        let keys = self.csv_keys().map(|key| csv_cell(&object[key]));
-        let attributes = self.csv_slugs().map(|slug| csv_cell(&object["attributes"][slug]));
-        csv_row(keys.chain(attributes))
+        let keys = self.csv_keys().map(|key| &object[key]);
+        let values = keys.chain(self.csv_slugs().map(|slug| &object["attributes"][slug]));
+        csv_row(values.map(csv_cell).map(|cell| if self.params.spreadsheet { spreadsheet_cell(cell) } else { cell }))
     }
 }
 
@@ -274,6 +286,27 @@ fn csv_cell(value: &Value) -> Cow<'_, str> {
         },
         other => Cow::Owned(other.to_string()),
     }
+}
+
+/// A cell that no spreadsheet runs as a formula: `'` makes a text of one that begins like a formula. Numbers and amounts
+/// of money stay as they are, since `-5` and `-5.00 EUR` run nothing.
+pub fn spreadsheet_cell(cell: Cow<'_, str>) -> Cow<'_, str> {
+    let begins_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+    if begins_formula && !is_amount(&cell) { Cow::Owned(format!("'{cell}")) } else { cell }
+}
+
+/// True if a text is a number, with or without a currency behind it.
+fn is_amount(text: &str) -> bool {
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (number, currency) = text.split_once(' ').unwrap_or((text, ""));
+    number.starts_with(|first: char| first.is_ascii_digit())
+        && (number.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b',')) || is_double(number))
+        && (currency.is_empty() || currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase()))
+}
+
+/// True if a text that begins with a digit is a number such as `1e-7`.
+fn is_double(text: &str) -> bool {
+    text.parse::<f64>().is_ok()
 }
 
 fn csv_row(cells: impl Iterator<Item = impl AsRef<str>>) -> Result<String> {

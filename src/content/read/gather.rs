@@ -4,8 +4,9 @@
 //! resources beside each other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use bindery_index::Hit;
+use bindery_index::{Hit, Interrupt};
 
 use crate::content::data::documents::Documents;
 use crate::content::data::lookup::Lookup;
@@ -19,6 +20,10 @@ use crate::model::id::ResourceId;
 
 /// A thread reads at least so many resources: handing one over takes as long as reading it when the disk is fast.
 const AT_LEAST: usize = 2;
+
+/// Searching the texts of a page for what is highlighted usually takes so long. With many words and long texts it takes minutes,
+/// so it waits in line as searches do, and ends as they do: when its time is up, or its client has left.
+const HIGHLIGHTED: Duration = Duration::from_millis(2);
 
 /// Hits that are to be shown, and what with.
 #[derive(Clone)]
@@ -34,24 +39,35 @@ impl View {
     /// The resource objects of hits as JSON text, separated by commas.
     ///
     /// # Errors
-    /// `INTERNAL` if the store fails.
+    /// `INTERNAL` if the store fails; `OVERLOADED` if highlighting takes too long.
     pub(super) async fn objects(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
         let shown = self.shown(presentation);
         if shown.is_at_hand(hits) {
-            return shown.write(hits);
+            return shown.write(hits, &Interrupt::never());
         }
         let reading = shown.clone();
         self.reads.share(Work::Waits, hits, AT_LEAST, move |hits| reading.read_ahead(hits)).await?;
         if shown.is_at_hand(hits) {
-            return shown.write(hits);
+            return shown.write(hits, &Interrupt::never());
         }
-        let written = self.reads.share(Work::Computes, hits, AT_LEAST, move |hits| shown.write(hits)).await?;
+        if shown.presentation.highlights.is_some() {
+            let hits = hits.to_vec();
+            let search = move |interrupt: &Interrupt<'_>| match shown.write(&hits, interrupt) {
+                Err(_) if interrupt.is_over() => None,
+                written => Some(written),
+            };
+            return self.searches.run(HIGHLIGHTED, search).await;
+        }
+        let written = self
+            .reads
+            .share(Work::Computes, hits, AT_LEAST, move |hits| shown.write(hits, &Interrupt::never()))
+            .await?;
         Ok(written.into_iter().collect::<Result<Vec<String>>>()?.join(","))
     }
 
     /// The same on this thread, however long it takes.
     pub(super) fn objects_here(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
-        self.shown(presentation).write(hits)
+        self.shown(presentation).write(hits, &Interrupt::never())
     }
 
     fn shown(&self, presentation: Presentation) -> Shown {
@@ -85,13 +101,13 @@ impl Shown {
         }
     }
 
-    fn write(&self, hits: &[Hit]) -> Result<String> {
+    fn write(&self, hits: &[Hit], interrupt: &Interrupt<'_>) -> Result<String> {
         let mut resources = String::with_capacity(4096);
         for (position, hit) in hits.iter().enumerate() {
             if position > 0 {
                 resources.push(',');
             }
-            write_hit(&mut resources, &self.documents, &self.collection, hit, &self.presentation)?;
+            write_hit(&mut resources, &self.documents, &self.collection, hit, &self.presentation, interrupt)?;
         }
         Ok(resources)
     }

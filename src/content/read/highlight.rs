@@ -1,6 +1,8 @@
 //! Excerpts of texts with what was found in them marked, as HTML (`API.md` 4.6.17). Must not know resources.
 
-use bindery_index::{Mark, Words};
+use std::collections::HashMap;
+
+use bindery_index::{Error, Interrupt, Mark, Words};
 
 /// An excerpt has at most so many characters of the text.
 const MAX_CHARACTERS: usize = 200;
@@ -10,10 +12,13 @@ const CONTEXT: usize = 40;
 const SEARCHED_BYTES: usize = 64 << 10;
 
 /// The best place of a text: at most 200 characters, HTML-escaped, what was found in `<mark>`.
-pub(super) fn excerpt(words: &Words, text: &str) -> String {
+///
+/// # Errors
+/// If it is interrupted.
+pub(super) fn excerpt(words: &Words, text: &str, interrupt: &Interrupt<'_>) -> Result<String, Error> {
     let searched = (0..=SEARCHED_BYTES.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
     let text = &text[..searched.unwrap_or(0)];
-    let marks = words.marks(text);
+    let marks = words.marks(text, interrupt)?;
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let character = |at: usize| starts.partition_point(|start| *start < at);
     let byte = |character: usize| starts.get(character).copied().unwrap_or(text.len());
@@ -33,7 +38,7 @@ pub(super) fn excerpt(words: &Words, text: &str) -> String {
         }
     };
     let end = byte((character(start) + MAX_CHARACTERS).min(starts.len()));
-    marked(text, start, end, &marks)
+    Ok(marked(text, start, end, &marks))
 }
 
 /// Where the excerpt begins that has the most different words, and of those the most marks.
@@ -41,19 +46,26 @@ fn first_character(marks: &[Mark], character: &dyn Fn(usize) -> usize, length: u
     let places: Vec<(usize, usize, usize)> =
         marks.iter().map(|mark| (character(mark.range.start), character(mark.range.end), mark.word)).collect();
     let mut best: Option<((usize, usize), usize)> = None;
-    for (index, &(start, ..)) in places.iter().enumerate() {
-        let within: Vec<usize> = places[index..]
-            .iter()
-            .take_while(|(other, ..)| *other < start + MAX_CHARACTERS - CONTEXT)
-            .filter(|(_, end, _)| *end <= start + MAX_CHARACTERS - CONTEXT)
-            .map(|(.., word)| *word)
-            .collect();
-        let mut different = within.clone();
-        different.sort_unstable();
-        different.dedup();
-        let value = (different.len(), within.len());
+    // The marks `first..end` lie within the excerpt that begins with `first`. A text may have a hundred marks at each word, so
+    // both only move on.
+    let (mut counts, mut different, mut end) = (HashMap::new(), 0, 0);
+    for (first, &(start, _, word)) in places.iter().enumerate() {
+        while let Some(&(_, _, word)) = places.get(end).filter(|(_, end, _)| *end <= start + MAX_CHARACTERS - CONTEXT) {
+            let count = counts.entry(word).or_insert(0);
+            different += usize::from(*count == 0);
+            *count += 1;
+            end += 1;
+        }
+        let value = (different, end - first);
         if best.is_none_or(|(known, _)| value > known) {
             best = Some((value, start));
+        }
+        // A mark that is longer than the excerpt was never counted.
+        if end == first {
+            end += 1;
+        } else if let Some(count) = counts.get_mut(&word) {
+            *count -= 1;
+            different -= usize::from(*count == 0);
         }
     }
     let start = best.map_or(0, |(_, start)| start.saturating_sub(CONTEXT));
@@ -98,7 +110,7 @@ mod tests {
     use super::*;
 
     fn shown(q: &str, text: &str) -> String {
-        excerpt(&Words::parse(q, true), text)
+        excerpt(&Words::parse(q, true), text, &Interrupt::never()).expect("nothing interrupts it")
     }
 
     #[test]

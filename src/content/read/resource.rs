@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bindery_index::Interrupt;
 use serde_json::{Map, Value};
 
 use crate::content::command::Written;
@@ -12,7 +13,7 @@ use crate::content::data::version::EntityTag;
 use crate::content::read::authors::AuthorNames;
 use crate::content::read::highlight::excerpt;
 use crate::model::blueprint::{Blueprint, FieldType};
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::{Millis, format_millis};
 use crate::model::value::Sanitized;
@@ -64,7 +65,7 @@ pub(crate) fn written_answer(
     presentation: &Presentation,
     sanitized: Sanitized,
 ) -> Result<ResourceAnswer> {
-    let renderer = Renderer { lookup, blueprint, presentation };
+    let renderer = Renderer { lookup, blueprint, presentation, interrupt: &Interrupt::never() };
     let mut json = String::new();
     let meta = &written.meta;
     renderer.write(&mut json, written.id, meta.stamps(), |variant| meta.copy(variant))?;
@@ -75,15 +76,16 @@ pub(crate) fn written_answer(
 /// Appends the resource of a hit to `out`.
 ///
 /// # Errors
-/// `INTERNAL` if the store fails.
+/// `INTERNAL` if the store fails, or if it is interrupted.
 pub(crate) fn write_hit(
     out: &mut String,
     lookup: &dyn Lookup,
     collection: &Collection,
     hit: &bindery_index::Hit,
     presentation: &Presentation,
+    interrupt: &Interrupt<'_>,
 ) -> Result<()> {
-    let renderer = Renderer { lookup, blueprint: &collection.blueprint, presentation };
+    let renderer = Renderer { lookup, blueprint: &collection.blueprint, presentation, interrupt };
     renderer.write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| version_of(collection, hit, variant))?;
     renderer.write_meta(out, || {
         let meta = lookup.meta(collection.blueprint.number, ResourceId::from_u128(hit.id))?;
@@ -113,6 +115,8 @@ struct Renderer<'a> {
     lookup: &'a dyn Lookup,
     blueprint: &'a Blueprint,
     presentation: &'a Presentation,
+    /// Asked while texts are searched for what is highlighted.
+    interrupt: &'a Interrupt<'a>,
 }
 
 impl Renderer<'_> {
@@ -184,9 +188,10 @@ impl Renderer<'_> {
             let field = &self.blueprint.fields[at];
             let value = values.get(at).filter(|value| !value.is_null()).or(fallback.get(at));
             let excerpt = value.and_then(Value::as_str).map(|text| match field.field_type {
-                FieldType::RichText => excerpt(words, &text_content(text)),
-                _ => excerpt(words, text),
+                FieldType::RichText => excerpt(words, &text_content(text), self.interrupt),
+                _ => excerpt(words, text, self.interrupt),
             });
+            let excerpt = excerpt.transpose().map_err(Error::internal)?;
             shown.insert(field.slug.clone(), excerpt.into());
         }
         Ok(Value::Object(shown).to_string())

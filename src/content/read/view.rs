@@ -23,7 +23,7 @@ use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
-use crate::model::time::{Millis, day_number, now_millis};
+use crate::model::time::{Millis, day_number};
 use crate::query::{Aggregation, Copies, GetParams, Query, RawParams};
 use crate::store::Store;
 
@@ -92,7 +92,7 @@ impl Content {
     /// # Errors
     /// `FORBIDDEN` without `view`, `NOT_FOUND`.
     pub fn view(&self, access: &Arc<Access>, slug: &str) -> Result<View> {
-        self.view_at(access, slug, now_millis())
+        self.view_at(access, slug, self.shared.time.now())
     }
 
     /// The same, with a given time as "now". It decides what "today" is.

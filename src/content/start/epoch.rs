@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::base::{BaseError, restoring};
 use crate::content::data::changes::ChangeGroup;
 use crate::content::data::version::encode_epoch;
-use crate::content::data::webhook::Webhook;
+use crate::content::data::webhook::{Webhook, progress_keys};
 use crate::content::start::error::StartError;
 use crate::content::start::recovery::load_epoch;
 use crate::failure;
@@ -71,7 +71,7 @@ fn switch_off_webhooks(store: &Store, first_change: u64) -> Result<(Vec<StoreWri
         let webhook = Webhook::decode(&bytes).map_err(StartError::content)?;
         count += usize::from(webhook.active);
         let updated_at = now_millis().max(webhook.updated_at + 1);
-        writes.push(StoreWrite::delete(Key::WebhookProgress(webhook.id.as_str().into())));
+        writes.extend(progress_keys(&webhook.id).map(StoreWrite::delete));
         let after = Webhook { active: false, since, updated_at, ..webhook };
         writes.push(StoreWrite::put(key, after.encode()));
     }

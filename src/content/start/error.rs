@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::base;
+
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -24,7 +26,10 @@ pub enum StartError {
 impl StartError {
     pub(crate) fn folder(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
         let cause = cause.to_string();
-        let advice = advice(&cause).map(|advice| format!("; {advice}")).unwrap_or_default();
+        let mut advice = advice(&cause).map(|advice| format!("; {advice}")).unwrap_or_default();
+        if is_disk_full(&cause) {
+            advice += &earlier_stores(folder);
+        }
         StartError::Folder { folder: folder.display().to_string(), cause: cause + &advice }
     }
 
@@ -33,10 +38,34 @@ impl StartError {
     }
 }
 
+/// The number of the system's error in the text of an error.
+fn number(cause: &str) -> Option<u32> {
+    let (_, rest) = cause.rsplit_once("(os error ")?;
+    rest.split_once(')')?.0.parse().ok()
+}
+
+fn is_disk_full(cause: &str) -> bool {
+    matches!(number(cause), Some(28 | 122))
+}
+
+/// Names what may be deleted to free space: stores that an earlier start, or this one, has moved aside.
+fn earlier_stores(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut stores: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| base::number_of_aside(name, base::STORE).is_some())
+        .map(|name| format!("`{}`", folder.join(name).display()))
+        .collect();
+    stores.sort();
+    match stores.is_empty() {
+        true => String::new(),
+        false => format!("; {} may be deleted, because the store is rebuilt without them", stores.join(" and ")),
+    }
+}
+
 /// What to do about an error of the system, by its number in the text of an error.
 fn advice(cause: &str) -> Option<&'static str> {
-    let (_, rest) = cause.rsplit_once("(os error ")?;
-    match rest.split_once(')')?.0.parse().ok()? {
+    match number(cause)? {
         28 | 122 => Some("free some space on its disk and start again"),
         23 | 24 => Some("raise the limit of open files (`ulimit -n`, `LimitNOFILE` of systemd) and start again"),
         11 | 12 => Some("free some memory, or raise the limit of processes and threads, and start again"),

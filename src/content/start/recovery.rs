@@ -15,6 +15,7 @@ use crate::content::data::claims::numbers_in_use;
 use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::lookup::resources;
 use crate::content::data::records::decode_id;
+use crate::content::data::saved_view::SavedView;
 use crate::content::data::state::{Changed, State};
 use crate::content::data::version::{decode_epoch, decode_first_change};
 use crate::content::data::webhook::Webhook;
@@ -81,10 +82,16 @@ pub(crate) fn load_state(
         let webhook = Webhook::decode(&bytes).map_err(StartError::content)?;
         webhooks.insert(webhook.id.clone(), Arc::new(webhook));
     }
-    let (tokens, members, webhooks) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks));
+    let mut views = BTreeMap::new();
+    for entry in store.scan(Prefix::Views) {
+        let (_, bytes) = entry.map_err(StartError::content)?;
+        let view = SavedView::decode(&bytes).map_err(StartError::content)?;
+        views.insert(view.id.clone(), Arc::new(view));
+    }
+    let (tokens, members, webhooks, views) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks), Arc::new(views));
     let accounts = Arc::new(load_accounts(store)?);
     let epoch = load_epoch(store)?.unwrap_or_default();
-    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, accounts };
+    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
         state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), Changed::at(number));
@@ -196,6 +203,7 @@ pub(crate) fn bring_up_indexes(
     indexes: &bindery_index::Indexes,
     blueprints: &[Arc<Blueprint>],
     changes: &Changes,
+    report: &dyn Fn(u64, u64),
 ) -> Result<IndexStart, StartError> {
     let at = indexes.number();
     let is_usable = at <= log.last() && at + 1 >= log.first();
@@ -206,6 +214,10 @@ pub(crate) fn bring_up_indexes(
     }
     let mut touched = if is_usable { touched_since(log, at)? } else { BTreeMap::new() };
     let mut start = IndexStart { resources: 0, checkpoint: at.min(store.applied()) };
+    let is_usable = |blueprint: &Blueprint| at >= blueprint.filled && indexes.get(blueprint.number).is_some();
+    let rebuilt = blueprints.iter().filter(|blueprint| !is_usable(blueprint));
+    // Counting takes a small part of the time that rebuilding takes.
+    let all = rebuilt.map(|blueprint| resources(store, blueprint.number).count() as u64).sum();
     for blueprint in blueprints {
         let next = changes.get(&blueprint.number).map(|change| &*change.next);
         let mapping = IndexMapping { blueprint, next };
@@ -219,7 +231,7 @@ pub(crate) fn bring_up_indexes(
             None => {
                 tracing::info!(blueprint = blueprint.slug, "rebuilding the index");
                 let index = indexes.create(blueprint.number, mapping.schema());
-                start.resources += rebuild(store, &index, mapping)?;
+                start.resources += rebuild(store, &index, mapping, &|done| report(start.resources + done, all))?;
                 start.checkpoint = 0;
             }
         }
@@ -228,9 +240,17 @@ pub(crate) fn bring_up_indexes(
 }
 
 /// Fills an empty index from the store. Returns the number of resources.
-fn rebuild(store: &Store, index: &bindery_index::Index, mapping: IndexMapping<'_>) -> Result<u64, StartError> {
+fn rebuild(
+    store: &Store,
+    index: &bindery_index::Index,
+    mapping: IndexMapping<'_>,
+    report: &dyn Fn(u64),
+) -> Result<u64, StartError> {
     let mut count = 0;
-    let resources = resources(store, mapping.blueprint.number).inspect(|_| count += 1);
+    let resources = resources(store, mapping.blueprint.number).inspect(|_| {
+        count += 1;
+        report(count);
+    });
     apply_all(index, resources.map(|resource| resource.and_then(|(id, meta)| mapping.put(store, id, &meta))))?;
     Ok(count)
 }

@@ -115,7 +115,7 @@ fn verify_store(
         findings.report("the store has no valid checkpoint; the next start rebuilds it from base and log");
         return Ok(None);
     };
-    let options = StoreOptions { cache_bytes: CACHE_BYTES, ..StoreOptions::default() };
+    let options = StoreOptions { cache_bytes: CACHE_BYTES };
     let store = match Store::open(&copy, &options) {
         Ok(store) => store,
         Err(error) if error.is_damage() => {
@@ -202,7 +202,7 @@ fn verify_index(
         report_index_problems(&problems, &blueprints, findings);
         report_missing_indexes(store, &indexes, &problems, &blueprints, findings)?;
         let log = ClosedLog::new(folder, log, store.applied());
-        recovery::bring_up_indexes(&log, store, &indexes, &blueprints, &changes)?;
+        recovery::bring_up_indexes(&log, store, &indexes, &blueprints, &changes, &|_, _| ())?;
         let state = recovery::load_state(store, &indexes, &blueprints, &changes, store.applied())?;
         Comparison { store, state: &state }.run(findings);
         Ok(())

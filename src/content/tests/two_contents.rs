@@ -16,7 +16,7 @@ use crate::base::Recovered;
 use crate::content::fixture::{access, options};
 use crate::content::read::view::View;
 use crate::content::start::folder;
-use crate::content::{Content, Export, IfMatch, Operation, Parts};
+use crate::content::{Content, Export, IfMatch, Operation, Parts, Progress};
 use crate::log::{CommitLog, FollowLog};
 use crate::model::ability::Ability;
 use crate::model::blueprint::render;
@@ -41,12 +41,12 @@ impl Node {
     fn start(log: &Arc<Shared>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> Node {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());
-        let store_options = StoreOptions { cache_bytes: 1 << 20, flush_every: Duration::from_secs(60) };
+        let store_options = StoreOptions { cache_bytes: 1 << 20 };
         let store = Store::open(&folder.path().join("store"), &store_options).unwrap();
         let log_of_node: Box<dyn CommitLog> = Box::new(MemoryLog::new(log, seed, mishaps));
         let parts = Parts { log: log_of_node, position: 0, store, recovered: Recovered::default() };
         let lock = folder::lock(folder.path()).unwrap();
-        let content = Content::assemble(&options, lock, parts).unwrap();
+        let content = Content::assemble(&options, lock, parts, &Progress::default()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let follower = {
             let (content, log, stop) = (content.clone(), Arc::clone(log), Arc::clone(&stop));

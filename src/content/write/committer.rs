@@ -11,13 +11,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use super::append::{Appended, Appender, Failure, Group};
 use super::decide::{Context, asks_the_index, decide};
 use super::overlay::Overlay;
 use crate::content::apply::Applier;
+use crate::content::clock::ContentClock;
 use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::counters::Counters;
@@ -25,13 +26,14 @@ use crate::content::data::kept_answer::KeptAnswer;
 use crate::content::data::lookup::Lookup;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::STEP_PAUSE;
-use crate::content::queue::{Job, Reply, stopped_writing};
+use crate::content::queue::{Job, Jobs, Reply, stopped_writing};
 use crate::failure;
 use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
-use crate::model::time::{Millis, now_millis};
+use crate::model::time::Millis;
 use crate::sanitize::Sanitizer;
 use crate::store::StoreWrite;
+use crate::sync;
 
 /// The most commands of one group: bounds how long the first of them waits.
 const GROUP_COMMANDS: usize = 256;
@@ -55,13 +57,15 @@ pub(crate) struct Committer {
     /// Set when a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
     pub(crate) counters: Arc<Counters>,
+    /// What reads know of the time.
+    pub(crate) time: Arc<ContentClock>,
     /// The last id that was handed out, even if its transaction was not committed.
     pub(crate) last_id: Option<ResourceId>,
 }
 
 impl Committer {
     /// Runs until the queue is closed and empty, then writes a last checkpoint.
-    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
+    pub(crate) fn run(mut self, queue: &Jobs) {
         let _guard = PanicGuard(Arc::clone(&self.broken));
         loop {
             let tick = match (self.applier.rebuilds.is_busy(), self.applier.sweeper.is_busy()) {
@@ -83,16 +87,17 @@ impl Committer {
         }
         self.follow();
         self.sweep();
-        if !self.is_broken() {
+        if !self.is_broken() && self.check_synced().is_ok() {
+            self.note_rebuilt_index();
             let applied = self.applier.store.applied();
             self.checkpointer.run_last(self.appender.log(), &self.applier.indexes, applied);
         }
     }
 
-    fn run_queued(&mut self, first: Job, queue: &Receiver<Job>) {
+    fn run_queued(&mut self, first: Job, queue: &Jobs) {
         let mut jobs = VecDeque::from([first]);
         while jobs.len() < GROUP_COMMANDS
-            && let Ok(job) = queue.try_recv()
+            && let Some(job) = queue.try_recv()
         {
             jobs.push_back(job);
         }
@@ -252,13 +257,16 @@ impl Committer {
         }
         let started = Instant::now();
         let committed = self.appender.commit(group).map_err(|error| self.note(error));
-        self.counters.commit_nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        self.counters.groups.fetch_add(1, Ordering::Relaxed);
+        let committed = committed.and_then(|committed| self.check_synced().map(|()| committed));
+        self.counters.sync_time.observe(started.elapsed());
         committed
     }
 
     fn checkpoint_if_due(&mut self) {
         if self.is_broken() {
+            return;
+        }
+        if self.check_synced().is_err() {
             return;
         }
         if self.checkpointer.has_lost_data() {
@@ -268,14 +276,23 @@ impl Committer {
         if std::mem::take(&mut self.applier.wants_checkpoint) {
             self.checkpointer.want();
         }
+        self.note_rebuilt_index();
         let applied = self.applier.store.applied();
         self.checkpointer.run_if_due(self.appender.log(), &self.applier.indexes, applied);
     }
 
+    fn note_rebuilt_index(&mut self) {
+        if std::mem::take(&mut self.applier.has_rebuilt_index) {
+            self.checkpointer.want_for_index();
+        }
+    }
+
     fn checkpoint_now(&mut self) -> Result<()> {
         self.check_writable()?;
+        self.note_rebuilt_index();
         let applied = self.applier.store.applied();
         let result = self.checkpointer.run_now(self.appender.log(), &self.applier.indexes, applied);
+        self.check_synced()?;
         if self.checkpointer.has_lost_data() {
             self.stop(stopped_writing());
         }
@@ -297,10 +314,19 @@ impl Committer {
             Failure::Stopped(error) => self.stop(error),
             Failure::Unsynced(error) => {
                 // One sync of a disk covers all its files, so with it the disk may have dropped what sled wrote.
-                self.applier.store.condemn("a sync of the log failed, and what was not on disk by then may be lost");
+                self.applier.store.condemn("a sync failed, and what was not on disk by then may be lost");
                 self.stop(error)
             }
         }
+    }
+
+    /// Ends all writing if a sync of any file failed in any thread: the disk may have dropped records of the log, even if
+    /// their own sync succeeded.
+    fn check_synced(&self) -> Result<()> {
+        if !sync::has_failed() {
+            return Ok(());
+        }
+        Err(self.note(Failure::Unsynced(Error::internal("a sync failed in another thread"))))
     }
 
     pub(super) fn stop(&self, error: Error) -> Error {
@@ -312,7 +338,7 @@ impl Committer {
     /// The time, which never goes back.
     pub(super) fn now(&mut self) -> Millis {
         let clock = &mut self.applier.clock;
-        clock.last_time = clock.last_time.max(now_millis());
+        clock.last_time = self.time.decide(clock.last_time);
         clock.last_time
     }
 }

@@ -13,6 +13,7 @@ mod on_delete;
 mod relations;
 mod resource;
 mod unique;
+mod view;
 mod webhook;
 
 use crate::content::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
@@ -39,9 +40,13 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::DeleteBlueprint { slug, force } => blueprint::delete(state, overlay, slug, *force),
         Command::CreateToken(token) => access::create_token(state, overlay, token),
         Command::RevokeToken(id) => access::revoke_token(state, overlay, id),
+        Command::NoteTokenUse(id) => Ok(access::note_token_use(state, overlay, id)),
         Command::CreateMember(member) => access::create_member(state, overlay, member),
         Command::ChangeMember(id, patch) => access::change_member(state, overlay, *id, patch),
         Command::DeleteMember(id) => access::delete_member(state, overlay, *id),
+        Command::CreateView(owner, new) => view::create(state, overlay, *owner, new),
+        Command::ChangeView(id, patch) => view::change(state, overlay, id, patch),
+        Command::DeleteView(id) => view::delete(state, overlay, id),
         Command::CreateWebhook(webhook) => webhook::create(state, overlay, webhook),
         Command::ChangeWebhook(id, patch) => webhook::change(state, overlay, id, patch),
         Command::DeleteWebhook(id) => webhook::delete(state, overlay, id),

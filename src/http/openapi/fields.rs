@@ -2,21 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
+use super::shape;
 use crate::model::blueprint::{Blueprint, Choices, Field, FieldType};
 use crate::model::value::ADDRESS_PARTS;
 
-/// The schemas of one blueprint, under names that begin with its slug.
+/// The schemas of one blueprint's attributes, under names that begin with its slug.
 pub(super) fn schemas(blueprint: &Blueprint) -> Vec<(String, Value)> {
     let slug = &blueprint.slug;
     let named = |part: &str| format!("{slug}.{part}");
-    let reference = |part: &str| json!({ "$ref": format!("#/components/schemas/{slug}.{part}") });
     let properties = |schema: fn(&Field) -> Value| -> Map<String, Value> {
         blueprint.fields.iter().map(|field| (field.slug.clone(), schema(field))).collect()
     };
     let all: Vec<&str> = blueprint.fields.iter().map(|field| field.slug.as_str()).collect();
     let required: Vec<&str> =
         blueprint.fields.iter().filter(|field| field.required).map(|field| field.slug.as_str()).collect();
-    let mut write = json!({ "type": "object", "properties": properties(written), "additionalProperties": false });
+    let mut write = json!({ "type": "object", "properties": properties(created), "additionalProperties": false });
     if !required.is_empty() {
         write["required"] = json!(required);
     }
@@ -32,27 +32,6 @@ pub(super) fn schemas(blueprint: &Blueprint) -> Vec<(String, Value)> {
         (
             named("change"),
             json!({ "type": "object", "properties": properties(written), "additionalProperties": false }),
-        ),
-        (
-            named("resource"),
-            json!({
-                "allOf": [
-                    { "$ref": "#/components/schemas/Resource" },
-                    { "type": "object", "properties": { "attributes": reference("attributes") } },
-                ],
-            }),
-        ),
-        (
-            named("list"),
-            json!({
-                "allOf": [
-                    { "$ref": "#/components/schemas/ResourceList" },
-                    {
-                        "type": "object",
-                        "properties": { "data": { "type": "array", "items": reference("resource") } },
-                    },
-                ],
-            }),
         ),
     ]
 }
@@ -72,6 +51,14 @@ fn answered(field: &Field) -> Value {
 /// What may be written to a field.
 fn written(field: &Field) -> Value {
     about(field, nullable(value(&field.field_type)))
+}
+
+/// What may be written to a field of a new resource: a required one is not null.
+fn created(field: &Field) -> Value {
+    match field.required {
+        true => about(field, value(&field.field_type)),
+        false => written(field),
+    }
 }
 
 fn about(field: &Field, mut schema: Value) -> Value {
@@ -106,7 +93,7 @@ fn value(field_type: &FieldType) -> Value {
             "type": "object",
             "properties": {
                 "html": { "type": "string" }, "css": { "type": "string" },
-                "blocks": { "type": "array", "items": { "type": "object" }, "maxItems": 10_000 },
+                "blocks": { "type": "array", "items": shape::any_object(), "maxItems": 10_000 },
             },
             "additionalProperties": false,
         }),
@@ -148,6 +135,35 @@ fn value(field_type: &FieldType) -> Value {
             let parts = ADDRESS_PARTS.map(|part| (part.to_owned(), json!({ "type": ["string", "null"] })));
             json!({ "type": "object", "properties": Map::from_iter(parts), "additionalProperties": false })
         }
+    }
+}
+
+/// A value that the field accepts. The ids of a relation may name nothing.
+pub(super) fn example(field_type: &FieldType) -> Value {
+    let choice = |values: &Option<Choices>| {
+        values.as_ref().and_then(|values| values.values().first().cloned()).unwrap_or_else(|| "value".to_owned())
+    };
+    let id = "00000000-0000-7000-8000-000000000000";
+    match field_type {
+        FieldType::Text => json!("Text"),
+        FieldType::RichText => json!("<p>Text</p>"),
+        FieldType::HtmlPage { .. } => json!({ "html": "<p>Text</p>" }),
+        FieldType::Slug => json!("a-slug"),
+        FieldType::Email => json!("reader@example.com"),
+        FieldType::Link | FieldType::Image | FieldType::File => json!("https://www.example.com/"),
+        FieldType::Enum { values } => json!(choice(values)),
+        FieldType::MultiEnum { values } => json!([choice(values)]),
+        FieldType::Boolean => json!(true),
+        FieldType::Color => json!("#7a1f3d"),
+        FieldType::Number => json!(1),
+        FieldType::Money { currencies, .. } => json!({ "amount": 1, "currency": currencies.first() }),
+        FieldType::Date => json!("2026-01-31"),
+        FieldType::DateTime => json!("2026-01-31T12:00:00Z"),
+        FieldType::Duration { min, max, .. } => json!(min.or(*max).unwrap_or(1.0)),
+        FieldType::Reference(_) => json!(id),
+        FieldType::References(_) => json!([id]),
+        FieldType::User { .. } => json!(1),
+        FieldType::Address => json!({ "city": "Lisbon" }),
     }
 }
 

@@ -1,12 +1,16 @@
 //! The parameters that the operations share, as the description has them.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
+use crate::model::blueprint::Blueprint;
+
 /// The shared parameters by name. If `blueprints` are known, only they can be named.
-pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
+pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
     let mut slug = json!({ "type": "string", "pattern": "^[a-z][a-z0-9_-]{0,62}$" });
     if !blueprints.is_empty() {
-        slug["examples"] = json!(blueprints);
+        slug["examples"] = blueprints.iter().map(|blueprint| blueprint.slug.as_str()).collect();
     }
     let text = || json!({ "type": "string" });
     let number = |least: u64, most: u64| json!({ "type": "integer", "minimum": least, "maximum": most });
@@ -22,6 +26,8 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("docs_file", at("path", "file", text(), "The name of the file.")),
         ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
+        ("view_id", at("path", "id", text(), "The id of the view.")),
+        ("view_blueprint", at("query", "blueprint", text(), "Only views of this blueprint.")),
         ("session_id", at("path", "id", text(), "The id of the session.")),
         ("member", at("query", "member", text(), "The id of the member; without it the member who is signed in.")),
         ("invitation", at("header", "X-Invitation", text(), "The secret that the link of the invitation ends with.")),
@@ -29,11 +35,22 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("event_name", at("path", "event", text(), "The name of the event.")),
         ("file_path", at("path", "path", text(), "The path of a file or a screen, without its first slash.")),
         (
+            "described",
+            at(
+                "query",
+                "blueprints",
+                text(),
+                "The slugs of the blueprints to describe, separated by commas; by default all that the token sees.",
+            ),
+        ),
+        (
             "filter",
             json!({
                 "in": "query", "name": "filter", "style": "deepObject", "explode": true,
                 "description": "`filter[field]=value` or `filter[field][operator]=value`; all must match (API.md 4.6).",
                 "schema": { "type": "object", "additionalProperties": { "type": "string" } },
+                // Otherwise viewers send fields that they make up.
+                "example": {},
             }),
         ),
         (
@@ -42,6 +59,8 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
                 "in": "query", "name": "filter", "style": "deepObject", "explode": true,
                 "description": "`filter[field]=value` or `filter[field][operator]=value`: which visits count (API.md 4.8.12).",
                 "schema": { "type": "object", "additionalProperties": { "type": "string" } },
+                // Otherwise viewers send fields that they make up.
+                "example": {},
             }),
         ),
         ("search", at("query", "search", text(), "A text that one of the text fields contains.")),
@@ -87,6 +106,15 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
         ("fields", at("query", "fields", text(), "The keys to answer, such as `id,attributes.title`.")),
         ("exclude", at("query", "exclude", text(), "The keys to leave out.")),
         ("variant", at("query", "variant", text(), "The slug of the variant; the default is the blueprint's default.")),
+        (
+            "answers",
+            at(
+                "query",
+                "answers",
+                json!({ "enum": ["all", "failures"], "default": "all" }),
+                "`failures`: of an import, only lines that failed are answered, and a summary.",
+            ),
+        ),
         ("fallback", at("query", "fallback", text(), "The variant whose values stand in for nulls.")),
         (
             "fallback_mode",
@@ -117,6 +145,15 @@ pub(super) fn parameters(blueprints: &[&str]) -> Map<String, Value> {
             at("query", "format", json!({ "type": "string", "enum": ["json", "ndjson", "csv"] }), "What to answer."),
         ),
         ("all_variants", at("query", "all_variants", flag(), "Answer all variants of each resource.")),
+        (
+            "spreadsheet",
+            at(
+                "query",
+                "spreadsheet",
+                flag(),
+                "In CSV, put `'` before each cell that a spreadsheet would run as a formula; numbers stay.",
+            ),
+        ),
         ("dry_run", at("query", "dry_run", flag(), "Only answer what would change.")),
         ("force", at("query", "force", flag(), "Accept that values or resources are lost.")),
         ("start", at("query", "start", day(), "The first day.")),

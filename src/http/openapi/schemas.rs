@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::services::{server, sessions, webhooks};
 use super::shape::{
-    Schemas, all_required, also, count, described, flag, list_of, map_of, maybe, maybe_time, object, options, or_null,
-    reference, text, time,
+    Schemas, all_required, also, any_object, count, described, flag, list_of, map_of, maybe, maybe_time, object,
+    options, or_null, reference, text, time,
 };
 use crate::model::ability::Ability;
 use crate::model::blueprint::{BlueprintKind, DurationUnit, FieldType, OnDelete};
@@ -29,7 +29,7 @@ pub(super) fn general() -> Map<String, Value> {
 
 fn common() -> Schemas {
     let error = also(
-        object([("code", text()), ("message", text())]),
+        object([("code", described(text(), "One of the codes of API.md 7.")), ("message", text())]),
         [
             ("fields", json!({ "type": "object", "additionalProperties": list_of(text()) })),
             ("count", count()),
@@ -39,7 +39,7 @@ fn common() -> Schemas {
     vec![
         ("Error", error),
         ("ErrorBody", object([("errors", reference("Error"))])),
-        ("Description", json!({ "type": "object", "description": "A document of OpenAPI 3.1." })),
+        ("Description", described(any_object(), "A document of OpenAPI 3.1.")),
     ]
 }
 
@@ -51,11 +51,8 @@ fn resources() -> Schemas {
         ("published_at", maybe_time()),
         ("created_at", time()),
         ("updated_at", time()),
-        (
-            "attributes",
-            json!({ "type": "object", "description": "Field slug to value; a blueprint has its own schema." }),
-        ),
-        ("relationships", object([("blueprint", blueprint)])),
+        ("attributes", reference("Attributes")),
+        ("relationships", reference("Relationships")),
         ("highlights", map_of(maybe("string"))),
         ("meta", reference("ResourceMeta")),
     ]);
@@ -66,8 +63,10 @@ fn resources() -> Schemas {
     let meta = also(meta, aggregates());
     let links =
         object([("first", text()), ("last", maybe("string")), ("prev", maybe("string")), ("next", maybe("string"))]);
-    let included = || [("included", list_of(reference("Resource")))];
-    let list = also(object([("data", list_of(reference("Resource"))), ("links", links), ("meta", meta)]), included());
+    let included = || [("included", reference("Included"))];
+    let list =
+        [("data", list_of(reference("Resource"))), ("links", reference("ListLinks")), ("meta", reference("ListMeta"))];
+    let list = also(object(list), included());
     let answer = also(object([("data", reference("Resource"))]), included());
     let by = |id: Value| object([("id", id), ("name", maybe("string"))]);
     let author = options([("member", by(json!({ "type": "integer" }))), ("token", by(text()))]);
@@ -80,14 +79,19 @@ fn resources() -> Schemas {
         "Only in answers to sessions.",
     );
     let referrers = object([("blueprint", text()), ("field", text()), ("total", count()), ("ids", list_of(text()))]);
-    let export = also(object([("data", list_of(json!({ "type": "object" })))]), included());
+    let export = also(object([("data", list_of(any_object()))]), included());
     let export = also(export, [("meta", options(aggregates()))]);
     let neighbors = object([
         ("data", object([("previous", or_null("Resource")), ("next", or_null("Resource"))])),
         ("meta", object([("position", page()), ("total", page())])),
     ]);
     vec![
+        ("Attributes", described(any_object(), "Field slug to value; a blueprint has its own schema.")),
+        ("Relationships", object([("blueprint", blueprint)])),
         ("Resource", resource),
+        ("Included", described(list_of(reference("Resource")), "The resources that `expand` leads to.")),
+        ("ListLinks", links),
+        ("ListMeta", meta),
         ("ResourceMeta", resource_meta),
         ("Author", author),
         ("ResourceList", list),
@@ -118,7 +122,7 @@ fn stats() -> Value {
 }
 
 fn writes() -> Schemas {
-    let attributes = || json!({ "type": "object", "description": "Field slug to value." });
+    let attributes = || reference("Attributes");
     let create = also(object([("attributes", attributes())]), [("published_at", maybe_time())]);
     let change = options([("attributes", attributes()), ("published_at", maybe_time())]);
     let removed = object([("removed", json!({ "type": "object", "additionalProperties": count() }))]);
@@ -132,7 +136,7 @@ fn bulk() -> Schemas {
     let up_to_100 = |items: Value| json!({ "type": "array", "items": items, "minItems": 1, "maxItems": 100 });
     let ids = || up_to_100(text());
     let change =
-        also(object([("id", text())]), [("attributes", json!({ "type": "object" })), ("published_at", maybe_time())]);
+        also(object([("id", text())]), [("attributes", reference("Attributes")), ("published_at", maybe_time())]);
     let applied = || list_of(object([("id", text()), ("index", count())]));
     let failed = list_of(object([("index", count()), ("errors", reference("Error"))]));
     let names = ["created", "updated", "deleted", "published", "unpublished"];
@@ -161,7 +165,7 @@ fn blueprints() -> Schemas {
             ("description", maybe("string")),
             ("required", flag()),
             ("unique", flag()),
-            ("settings", json!({ "type": ["object", "null"] })),
+            ("settings", json!({ "type": ["object", "null"], "additionalProperties": true })),
         ])
     };
     let variant = || options([("name", text()), ("slug", text()), ("default", flag())]);
@@ -274,6 +278,7 @@ fn access() -> Schemas {
             ("blueprints", blueprints()),
             ("created_at", time()),
             ("expires_at", maybe_time()),
+            ("last_used_at", maybe_time()),
         ])
     };
     let new_token = also(
@@ -286,15 +291,27 @@ fn access() -> Schemas {
         ("name", text()),
         ("role", maybe("string")),
     ]);
-    let member = also(member, [("email", described(text(), "Left out for sessions that may not manage."))]);
-    let new_member = also(object([("name", text()), ("email", text())]), [("role", maybe("string"))]);
-    let change = options([("name", text()), ("email", text()), ("role", maybe("string"))]);
+    let left_out = "Left out for sessions that may not manage.";
+    let managed = [
+        ("email", text()),
+        ("blueprints", blueprints()),
+        ("last_seen_at", maybe_time()),
+        ("invited_until", maybe_time()),
+    ]
+    .map(|(key, schema)| (key, described(schema, left_out)));
+    let member = also(member, managed);
+    let warnings = ("meta", options([("warnings", list_of(text()))]));
+    let written_member = also(object([("data", reference("Member"))]), [warnings]);
+    let rights = || [("role", maybe("string")), ("blueprints", blueprints())];
+    let new_member = also(object([("name", text()), ("email", text())]), rights());
+    let change = also(options([("name", text()), ("email", text())]), rights());
     vec![
         ("Ability", json!({ "type": "string", "enum": Ability::ALL.map(Ability::as_str) })),
         ("Token", token()),
         ("IssuedToken", also(token(), [("secret", text())])),
         ("NewToken", new_token),
         ("Member", member),
+        ("MemberWritten", written_member),
         ("NewMember", new_member),
         ("MemberChange", change),
     ]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::shape::{
-    Schemas, all_required, also, count, list_of, maybe, maybe_time, object, options, reference, text, time,
+    Schemas, all_required, also, any_object, count, list_of, maybe, maybe_time, object, options, reference, text, time,
 };
 use crate::access::Role;
 use crate::content::ChangeOp;
@@ -23,6 +23,7 @@ pub(super) fn webhooks() -> Schemas {
             ("active", json!({ "type": "boolean" })),
             ("created_at", time()),
             ("updated_at", time()),
+            ("error", maybe("string")),
         ])
     };
     let active = || ("active", json!({ "type": "boolean" }));
@@ -71,6 +72,7 @@ pub(super) fn sessions() -> Schemas {
         ("member", member),
         ("role", reference("Role")),
         ("abilities", list_of(reference("Ability"))),
+        ("blueprints", json!({ "type": ["array", "null"], "items": text() })),
         ("csrf", text()),
         ("expires_at", time()),
     ]);
@@ -83,6 +85,19 @@ pub(super) fn sessions() -> Schemas {
         ("agent", text()),
         ("current", json!({ "type": "boolean" })),
     ]);
+    let shared = || ("shared", json!({ "type": "boolean" }));
+    let view = object([
+        ("id", text()),
+        ("type", json!({ "const": "view" })),
+        ("blueprint", text()),
+        ("name", text()),
+        ("query", text()),
+        shared(),
+        ("owner", object([("id", count()), ("name", maybe("string"))])),
+        ("created_at", time()),
+        ("updated_at", time()),
+    ]);
+    let new_view = also(object([("blueprint", text()), ("name", text()), ("query", text())]), [shared()]);
     let invitation = object([("email", maybe("string")), ("name", maybe("string")), ("role", maybe("string"))]);
     let accepted = also(object([("token", text()), ("password", text())]), [("name", text()), ("email", text())]);
     vec![
@@ -91,6 +106,9 @@ pub(super) fn sessions() -> Schemas {
         ("ChangedPassword", object([("current_password", text()), ("password", text())])),
         ("Session", session),
         ("OpenSession", open),
+        ("View", view),
+        ("NewView", new_view),
+        ("ViewChange", options([("name", text()), ("query", text()), shared()])),
         ("IssuedInvitation", object([("type", text()), ("url", text()), ("expires_at", time())])),
         ("Invitation", invitation),
         ("AcceptedInvitation", accepted),
@@ -98,8 +116,7 @@ pub(super) fn sessions() -> Schemas {
 }
 
 pub(super) fn server() -> Schemas {
-    let found =
-        object([("blueprint", text()), ("total", count()), ("resources", list_of(json!({ "type": "object" })))]);
+    let found = object([("blueprint", text()), ("total", count()), ("resources", list_of(any_object()))]);
     let status = object([
         ("type", json!({ "const": "status" })),
         ("version", text()),

@@ -55,6 +55,11 @@ pub(super) fn reference(schema: &str) -> Value {
     super::reference(schema)
 }
 
+/// An object that may have any keys. Generators read one without `additionalProperties` as an object that has none.
+pub(super) fn any_object() -> Value {
+    json!({ "type": "object", "additionalProperties": true })
+}
+
 /// An object whose keys the client chooses.
 pub(super) fn map_of(values: Value) -> Value {
     json!({ "type": "object", "additionalProperties": values })

@@ -4,7 +4,7 @@ use crate::http::operation::{Body, Operation, Request, operation};
 
 const TAG: &str = "Sessions";
 
-pub(super) static OPERATIONS: [Operation; 9] = [
+pub(super) static OPERATIONS: [Operation; 13] = [
     operation("post", "/v2/session", TAG, "signIn", "Sign in with an email and a password.", "")
         .takes(Request::Json("SignIn"))
         .answers(&[(200, Body::Data("Session"))])
@@ -32,6 +32,21 @@ pub(super) static OPERATIONS: [Operation; 9] = [
     )
     .with(&["member_id"])
     .answers(&[(201, Body::Data("IssuedInvitation"))]),
+    operation("get", "/v2/views", TAG, "listViews", "The views that the member sees.", "session")
+        .with(&["view_blueprint"])
+        .answers(&[(200, Body::DataList("View"))]),
+    operation("post", "/v2/views", TAG, "createView", "Save a view of a list.", "session")
+        .takes(Request::Json("NewView"))
+        .answers(&[(201, Body::Data("View"))])
+        .or(&[409]),
+    operation("patch", "/v2/views/{id}", TAG, "changeView", "Change a view.", "session")
+        .with(&["view_id"])
+        .takes(Request::Json("ViewChange"))
+        .answers(&[(200, Body::Data("View"))])
+        .or(&[409]),
+    operation("delete", "/v2/views/{id}", TAG, "deleteView", "Delete a view.", "session")
+        .with(&["view_id"])
+        .answers(&[(204, Body::None)]),
     operation("get", "/v2/invitation", TAG, "getInvitation", "Whom an invitation is for.", "")
         .with(&["invitation"])
         .answers(&[(200, Body::Data("Invitation"))])

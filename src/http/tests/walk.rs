@@ -108,6 +108,43 @@ async fn the_description_has_every_method_of_every_route_and_nothing_else() {
     assert_every_reference_resolves(&document, &document);
 }
 
+#[tokio::test]
+async fn the_page_on_security_names_each_open_route_and_no_other() {
+    let app = app(Settings::default());
+    let mut table = super::super::routes();
+    table.extend(analytics::intake(&app.config));
+    let open = table.into_iter().filter(|route| !route.open.is_empty()).map(|route| route.path.replace('*', ""));
+    // The address with a slash at its end is another form of the one without, which the description leaves out.
+    let open: BTreeSet<String> = open.filter(|path| !path.ends_with('/')).collect();
+    let (_, _, text) = send_to(router(app), request(Method::GET, "/v2/openapi.json")).await;
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let needs_no_token = |operations: &Value| {
+        operations.as_object().unwrap().values().any(|operation| operation["security"] == json!([{}]))
+    };
+    let paths = document["paths"].as_object().unwrap().iter();
+    let described: BTreeSet<String> =
+        paths.filter(|(_, operations)| needs_no_token(operations)).map(|(path, _)| path.clone()).collect();
+    assert_eq!(described, open);
+    let page = include_str!("../../../SECURITY.md");
+    let list = page.split("<!-- open routes -->").nth(1).unwrap().split("<!-- open routes end -->").next().unwrap();
+    let quoted = list.split('`').skip(1).step_by(2).filter(|text| text.starts_with('/'));
+    let named: BTreeSet<String> = quoted.map(str::to_owned).collect();
+    assert_eq!(named, open);
+}
+
+#[test]
+fn samples_of_proxies_do_not_publish_the_metrics() {
+    for document in
+        [include_str!("../../../README.md"), include_str!("../../../API.md"), include_str!("../../../SECURITY.md")]
+    {
+        let blocks = document.split("```").skip(1).step_by(2);
+        for block in blocks.filter(|block| block.contains("location / {") || block.contains("\n    reverse_proxy 127"))
+        {
+            assert!(block.contains("/metrics"), "{block}");
+        }
+    }
+}
+
 /// Each `$ref` names something that the document has.
 fn assert_every_reference_resolves(document: &Value, part: &Value) {
     match part {

@@ -27,7 +27,7 @@ pub(super) fn is_variant_slug(text: &str) -> bool {
 /// letters and digits as one `_`, none at either end, cut at the maximum length of a slug.
 ///
 /// `None` if the result is not a slug, because nothing is left or it begins with a digit.
-pub(super) fn slug_from_name(name: &str) -> Option<String> {
+pub fn slug_from_name(name: &str) -> Option<String> {
     let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(name);
     let categories = CodePointMapData::<GeneralCategory>::new();
     let without_marks: String = decomposed

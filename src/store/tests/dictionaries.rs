@@ -1,5 +1,7 @@
 //! Values that are compressed with a dictionary: made while values are written, kept in the store, and part of no base.
 
+use std::time::Duration;
+
 use super::*;
 use crate::store::key::DICTIONARY;
 

@@ -1,4 +1,4 @@
-//! Two servers that differ only in what a token may not see. Every answer to the token is the same on both.
+//! Two servers that differ only in what a token or a member may not see. Every answer to them is the same on both.
 //!
 //! The resources that both have are imported, so that their ids and dates are the same too. Compared is the whole answer,
 //! except for the time of day, request ids, the address of the server and the ids that it gives: those are numbered in
@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use crate::oracle::random::Random;
+use crate::sessions::{PASSWORD, accept, cookie_of, invite};
 use crate::support::{Failures, Reply, Server};
 
-const STEPS: usize = 300;
+const STEPS: usize = 400;
 const MISSING: &str = "0192b3c4-0000-7000-8000-000000000000";
 const WORDS: [&str; 5] = ["alpha", "beta", "gamma", "alphabet", ""];
 
@@ -20,14 +21,20 @@ const WORDS: [&str; 5] = ["alpha", "beta", "gamma", "alphabet", ""];
 enum Hidden {
     /// Drafts, from tokens without `preview`.
     Drafts,
-    /// A blueprint, from tokens that are limited to another one.
+    /// A blueprint, from a token and a member that are limited to another one.
     Blueprint,
+}
+
+/// Who sends requests.
+enum Sender {
+    Token { id: String, secret: String },
+    Session { cookie: String, csrf: String },
 }
 
 /// A server, and the names of what differs from server to server.
 struct Twin {
     server: Server,
-    tokens: Vec<String>,
+    senders: Vec<Sender>,
     /// Ids that the server gave, in order.
     given: Vec<String>,
     tags: Vec<String>,
@@ -62,16 +69,19 @@ impl Twin {
         server.member("ada", None);
         let token = |abilities: &[&str], blueprints: Value| {
             let body = json!({ "name": "x", "abilities": abilities, "blueprints": blueprints });
-            server.post("/v2/tokens", &body).expect(201).data()["secret"].as_str().unwrap().to_owned()
+            let data = server.post("/v2/tokens", &body).expect(201).data();
+            let text = |key: &str| data[key].as_str().unwrap().to_owned();
+            Sender::Token { id: text("id"), secret: text("secret") }
         };
-        let tokens = match hidden {
+        let senders = match hidden {
             Hidden::Drafts => vec![token(&["view"], Value::Null), token(&["view", "create"], Value::Null)],
             Hidden::Blueprint => {
-                vec![token(&["preview", "create", "update", "delete", "publish"], json!(["notes"]))]
+                let abilities = ["preview", "create", "update", "delete", "publish"];
+                vec![token(&abilities, json!(["notes"])), editor_of_notes(&server)]
             }
         };
         let (given, tags) = (Vec::new(), Vec::new());
-        Twin { server, tokens, given, tags, bodies: HashMap::new(), last_tag: HashMap::new() }
+        Twin { server, senders, given, tags, bodies: HashMap::new(), last_tag: HashMap::new() }
     }
 
     fn import(&self, blueprint: &str, item: &Value) {
@@ -92,14 +102,27 @@ impl Twin {
         let mut headers: Vec<(&str, &str)> = cached.iter().map(|tag| ("if-none-match", tag.as_str())).collect();
         headers.extend(body.is_some().then_some(("content-type", "application/json")));
         headers.extend(request.idempotency_key.as_deref().map(|key| ("idempotency-key", key)));
-        let client = self.server.as_token(&self.tokens[token]);
+        let secret = match &self.senders[token] {
+            Sender::Token { secret, .. } => secret.as_str(),
+            Sender::Session { cookie, csrf } => {
+                headers.extend([("cookie", cookie.as_str()), ("x-csrf-token", csrf)]);
+                ""
+            }
+        };
+        let client = self.server.as_token(secret);
         let reply = client.raw(request.method, &path, &headers, body.unwrap_or_default().as_bytes());
         self.learn(request, &reply);
-        let body = self.normal(&reply.text);
+        let body = match path.starts_with("/v2/changes") && reply.status == 200 {
+            true => self.normal(&without_numbers(&reply.text)),
+            false => self.normal(&reply.text),
+        };
         let mut answer = format!("{} {body}", reply.status);
         for (name, value) in &reply.headers {
             match name.as_str() {
                 "date" | "x-request-id" => {}
+                // The numbers of the feed count what the sender may not see, too.
+                "x-last-change" => {}
+                "content-length" if path.starts_with("/v2/changes") => {}
                 "etag" => {
                     answer.push_str(&format!("\netag: {}", self.tag(&path, token, request, &reply, value, &body)))
                 }
@@ -142,12 +165,35 @@ impl Twin {
         for (n, id) in self.given.iter().enumerate() {
             text = text.replace(id, &format!("GIVEN-{n}-"));
         }
+        for (n, sender) in self.senders.iter().enumerate() {
+            if let Sender::Token { id, .. } = sender {
+                text = text.replace(id, &format!("SENDER-{n}-"));
+            }
+        }
         // What both were given has older dates.
         while let Some(at) = find_date(&text) {
             text.replace_range(at..at + DATE_CHARS, "NOW");
         }
         text
     }
+}
+
+/// A member who is signed in, and limited to the blueprint `notes`.
+fn editor_of_notes(server: &Server) -> Sender {
+    let member = json!({ "name": "eve", "email": "eve@example.org", "role": "editor", "blueprints": ["notes"] });
+    let id = server.post("/v2/members", &member).expect(201).data()["id"].as_u64().unwrap();
+    let reply = accept(server, &json!({ "token": invite(server, id), "password": PASSWORD })).expect(200);
+    Sender::Session { cookie: cookie_of(&reply), csrf: reply.data()["csrf"].as_str().unwrap().to_owned() }
+}
+
+/// The answer of the change feed without its numbers.
+fn without_numbers(lines: &str) -> String {
+    let lines = lines.lines().map(|line| {
+        let mut change: Value = serde_json::from_str(line).unwrap();
+        change["number"].take();
+        change.to_string() + "\n"
+    });
+    lines.collect()
 }
 
 const DATE_CHARS: usize = "2026-11-20T20:42:31.123+00:00".len();
@@ -308,12 +354,32 @@ impl World {
             7 if self.hidden == Hidden::Blueprint => {
                 (*self.random.pick(&["/v2/resources/secrets", "/v2/blueprints/secrets"])).to_owned()
             }
-            8 if self.hidden == Hidden::Blueprint => format!("/v2/resources/secrets/{id}"),
+            8 if self.hidden == Hidden::Blueprint => self.beside_lists(&id),
             _ => format!("/v2/resources/notes?{query}"),
         };
         let method = if self.random.chance(15) { "HEAD" } else { "GET" };
         let is_conditional = self.random.chance(50);
         Request { method, path, body: None, is_conditional, creates: false, idempotency_key: None }
+    }
+
+    /// A read of something else than a list that a blueprint could show in.
+    fn beside_lists(&mut self, id: &str) -> String {
+        let paths = [
+            format!("/v2/resources/secrets/{id}"),
+            format!("/v2/resources/secrets/{id}/referrers"),
+            format!("/v2/resources/notes/{id}/referrers"),
+            format!("/v2/resources/notes/{id}?expand=see,secret"),
+            "/v2/resources/notes?expand=secret".to_owned(),
+            "/v2/resources/notes?filter[secret.t]=alpha".to_owned(),
+            "/v2/search?search=a".to_owned(),
+            "/v2/search?q=alpha".to_owned(),
+            "/v2/changes?since=0".to_owned(),
+            "/v2/openapi.json".to_owned(),
+            "/v2/status".to_owned(),
+            "/v2/members".to_owned(),
+            "/v2/views".to_owned(),
+        ];
+        self.random.pick(&paths).clone()
     }
 
     fn write(&mut self, n_given: usize) -> Request {
@@ -396,7 +462,7 @@ fn compare(hidden: Hidden, seed: u64) {
             _ => world.read(n_given),
         };
         n_read += 1;
-        let token = world.random.below(twins[0].tokens.len());
+        let token = world.random.below(twins[0].senders.len());
         let answers = twins.each_mut().map(|twin| twin.answer(token, &request));
         failures.check(answers[0] == answers[1], || {
             format!("step {step}, token {token}, {request:?}:\n{}\n---\n{}\n", answers[0], answers[1])
@@ -413,6 +479,6 @@ fn nothing_of_a_draft_shows_to_tokens_that_see_what_is_published() {
 }
 
 #[test]
-fn nothing_of_another_blueprint_shows_to_a_limited_token() {
+fn nothing_of_another_blueprint_shows_to_a_limited_token_or_member() {
     (11..=12).for_each(|seed| compare(Hidden::Blueprint, seed));
 }

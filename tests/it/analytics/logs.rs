@@ -175,7 +175,7 @@ fn the_import_command_reads_plain_and_compressed_files_into_a_folder_or_a_server
         assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
         assert!(stdout.contains(&format!("50 pageviews ({added} of them new)")), "{stdout}");
         assert!(
-            stdout.contains("1 bad lines") && stdout.contains("line 51 is not in the combined format: nonsense"),
+            stdout.contains("1 bad line\n") && stdout.contains("line 51 is not in the combined format: nonsense"),
             "{stdout}"
         );
     }

@@ -17,7 +17,7 @@ use crate::support::{ADMIN, Server};
 const WAIT: Duration = Duration::from_secs(20);
 
 /// A connection, without any client in between.
-pub(crate) struct Raw(pub(super) TcpStream);
+pub(crate) struct Raw(pub(crate) TcpStream);
 
 /// An answer as it came: the head, and the body unless it was cut off.
 #[derive(Debug)]

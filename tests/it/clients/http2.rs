@@ -378,6 +378,35 @@ fn a_body_that_does_not_end_is_answered_and_the_others_go_on() {
 }
 
 #[test]
+fn bodies_that_do_not_end_yield_to_new_streams_and_connections() {
+    let types = [("content-type", "application/json")];
+    let half = |client: &Client| {
+        let (answer, mut sender) = client.begin("POST", "/v2/session", &types, false);
+        sender.send_data(Bytes::from_static(b"{"), false).unwrap();
+        (answer, sender)
+    };
+    let server = Server::start_with(&["--max-connections", "40"]);
+    fill(&server, 1, 10);
+    let clients = [Client::connect(&server), Client::connect(&server)];
+    let open: Vec<_> = (0..40).map(|n| half(&clients[n % 2])).collect();
+    let client = Client::connect(&server);
+    assert_eq!(client.ask("GET", "/healthz", None).status, 200, "a probe waits for no place");
+    std::thread::sleep(Duration::from_millis(1200));
+    for _ in 0..5 {
+        assert_eq!(client.ask("POST", "/v2/resources/notes", Some(&json!({ "attributes": {} }))).status, 201);
+    }
+    drop(open);
+    // Connections whose streams all wait for their clients.
+    let server = Server::start_with(&["--max-connections", "4"]);
+    fill(&server, 1, 10);
+    let clients: Vec<Client> = (0..4).map(|_| Client::connect(&server)).collect();
+    let open: Vec<_> = clients.iter().map(|client| (half(client), half(client))).collect();
+    std::thread::sleep(Duration::from_millis(1200));
+    is_well(&server);
+    drop(open);
+}
+
+#[test]
 fn streams_that_are_reset_at_once_end_the_connection() {
     let server = Server::start();
     fill(&server, 1, 10);

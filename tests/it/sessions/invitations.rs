@@ -83,6 +83,36 @@ fn links_are_made_by_those_who_manage_and_die_with_their_member() {
     accept(&server, &json!({ "token": secret, "password": PASSWORD })).expect(403);
 }
 
+#[test]
+fn members_show_when_they_were_seen_and_until_when_they_are_invited() {
+    let mut server = Server::start();
+    let id = server.member("ada", Some("viewer"));
+    let path = format!("/v2/members/{id}");
+    let shown = |server: &Server| {
+        let data = server.get(&path).expect(200).data();
+        assert_eq!(server.get("/v2/members").expect(200).data()[0], data);
+        (data["last_seen_at"].clone(), data["invited_until"].clone())
+    };
+    assert_eq!(shown(&server), (json!(null), json!(null)));
+    let invited = server.post(&format!("{path}/invitations"), &json!({})).expect(201).data();
+    assert_eq!(shown(&server), (json!(null), invited["expires_at"].clone()));
+    let changed = server.patch(&path, &json!({ "name": "Ada" })).expect(200).data();
+    assert_eq!(changed["invited_until"], invited["expires_at"]);
+    let body = json!({ "token": secret_of(invited["url"].as_str().unwrap()), "password": PASSWORD });
+    let ada = browser(&server, accept(&server, &body));
+    let (seen, pending) = shown(&server);
+    assert!(seen.is_string() && pending.is_null(), "{seen} {pending}");
+    let colleagues = ada.get("/v2/members").expect(200).text;
+    assert!(!colleagues.contains("last_seen_at") && !colleagues.contains("invited_until"), "{colleagues}");
+    // Signing out does not make it forgotten, nor does a restart.
+    sign_in(&server, "ada@example.org", PASSWORD).expect(200);
+    let (again, _) = shown(&server);
+    assert!(again.as_str() >= seen.as_str());
+    ada.send("DELETE", "/v2/session", None).expect(204);
+    server.kill_and_restart();
+    assert_eq!(shown(&server), (again, json!(null)));
+}
+
 /// A server with what it printed, up to a line.
 struct Started {
     child: Child,
@@ -184,8 +214,21 @@ fn the_command_invites_on_a_server_and_in_a_folder() {
     let (_, url, _) = run(&[&["ada@example.org", "--role", "viewer"], &remote[..]].concat());
     assert_eq!(read(&server, &secret_of(&url)).expect(200).data()["role"], "viewer");
     assert_eq!(server.get("/v2/members").expect(200).data().as_array().unwrap().len(), 1);
+    // With a limit, which another invitation keeps until it says otherwise.
+    server.blueprint("notes", json!([]));
+    for (more, limit) in [
+        (&["--blueprints", "notes"][..], json!(["notes"])),
+        (&[], json!(["notes"])),
+        (&["--all-blueprints"], json!(null)),
+    ] {
+        let (code, _, error) = run(&[&["ada@example.org"], more, &remote[..]].concat());
+        assert_eq!(code, Some(0), "{error}");
+        assert_eq!(server.get("/v2/members").expect(200).data()[0]["blueprints"], limit);
+    }
     drop(server);
     let data = folder.to_str().unwrap();
+    let (code, _, error) = run(&["eve@example.org", "--role", "viewer", "--blueprints", "nothing", "--data", data]);
+    assert!(code == Some(1) && error.contains("nothing"), "{error}");
     let (code, url, error) = run(&["bob@example.org", "--role", "owner", "--name", "Bob", "--data", data]);
     assert_eq!(code, Some(0), "{error}");
     let server = Server::start_in(&folder, &[]);

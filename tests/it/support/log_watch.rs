@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ChildStderr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use super::ADMIN;
@@ -23,25 +24,32 @@ struct Read {
 }
 
 impl LogWatch {
-    pub(super) fn start(log: ChildStderr) -> LogWatch {
+    /// The address of the server arrives in the channel, if it is printed here. A log of JSON has lines beside it that are
+    /// printed for people, the owner's link among them.
+    pub(super) fn start(log: ChildStderr, is_json: bool) -> (LogWatch, Receiver<String>) {
         let lines = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&lines);
+        let (found, address) = channel();
         let read = move || {
             let mut read = Read::default();
             for line in BufReader::new(log).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 counted.fetch_add(1, Ordering::Relaxed);
+                if let Some(address) = address_in(&line) {
+                    let _ = found.send(address);
+                    continue;
+                }
                 if ["TRACE", "DEBUG", "INFO"].iter().all(|level| !line.contains(level)) {
                     eprintln!("{line}");
                 }
-                if leaks(&line) {
+                if leaks(&line) && (!is_json || line.starts_with('{')) {
                     read.leaking.push(line.clone());
                 }
                 read.last = line;
             }
             read
         };
-        LogWatch { lines, thread: Some(std::thread::spawn(read)) }
+        (LogWatch { lines, thread: Some(std::thread::spawn(read)) }, address)
     }
 
     /// How many lines there were so far.
@@ -57,6 +65,11 @@ impl LogWatch {
         }
         last
     }
+}
+
+/// The address, if this is the line with which a server says where it listens.
+pub(super) fn address_in(line: &str) -> Option<String> {
+    Some(line.split("listens on ").nth(1)?.split(',').next()?.to_owned())
 }
 
 /// Whether a line holds a token, or an address. (Of those of IPv6 only the ones that tests use: many words of Rust look

@@ -49,9 +49,9 @@ fn the_readme_and_the_help_name_the_same_defaults() {
 }
 
 #[test]
-fn the_dashboard_shows_metrics_that_exist() {
+fn dashboard_and_alerts_use_metrics_that_exist() {
     let api = read(API);
-    let dashboard = read("grafana.json");
+    let dashboard = read("grafana.json") + &read("alerts.yml");
     let is_part = |char: char| char.is_ascii_lowercase() || char == '_';
     let names: BTreeSet<&str> =
         dashboard.split(|char: char| !is_part(char)).filter(|name| name.starts_with("bindery_")).collect();
@@ -60,6 +60,19 @@ fn the_dashboard_shows_metrics_that_exist() {
         names.iter().map(|name| name.trim_end_matches("_bucket")).filter(|name| !api.contains(&format!("`{name}`")));
     let unknown: Vec<String> = unknown.map(|name| format!("{API} has no metric {name}")).collect();
     none(&unknown);
+}
+
+#[test]
+fn the_unit_of_systemd_reads_the_file_of_settings_that_it_names() {
+    let unit = read("bindery.service");
+    let setting = |name: &str| unit.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
+    let comments: Vec<&str> = unit.lines().filter(|line| line.starts_with('#')).collect();
+    let file = comments.join(" ").split([' ', ',']).find(|word| word.ends_with(".toml")).unwrap_or_default().to_owned();
+    // Without `--config`, the file is looked for in the folder that the server runs in.
+    assert!(!setting("ExecStart=").contains("--config"));
+    assert_eq!(file, format!("{}/bindery.toml", setting("WorkingDirectory=")));
+    // Everything that it runs in is named there: no path depends on that folder.
+    assert!(setting("ExecStart=").contains("--data /"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Decides commands on how members sign in: sessions, invitations and passwords (`API.md` 5.8).
 
 use crate::access::{
-    ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, Member, Role, SESSIONS_MAX, SecretOf, Session, new_secret,
+    ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, Member, PasswordHash, Role, SESSIONS_MAX, SecretOf, Session,
+    new_secret,
 };
 use crate::content::command::{AccountCommand, Outcome};
 use crate::content::data::refusals::{invitation_is_void, no_member, wrong_password};
@@ -13,13 +14,11 @@ use crate::store::{Counter, Key};
 pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &AccountCommand) -> Result<Outcome> {
     match command {
         AccountCommand::SignIn { member, password, client, replaces } => {
-            if state.accounts.password(*member) != Some(password) || !state.members.contains_key(member) {
-                return Err(wrong_password());
-            }
+            let member = with_password(state, *member, password)?;
             if let Some(replaced) = replaces {
                 overlay.remove(session_key(replaced));
             }
-            begin_session(state, overlay, *member, client)
+            begin_session(state, overlay, member, client)
         }
         AccountCommand::Renew(id) => Ok(renew(state, overlay, id)),
         AccountCommand::EndSession(id) => {
@@ -30,22 +29,26 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Account
         }
         AccountCommand::Invite(member) => invite(state, overlay, *member),
         AccountCommand::ChangePassword { member, present, password, client } => {
-            if state.accounts.password(*member) != Some(present) || !state.members.contains_key(member) {
-                return Err(wrong_password());
-            }
-            overlay.put(Key::Password(*member), password.encode());
+            let member = with_password(state, *member, present)?;
+            overlay.put(Key::Password(member.id), password.encode());
             // As with an invitation: the old password may be in foreign hands.
-            end_sessions(state, overlay, *member);
-            begin_session(state, overlay, *member, client)
+            end_sessions(state, overlay, member.id);
+            begin_session(state, overlay, member, client)
         }
         AccountCommand::Accept { invitation, name, email, password, client } => {
             let member = accept(state, overlay, invitation, name.as_deref(), email.as_deref())?;
-            overlay.put(Key::Password(member), password.encode());
+            overlay.put(Key::Password(member.id), password.encode());
             // A lost password may be in foreign hands: whoever signed in with it is signed out.
-            end_sessions(state, overlay, member);
+            end_sessions(state, overlay, member.id);
             begin_session(state, overlay, member, client)
         }
     }
+}
+
+/// The member, if the password that was checked is still theirs.
+fn with_password(state: &State, member: u64, checked: &PasswordHash) -> Result<Member> {
+    let known = state.members.get(&member).filter(|_| state.accounts.password(member) == Some(checked));
+    known.cloned().ok_or_else(wrong_password)
 }
 
 /// Removes what a member signed in with.
@@ -68,18 +71,19 @@ fn session_key(id: &str) -> Key {
     Key::Session(id.into())
 }
 
-/// Begins a session. Ends those of the member that have expired, and the longest unused ones if they are too many.
-fn begin_session(state: &State, overlay: &mut Overlay<'_>, member: u64, client: &ClientNote) -> Result<Outcome> {
+/// Begins a session, and stores the member as they are now. Ends those of the member that have expired, and the longest unused ones if they are too many.
+fn begin_session(state: &State, overlay: &mut Overlay<'_>, member: Member, client: &ClientNote) -> Result<Outcome> {
     let (secret, hash) = new_secret(SecretOf::Session)?;
     let (id, now) = (overlay.new_id()?.to_string(), overlay.now);
     let kept = |session: &&&Session| now < session.expires_at();
-    let own = state.accounts.sessions_of(member);
+    let own = state.accounts.sessions_of(member.id);
     let n_kept = own.iter().filter(kept).count().min(SESSIONS_MAX - 1);
     for session in &own[n_kept..] {
         overlay.remove(session_key(&session.id));
     }
-    let session = Session { id, member, hash, created_at: now, used_at: now, client: client.clone() };
+    let session = Session { id, member: member.id, hash, created_at: now, used_at: now, client: client.clone() };
     overlay.put(session_key(&session.id), session.encode());
+    put_seen(overlay, member);
     Ok(Outcome::SignedIn(session, secret))
 }
 
@@ -87,8 +91,15 @@ fn renew(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Outcome {
     if let Some(session) = state.accounts.session_by_id(id) {
         let renewed = Session { used_at: session.used_at.max(overlay.now), ..session.clone() };
         overlay.put(session_key(id), renewed.encode());
+        state.members.get(&session.member).cloned().into_iter().for_each(|member| put_seen(overlay, member));
     }
     Outcome::Done
+}
+
+/// Stores a member who is here now.
+fn put_seen(overlay: &mut Overlay<'_>, mut member: Member) {
+    member.seen_at = member.seen_at.max(Some(overlay.now));
+    overlay.put(Key::Member(member.id), member.encode());
 }
 
 fn invite(state: &State, overlay: &mut Overlay<'_>, member: u64) -> Result<Outcome> {
@@ -108,7 +119,7 @@ fn accept(
     invitation: &Invitation,
     name: Option<&str>,
     email: Option<&str>,
-) -> Result<u64> {
+) -> Result<Member> {
     let known = state.accounts.invitation_of(invitation.member, overlay.now);
     if known != Some(invitation) {
         return Err(invitation_is_void());
@@ -122,14 +133,11 @@ fn accept(
     if let Some(name) = name {
         name.clone_into(&mut member.name);
     }
-    if member.role.as_deref().and_then(Role::parse) == Some(Role::Owner) {
+    if member.rights() == Some(Role::Owner) {
         // Somebody can invite others now: the link of the first start must not make another owner.
         overlay.remove(Key::Invitation(FIRST_OWNER));
     }
-    if state.members.get(&member.id) != Some(&member) {
-        overlay.put(Key::Member(member.id), member.encode());
-    }
-    Ok(member.id)
+    Ok(member)
 }
 
 /// The owner that the first start's link makes: a new member, or the one who has that email already.
@@ -140,10 +148,10 @@ fn first_owner(state: &State, overlay: &mut Overlay<'_>, name: Option<&str>, ema
     let role = Some(Role::Owner.as_str().to_owned());
     let known = state.members.values().find(|member| member.email == email);
     Ok(match known {
-        Some(member) => Member { role, ..member.clone() },
+        Some(member) => Member { role, blueprints: None, ..member.clone() },
         None => {
             let id = overlay.next_of(Counter::Member)?;
-            Member { id, name: name.to_owned(), email: email.to_owned(), role }
+            Member { id, name: name.to_owned(), email: email.to_owned(), role, blueprints: None, seen_at: None }
         }
     })
 }

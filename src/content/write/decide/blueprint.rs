@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::decider::Context;
+use super::view;
 use crate::content::command::Outcome;
 use crate::content::compatibility::demands::Demands;
 use crate::content::compatibility::revise;
@@ -153,6 +154,8 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
     // What was stored under the number is swept afterwards: the number is never used again.
     overlay.remove(Key::Blueprint(blueprint.number));
     overlay.remove(Key::Singular(blueprint.number));
+    // A blueprint that gets the slug later is another one.
+    view::forget(state, overlay, |view| view.blueprint == slug);
     note_deleted(overlay, collection);
     Ok(Outcome::Done)
 }

@@ -37,6 +37,17 @@ pub(super) struct Decider<'a, 'b> {
     pub(super) waiting: HashSet<String>,
     /// Ids and keys that items of this write will bring.
     pub(super) promised: HashMap<String, Promise>,
+    /// What the deletions of this write have changed in other resources.
+    pub(super) released: Released,
+}
+
+/// What deletions have changed in resources that referred to what they delete.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Released {
+    /// Resources that were changed, or read to find out whether they must be. One that two deletions change counts twice.
+    pub(super) count: u64,
+    /// The bytes of attributes that were written.
+    pub(super) bytes: usize,
 }
 
 /// A resource that items of this write will bring.
@@ -110,7 +121,8 @@ impl<'a, 'b> Decider<'a, 'b> {
         let collection = context.state.blueprints.get(&blueprint.slug);
         let change = collection.and_then(|collection| collection.change.as_deref());
         let (waiting, promised) = (HashSet::new(), HashMap::new());
-        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised }
+        let released = Released::default();
+        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
     }
 
     /// What resources of another blueprint are decided with, as a consequence of an item.
@@ -119,7 +131,8 @@ impl<'a, 'b> Decider<'a, 'b> {
         let (blueprint, change) = (&*collection.blueprint, collection.change.as_deref());
         let (waiting, promised) = (HashSet::new(), HashMap::new());
         let overlay = &mut *self.overlay;
-        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised }
+        let released = Released::default();
+        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
     }
 }
 

@@ -14,15 +14,17 @@ use crate::content::data::index_mapping::IndexMapping;
 use crate::content::data::lookup::Lookup;
 use crate::content::data::records::render_attributes;
 use crate::content::data::referrers::{Referring, referring_to};
-use crate::content::data::refusals::{CONFLICT_IDS, only_drafts, still_referred_to, too_many_to_nullify};
+use crate::content::data::refusals::{
+    CONFLICT_IDS, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify,
+};
 use crate::content::data::sight::Sight;
 use crate::content::data::state::{Collection, State};
 use crate::model::blueprint::{BlueprintKind, OnDelete};
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
 
-/// The most resources that one command changes because something that they refer to is deleted: bounds how long others
-/// wait for it.
+/// The most resources that one command changes because something that they refer to is deleted, each as often as it is
+/// changed: bounds how long others wait for it.
 const MAX_NULLIFIED: usize = 10_000;
 
 /// The most bytes of attributes that it writes for them.
@@ -46,30 +48,53 @@ impl<'a> Decider<'a, '_> {
     ///
     /// # Errors
     /// `CONFLICT` if a relation forbids the deletion, or too many values would go with it.
-    pub(super) fn release_referrers(&self, id: ResourceId) -> Result<Edits<'a>> {
+    pub(super) fn release_referrers(&mut self, id: ResourceId) -> Result<Edits<'a>> {
         self.check_restricted(id)?;
-        let mut edits = Vec::new();
-        let (mut count, mut bytes) = (0, 0);
+        let mut found = Vec::new();
+        let mut count = 0;
         for referring in referring_to(self.context.state, &self.blueprint.slug) {
             let Some(referring) = referring.with(OnDelete::Nullify) else { continue };
-            let found = referring.find(id, &Filter::All)?;
-            count += found.total();
-            if count > MAX_NULLIFIED as u64 {
-                return Err(too_many_to_nullify(count, MAX_NULLIFIED));
-            }
+            let referrers = referring.find(id, &Filter::All)?;
+            count += referrers.total();
+            found.push((referring, referrers));
+        }
+        // Before any of them is read.
+        self.check_count(count)?;
+        let mut edits = Vec::new();
+        let mut bytes = 0;
+        for (referring, referrers) in found {
             let mut of_blueprint = Vec::new();
-            for hit in found.first(MAX_NULLIFIED) {
+            for hit in referrers.first(MAX_NULLIFIED) {
                 let Some(edit) = self.nullify(&referring, ResourceId::from_u128(hit.id), id)? else { continue };
                 self.check_may_change(&referring, &edit)?;
                 bytes += edit.copies.iter().map(|copy| copy.attributes.len()).sum::<usize>();
-                if bytes > MAX_NULLIFIED_BYTES {
-                    return Err(too_many_to_nullify(count, of_blueprint.len()));
+                if self.released.bytes + bytes > MAX_NULLIFIED_BYTES {
+                    // The work is done. Deletions after this one are refused before theirs, or each would cost as much.
+                    let earlier = std::mem::replace(&mut self.released.count, MAX_NULLIFIED as u64);
+                    return Err(match earlier {
+                        0 => too_many_to_nullify(count, of_blueprint.len()),
+                        _ => too_many_in_request(count, MAX_NULLIFIED),
+                    });
                 }
                 of_blueprint.push(edit);
             }
             edits.push((&**referring.collection, of_blueprint));
         }
+        self.released.count += count;
+        self.released.bytes += bytes;
         Ok(edits)
+    }
+
+    /// # Errors
+    /// `CONFLICT` if so many more resources are too many for this command.
+    fn check_count(&self, count: u64) -> Result<()> {
+        let most = MAX_NULLIFIED as u64;
+        match count {
+            0 => Ok(()),
+            _ if count > most => Err(too_many_to_nullify(count, MAX_NULLIFIED)),
+            _ if self.released.count + count > most => Err(too_many_in_request(count, MAX_NULLIFIED)),
+            _ => Ok(()),
+        }
     }
 
     /// Writes those edits.
@@ -93,7 +118,7 @@ impl<'a> Decider<'a, '_> {
         }
     }
 
-    fn check_restricted(&self, id: ResourceId) -> Result<()> {
+    fn check_restricted(&mut self, id: ResourceId) -> Result<()> {
         let (mut count, mut named) = (0, Vec::new());
         for referring in referring_to(self.context.state, &self.blueprint.slug) {
             let Some(referring) = referring.with(OnDelete::Restrict) else { continue };
@@ -110,11 +135,15 @@ impl<'a> Decider<'a, '_> {
 
     /// Those of the found resources that no longer refer to `id` once the items before this one are applied, and `id` itself,
     /// which goes.
-    fn no_longer(&self, referring: &Referring<'_>, found: &Selected, id: ResourceId) -> Result<Vec<ResourceId>> {
+    fn no_longer(&mut self, referring: &Referring<'_>, found: &Selected, id: ResourceId) -> Result<Vec<ResourceId>> {
         let blueprint = &referring.collection.blueprint;
+        let written = self.overlay.resources_of(blueprint.number);
+        let written: Vec<ResourceId> = written.filter(|written| found.contains(written.as_u128())).collect();
+        self.check_count(written.len() as u64)?;
+        self.released.count += written.len() as u64;
         let mut gone = Vec::new();
-        for written in self.overlay.resources_of(blueprint.number) {
-            if found.contains(written.as_u128()) && self.nullify(referring, written, id)?.is_none() {
+        for written in written {
+            if self.nullify(referring, written, id)?.is_none() {
                 gone.push(written);
             }
         }

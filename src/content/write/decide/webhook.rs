@@ -2,10 +2,11 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 
+use super::access::unknown_blueprints;
 use crate::content::command::Outcome;
-use crate::content::data::refusals::{no_blueprint, no_webhook};
+use crate::content::data::refusals::no_webhook;
 use crate::content::data::state::State;
-use crate::content::data::webhook::{Webhook, WebhookPatch};
+use crate::content::data::webhook::{Webhook, WebhookPatch, progress_key, progress_keys};
 use crate::content::write::overlay::Overlay;
 use crate::model::error::{Code, Error, FieldErrors, Result};
 use crate::store::Key;
@@ -53,14 +54,17 @@ pub(super) fn change(state: &State, overlay: &mut Overlay<'_>, id: &str, patch: 
 pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Result<Outcome> {
     state.webhooks.get(id).ok_or_else(|| no_webhook(id))?;
     overlay.remove(Key::Webhook(id.into()));
-    overlay.remove(Key::WebhookProgress(id.into()));
+    progress_keys(id).for_each(|key| overlay.remove(key));
     Ok(Outcome::Done)
 }
 
 /// Stores how far webhooks are delivered. One that was deleted meanwhile has nothing stored.
-pub(super) fn save(state: &State, overlay: &mut Overlay<'_>, progress: &[(String, Vec<u8>)]) -> Outcome {
-    for (id, bytes) in progress.iter().filter(|(id, _)| state.webhooks.contains_key(id)) {
-        overlay.put(Key::WebhookProgress(id.as_str().into()), bytes.clone());
+pub(super) fn save(state: &State, overlay: &mut Overlay<'_>, parts: &[(String, usize, Vec<u8>)]) -> Outcome {
+    for (id, part, bytes) in parts.iter().filter(|(id, ..)| state.webhooks.contains_key(id)) {
+        match bytes.is_empty() {
+            true => overlay.remove(progress_key(id, *part)),
+            false => overlay.put(progress_key(id, *part), bytes.clone()),
+        }
     }
     Outcome::Done
 }
@@ -71,9 +75,7 @@ fn put(overlay: &mut Overlay<'_>, webhook: Webhook) -> Outcome {
 }
 
 fn check_blueprints(state: &State, patch: &WebhookPatch) -> Result<()> {
-    let slugs = patch.blueprints.iter().flatten().flatten();
-    let unknown: Vec<String> =
-        slugs.filter(|slug| !state.blueprints.contains_key(*slug)).map(|slug| no_blueprint(slug).message).collect();
+    let unknown = unknown_blueprints(state, patch.blueprints.iter().flatten().flatten());
     match unknown.is_empty() {
         true => Ok(()),
         false => Err(Error::validation(FieldErrors::from_iter([("blueprints".to_owned(), unknown)]))),

@@ -1,0 +1,48 @@
+//! What becomes of the lines of an import. Must not know how they are written.
+
+use crate::content::command::{Item, ItemOutcome, Outcome};
+use crate::model::error::{Code, Error, Result};
+use crate::model::id::ResourceId;
+use crate::model::value::Sanitized;
+
+/// What became of a line.
+#[derive(Debug)]
+pub struct ImportLine {
+    /// The line's position among the items of the import, from 0.
+    pub index: u64,
+    /// What was written, or what is wrong with the line.
+    pub result: Result<ImportedResource>,
+}
+
+/// What a line wrote.
+#[derive(Debug)]
+pub struct ImportedResource {
+    /// The resource.
+    pub id: ResourceId,
+    /// `created` or `updated`.
+    pub op: &'static str,
+    /// What sanitizing removed of it.
+    pub sanitized: Sanitized,
+}
+
+pub(super) fn too_many_together(index: u64, count: usize) -> ImportLine {
+    let text = format!(
+        "the line is one of {count} that relate to each other, which is more than one transaction takes; import them without \
+         these relations first, and once more with them"
+    );
+    ImportLine { index, result: Err(Error::new(Code::PayloadTooLarge, text)) }
+}
+
+/// The answers to an import in one transaction.
+pub(super) fn lines_of(outcome: &Outcome, items: &[Item]) -> Result<Vec<ImportLine>> {
+    let outcomes = (0..).zip(outcome.items()?).zip(items);
+    Ok(outcomes.map(|((index, outcome), item)| answer_of(index, outcome, item)).collect())
+}
+
+pub(super) fn answer_of(index: u64, outcome: &ItemOutcome, item: &Item) -> ImportLine {
+    let imported = outcome.written().map(|written| {
+        let (id, op, sanitized) = (written.id, written.effect.as_str(), item.sanitized());
+        ImportedResource { id, op, sanitized }
+    });
+    ImportLine { index, result: imported }
+}

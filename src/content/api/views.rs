@@ -1,0 +1,109 @@
+//! Views of lists that members save (`API.md` 4.19).
+
+use std::sync::Arc;
+
+use crate::access::Access;
+use crate::content::command::{Command, Outcome};
+use crate::content::data::refusals::{no_blueprint, no_view};
+use crate::content::data::saved_view::SavedView;
+use crate::content::handle::Content;
+use crate::content::prepare::view;
+use crate::model::ability::Ability;
+use crate::model::error::{Code, Error, Result};
+
+/// A view with the name of its owner; none if that member is gone.
+#[derive(Debug)]
+pub struct OwnedView {
+    /// The view.
+    pub view: Arc<SavedView>,
+    /// The name of the member who saved it.
+    pub owner: Option<String>,
+}
+
+impl Content {
+    /// The views that a member sees, of one blueprint or of all: their own, and those that are shared, in the order of their
+    /// creation.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` for a token.
+    pub fn list_views(&self, access: &Access, blueprint: Option<&str>) -> Result<Vec<OwnedView>> {
+        let own = member(access)?;
+        let state = self.state();
+        let views = state.views.values().filter(|view| blueprint.is_none_or(|slug| view.blueprint == slug));
+        let seen = views.filter(|view| is_seen(access, own, view));
+        Ok(seen.map(|view| self.owned(Arc::clone(view))).collect())
+    }
+
+    /// Saves a view from a request body.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `CONFLICT` if there are too many.
+    pub async fn create_view(&self, access: &Access, body: &[u8]) -> Result<OwnedView> {
+        let own = member(access)?;
+        let (new, _) = self.read_body(body, view::view).await?;
+        if !access.sees(&new.blueprint) {
+            return Err(Error::of_field("blueprint", no_blueprint(&new.blueprint).message));
+        }
+        let outcome = self.submit_as(access, Command::CreateView(own, new)).await?;
+        Ok(self.owned(view_of(outcome)?))
+    }
+
+    /// Checks that somebody may change a view.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub fn check_view(&self, access: &Access, id: &str) -> Result<()> {
+        let own = member(access)?;
+        let state = self.state();
+        let view = state.views.get(id).filter(|view| is_seen(access, own, view)).ok_or_else(|| no_view(id))?;
+        if view.owner == own || access.may(Ability::Manage) {
+            return Ok(());
+        }
+        let text =
+            "this view belongs to another member, who can change it, and so can members with the ability `manage`";
+        Err(Error::new(Code::Forbidden, text))
+    }
+
+    /// Changes a view.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `CONFLICT` if too many are shared.
+    pub async fn change_view(&self, access: &Access, id: &str, body: &[u8]) -> Result<OwnedView> {
+        self.check_view(access, id)?;
+        let (patch, _) = self.read_body(body, view::view_patch).await?;
+        let outcome = self.submit_as(access, Command::ChangeView(id.to_owned(), patch)).await?;
+        Ok(self.owned(view_of(outcome)?))
+    }
+
+    /// Deletes a view.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, `NOT_FOUND`.
+    pub async fn delete_view(&self, access: &Access, id: &str) -> Result<()> {
+        self.check_view(access, id)?;
+        self.submit_as(access, Command::DeleteView(id.to_owned())).await.map(|_| ())
+    }
+
+    fn owned(&self, view: Arc<SavedView>) -> OwnedView {
+        let owner = self.state().members.get(&view.owner).map(|member| member.name.clone());
+        OwnedView { view, owner }
+    }
+}
+
+/// The member who sends the request.
+fn member(access: &Access) -> Result<u64> {
+    access
+        .member()
+        .ok_or_else(|| Error::new(Code::Forbidden, "views belong to members who are signed in; a token has none"))
+}
+
+fn is_seen(access: &Access, own: u64, view: &SavedView) -> bool {
+    (view.shared || view.owner == own) && access.sees(&view.blueprint)
+}
+
+fn view_of(outcome: Outcome) -> Result<Arc<SavedView>> {
+    match outcome {
+        Outcome::View(view) => Ok(view),
+        _ => Err(Error::internal("a view with the outcome of another command")),
+    }
+}

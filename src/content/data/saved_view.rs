@@ -1,0 +1,58 @@
+//! Views of lists that members saved, and their stored form (`API.md` 4.19). Must not know what a query means.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::time::Millis;
+
+/// A view of a blueprint's list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedView {
+    /// Identifies it.
+    pub id: String,
+    /// The slug of the blueprint.
+    pub blueprint: String,
+    /// Label.
+    pub name: String,
+    /// What the list shows, in the form that its client keeps.
+    pub query: String,
+    /// True if all members see it who see the blueprint.
+    pub shared: bool,
+    /// The member who saved it.
+    pub owner: u64,
+    /// When it was saved.
+    pub created_at: Millis,
+    /// When it was last changed.
+    pub updated_at: Millis,
+}
+
+/// A view that is to be saved.
+#[derive(Debug, Clone)]
+pub(crate) struct NewView {
+    pub(crate) blueprint: String,
+    pub(crate) name: String,
+    pub(crate) query: String,
+    pub(crate) shared: bool,
+}
+
+/// A change of a view. `None` keeps a value.
+#[derive(Debug, Clone)]
+pub(crate) struct ViewPatch {
+    pub(crate) name: Option<String>,
+    pub(crate) query: Option<String>,
+    pub(crate) shared: Option<bool>,
+}
+
+impl SavedView {
+    /// The stored form.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("plain data can always be serialized")
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// What is wrong with the bytes, for the log.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<SavedView, String> {
+        serde_json::from_slice(bytes).map_err(|error| format!("stored view: {error}"))
+    }
+}

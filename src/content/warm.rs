@@ -1,0 +1,41 @@
+//! Has an index prepare what its first ranked search needs: that may take seconds in an index that was just rebuilt, because
+//! the words of texts that are not on disk yet are collected then. Must not know why an index is new.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bindery_index::{Filter, Interrupt, Query, Snapshot, SortBy, SortKey, TextField, TextQuery, Words};
+
+use crate::content::data::state::State;
+use crate::model::blueprint::Blueprint;
+use crate::projection::{ranked_columns, schema};
+
+/// A start does not wait longer for all indexes. What is not prepared by then is prepared by the first search.
+const TIME: Duration = Duration::from_secs(60);
+
+/// Prepares all indexes. `report` is told how many are.
+pub(crate) fn warm(state: &State, report: &dyn Fn(u64, u64)) {
+    let until = Instant::now() + TIME;
+    let all = state.blueprints.len() as u64;
+    for (done, collection) in (1..).zip(state.blueprints.values()) {
+        warm_index(&collection.blueprint, &collection.snapshot, until);
+        report(done, all);
+    }
+}
+
+/// Prepares the index of a blueprint, until that time. Errors are left to the first search, which reports them.
+pub(crate) fn warm_index(blueprint: &Blueprint, snapshot: &Snapshot, until: Instant) {
+    let columns = ranked_columns(blueprint);
+    if columns.is_empty() || snapshot.total() == 0 {
+        return;
+    }
+    let is_over = || Instant::now() >= until;
+    let field = |&(column, weight): &_| TextField { column, weight, fallback: None };
+    // Any word will do: to look for one, an index needs all.
+    let words = Arc::new(TextQuery::new(Words::parse("a", false), columns.iter().map(field).collect()));
+    for variant in schema(blueprint).variants {
+        let sort = vec![SortKey { by: SortBy::Relevance, descending: true }];
+        let query = Query { variant: variant.number, filter: Filter::Words(Arc::clone(&words)), sort };
+        let _ = snapshot.search_with(&query, 0, 1, &Interrupt::when(&is_over));
+    }
+}
