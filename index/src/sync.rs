@@ -6,11 +6,12 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::RwLock;
 
 use crate::failure;
 
-static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+static HAS_FAILED: RwLock<bool> = RwLock::new(false);
 
 /// Syncs a file or folder.
 ///
@@ -30,12 +31,22 @@ pub fn data(file: &File) -> io::Result<()> {
 
 /// Notes a sync that failed elsewhere.
 pub fn note_failed() {
-    HAS_FAILED.store(true, Ordering::SeqCst);
+    *HAS_FAILED.write() = true;
 }
 
 /// True if a sync of this process has failed so that data of other files may be lost.
 pub fn has_failed() -> bool {
-    HAS_FAILED.load(Ordering::SeqCst)
+    *HAS_FAILED.read()
+}
+
+/// Runs a step that records progress, unless a sync has failed. No other thread notes a failure while it runs, so after a
+/// noted failure no progress is recorded.
+///
+/// # Errors
+/// Those of the step, or that an earlier sync has failed.
+pub fn record(step: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let has_failed = HAS_FAILED.read();
+    if *has_failed { Err(io::Error::other("an earlier sync failed")) } else { step() }
 }
 
 /// A full disk fails the sync of the file that has no room, and drops nothing else.

@@ -97,7 +97,8 @@ pub(super) fn write(folder: &Path, number: u64) -> Result<(), StoreError> {
         sync::all(&file)
     });
     written.map_err(at("write", &unfinished))?;
-    let renamed = failure::point("store::checkpoint_rename").and_then(|()| fs::rename(&unfinished, folder.join(NAME)));
+    let renamed = failure::point("store::checkpoint_rename")
+        .and_then(|()| sync::record(|| fs::rename(&unfinished, folder.join(NAME))));
     renamed.map_err(at("rename", &unfinished))?;
     File::open(folder).and_then(|folder| sync::all(&folder)).map_err(at("sync", folder))
 }

@@ -323,3 +323,37 @@ fn the_deletions_of_one_request_change_only_so_many_resources_together() {
     assert_eq!(bulk(&authors[3..5]).json()["data"]["failed"], json!([]));
     assert_eq!(left(), authors[5..]);
 }
+
+#[test]
+fn the_deletions_of_one_request_rewrite_only_so_many_bytes_together() {
+    let server = Server::start();
+    server.blueprint("authors", json!([{ "name": "Name", "slug": "name", "type": "text" }]));
+    let page = json!({ "name": "Page", "slug": "page", "type": "html-page" });
+    server.blueprint("pages", json!([relation("authors", "references", "authors", "nullify"), page]));
+    let authors: Vec<String> = (0..4).map(|number| author(&server, &number.to_string())).collect();
+    let types = [("content-type", "application/x-ndjson")];
+    // A megabyte each.
+    let import = |pages: usize, authors: &[String]| {
+        let blocks = json!([{ "text": "x".repeat(1 << 20) }]);
+        let line = json!({ "attributes": { "authors": authors, "page": { "blocks": blocks } } }).to_string();
+        let body = vec![line; pages].join("\n");
+        server.raw("POST", "/v2/resources/pages/import", &types, body.as_bytes()).expect(200);
+    };
+    import(40, &authors[..2]);
+    import(70, &authors[2..]);
+    let bulk = |ids: &[String]| {
+        let reply = server.send("DELETE", "/v2/resources/authors/bulk", Some(&json!({ "ids": ids }))).json();
+        let failed = reply["data"]["failed"].as_array().unwrap().iter();
+        let failed = failed.map(|one| format!("{} {}", one["index"], one["errors"]["message"]));
+        (reply["meta"]["deleted"].clone(), Vec::from_iter(failed))
+    };
+    // 40 MB are allowed, twice 40 are not.
+    let (deleted, failed) = bulk(&authors[..2]);
+    assert_eq!((deleted, failed.len()), (json!(1), 1), "{failed:?}");
+    assert!(failed[0].starts_with("1 ") && failed[0].contains("can be changed by one request"), "{failed:?}");
+    // 70 MB are too many for one, and those after it are refused without the same work.
+    let (deleted, failed) = bulk(&authors[2..]);
+    assert_eq!((deleted, failed.len()), (json!(0), 2), "{failed:?}");
+    assert!(failed[0].starts_with("0 ") && failed[1].starts_with("1 "), "{failed:?}");
+    assert_eq!(server.get("/v2/resources/authors?per_page=1").json()["meta"]["total"], 3);
+}

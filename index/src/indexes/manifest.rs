@@ -136,7 +136,7 @@ impl Manifest {
             failure::point("index::manifest_sync")?;
             sync::all(&file)?;
             failure::point("index::manifest_rename")?;
-            fs::rename(&temporary, folder.join(FILE))?;
+            sync::record(|| fs::rename(&temporary, folder.join(FILE)))?;
             failure::point("index::manifest_renamed")
         };
         write().map_err(Error::io(&temporary))?;
