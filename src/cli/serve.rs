@@ -34,9 +34,8 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         leave_stdout_to_the_access_log();
     }
     let limits = limits(&config);
-    let listener = tokio::net::TcpListener::bind(config.listen)
-        .await
-        .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
+    let listener =
+        http::listen(config.listen).map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
     let address = listener.local_addr().map_err(|error| failed("listening", &error))?;
     warn_of_other_files(&config.data);
     if let Some(warning) = private::warning_of(&config.data) {

@@ -18,7 +18,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::MissedTickBehavior;
 
@@ -32,6 +32,10 @@ use super::transfer::{AnswerBody, RequestBody};
 
 /// How often connections are checked.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How many connections may wait in the system's queue to be accepted. If it is full, the system drops the request to connect,
+/// and clients repeat it only after a second. The system's own limit (`somaxconn`) may be lower.
+const BACKLOG: u32 = 4096;
 
 /// How often to look for a place when there is none.
 const ADMISSION_INTERVAL: Duration = Duration::from_millis(10);
@@ -50,6 +54,18 @@ const REFUSING_TIME: Duration = Duration::from_secs(1);
 
 /// How a probe begins.
 const PROBES: [&[u8]; 4] = [b"GET /healthz", b"GET /readyz", b"HEAD /healthz", b"HEAD /readyz"];
+
+/// Listens on an address.
+///
+/// # Errors
+/// Those of the system: the address is in use, or not one of this machine.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // Otherwise the port cannot be used again until the connections of the server before are forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves until `stop` completes. Then it accepts no more connections, and gives running requests `stop_timeout`
 /// to finish, and clients that send or read nothing a few seconds.
