@@ -3,8 +3,8 @@
 //! Owns the one write path (a committer thread, fed by a queue) and the one read path (a published state). Knows no
 //! HTTP. Handlers and the command line translate, and hold no rule of their own.
 //!
-//! Rooms, from the top: `api` and `read` are what callers use (`search_pool` is where searches run, `read_pool` where the
-//! store is read for them); `prepare` makes commands of bodies; `queue` takes commands to `write`, which decides them and
+//! Rooms, from the top: `api` and `read` are what callers use (`search_scheduler` runs searches, `thread_pool` what
+//! takes long of them); `prepare` makes commands of bodies; `queue` takes commands to `write`, which decides them and
 //! appends transactions to the log; `apply` makes a transaction visible; `blueprint_change` carries blueprint changes
 //! through, by the rules of `compatibility`; `maintain` writes checkpoints and removes what nobody needs; `start` brings a
 //! data folder up; `data` holds the types that all of them share.
@@ -21,13 +21,14 @@ mod data;
 mod fixture;
 mod handle;
 mod maintain;
-mod password_pool;
+mod password_hashing;
 mod prepare;
 mod queue;
 mod read;
-mod read_pool;
-mod search_pool;
+
+mod search_scheduler;
 mod start;
+mod thread_pool;
 mod warm;
 mod write;
 
@@ -51,11 +52,11 @@ use crate::content::data::state::StateCell;
 use crate::content::handle::Shared;
 use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::Sweeper;
-use crate::content::password_pool::PasswordPool;
+use crate::content::password_hashing::PasswordHashing;
 use crate::content::queue::Queue;
-use crate::content::read_pool::ReadPool;
-use crate::content::search_pool::SearchPool;
+use crate::content::search_scheduler::SearchScheduler;
 use crate::content::start::{epoch, folder, recovery};
+use crate::content::thread_pool::ThreadPool;
 use crate::content::write::append::Appender;
 use crate::content::write::committer::Committer;
 use crate::log::CommitLog;
@@ -230,14 +231,14 @@ impl Content {
             .name("committer".to_owned())
             .spawn(move || committer.run(&jobs))
             .map_err(|error| fail(&error))?;
+        let pool = Arc::new(ThreadPool::new().map_err(|error| fail(&error))?);
         let shared = Shared {
             was_empty,
             cell,
             documents: Documents::new(store.clone()),
-            reads: Arc::new(ReadPool::new().map_err(|error| fail(&error))?),
             store,
             feed,
-            searches: Arc::new(SearchPool::new(options.query_timeout).map_err(|error| fail(&error))?),
+            searches: Arc::new(SearchScheduler::new(Arc::clone(&pool), options.query_timeout)),
             queue,
             changes: runner,
             committer: Mutex::new(Some(committer)),
@@ -245,7 +246,8 @@ impl Content {
             counters,
             time,
             admission: Admission::default(),
-            passwords: PasswordPool::default(),
+            passwords: PasswordHashing::new(Arc::clone(&pool)),
+            pool,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
             folder: folder.clone(),

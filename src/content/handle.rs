@@ -22,10 +22,10 @@ use crate::content::data::documents::Documents;
 use crate::content::data::feed::Feed;
 use crate::content::data::state::{State, StateCell};
 use crate::content::maintain::checkpoint::Pins;
-use crate::content::password_pool::PasswordPool;
+use crate::content::password_hashing::PasswordHashing;
 use crate::content::queue::Queue;
-use crate::content::read_pool::ReadPool;
-use crate::content::search_pool::SearchPool;
+use crate::content::search_scheduler::SearchScheduler;
+use crate::content::thread_pool::ThreadPool;
 use crate::log::FollowLog;
 use crate::model::error::{Code, Error, Result};
 use crate::model::json;
@@ -44,13 +44,13 @@ pub(crate) struct Shared {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
     pub(crate) documents: Documents,
-    pub(crate) reads: Arc<ReadPool>,
+    pub(crate) pool: Arc<ThreadPool>,
     /// The end of the change feed.
     pub(crate) feed: Arc<Feed>,
-    pub(crate) searches: Arc<SearchPool>,
+    pub(crate) searches: Arc<SearchScheduler>,
     pub(crate) queue: Queue,
     pub(crate) admission: Admission,
-    pub(crate) passwords: PasswordPool,
+    pub(crate) passwords: PasswordHashing,
     pub(crate) changes: Arc<ChangeRunner>,
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,
     pub(crate) broken: Arc<AtomicBool>,

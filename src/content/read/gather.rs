@@ -14,7 +14,7 @@ use crate::content::data::records::CopyVersion;
 use crate::content::data::state::{Collection, State};
 use crate::content::read::resource::{Presentation, copies_shown, write_hit};
 use crate::content::read::view::View;
-use crate::content::read_pool::Work;
+use crate::content::thread_pool::Class;
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
 
@@ -46,7 +46,7 @@ impl View {
             return shown.write(hits, &Interrupt::never());
         }
         let reading = shown.clone();
-        self.reads.share(Work::Waits, hits, AT_LEAST, move |hits| reading.read_ahead(hits)).await?;
+        self.pool.share(Class::Read, hits, AT_LEAST, move |hits| reading.read_ahead(hits)).await?;
         if shown.is_at_hand(hits) {
             return shown.write(hits, &Interrupt::never());
         }
@@ -58,10 +58,8 @@ impl View {
             };
             return self.searches.run(HIGHLIGHTED, search).await;
         }
-        let written = self
-            .reads
-            .share(Work::Computes, hits, AT_LEAST, move |hits| shown.write(hits, &Interrupt::never()))
-            .await?;
+        let written =
+            self.pool.share(Class::Answer, hits, AT_LEAST, move |hits| shown.write(hits, &Interrupt::never())).await?;
         Ok(written.into_iter().collect::<Result<Vec<String>>>()?.join(","))
     }
 

@@ -17,8 +17,8 @@ use crate::content::read::expand::Included;
 use crate::content::read::explain::{Explained, Explanation};
 use crate::content::read::resolve::{self, Resolver, Stopped, stopped};
 use crate::content::read::resource::Presentation;
-use crate::content::read_pool::ReadPool;
-use crate::content::search_pool::SearchPool;
+use crate::content::search_scheduler::SearchScheduler;
+use crate::content::thread_pool::ThreadPool;
 use crate::model::ability::Ability;
 use crate::model::blueprint::Blueprint;
 use crate::model::error::{Error, Result};
@@ -44,8 +44,8 @@ pub struct View {
     pub(super) store: Store,
     pub(super) documents: Documents,
     pub(super) sight: Sight,
-    pub(super) searches: Arc<SearchPool>,
-    pub(super) reads: Arc<ReadPool>,
+    pub(super) searches: Arc<SearchScheduler>,
+    pub(super) pool: Arc<ThreadPool>,
     /// When it was taken: "today" for `filter[published]` and for the version of lists.
     pub(super) now: Millis,
 }
@@ -104,9 +104,9 @@ impl Content {
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
         let sight = Sight::of(access, &collection.blueprint, now);
-        let (searches, reads) = (Arc::clone(&self.shared.searches), Arc::clone(&self.shared.reads));
+        let (searches, pool) = (Arc::clone(&self.shared.searches), Arc::clone(&self.shared.pool));
         let (store, documents) = (self.shared.store.clone(), self.shared.documents.clone());
-        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, reads, sight, now })
+        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, pool, sight, now })
     }
 }
 

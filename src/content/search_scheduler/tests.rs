@@ -6,6 +6,10 @@ use super::*;
 
 const SLOW: Duration = Duration::from_secs(1);
 
+fn scheduler(timeout: Duration) -> SearchScheduler {
+    SearchScheduler::new(Arc::new(ThreadPool::new().unwrap()), timeout)
+}
+
 /// Searches for ever, and counts how many searches are at it.
 fn endless(running: &Arc<AtomicUsize>) -> impl FnMut(&Interrupt<'_>) -> Option<Result<()>> + Send + 'static {
     let running = Arc::clone(running);
@@ -19,21 +23,21 @@ fn endless(running: &Arc<AtomicUsize>) -> impl FnMut(&Interrupt<'_>) -> Option<R
     }
 }
 
-async fn quickly(pool: &SearchPool) -> Duration {
+async fn quickly(searches: &SearchScheduler) -> Duration {
     let started = Instant::now();
     for estimate in [Duration::ZERO, Duration::from_millis(1)] {
-        assert_eq!(pool.run(estimate, |_| Some(Ok(7))).await.unwrap(), 7);
+        assert_eq!(searches.run(estimate, |_| Some(Ok(7))).await.unwrap(), 7);
     }
     started.elapsed()
 }
 
 #[tokio::test]
 async fn a_search_ends_when_its_time_is_up_and_is_refused() {
-    let pool = SearchPool::new(Duration::from_millis(200)).unwrap();
+    let searches = scheduler(Duration::from_millis(200));
     let running = Arc::default();
     for estimate in [Duration::ZERO, Duration::from_millis(1), SLOW] {
         let started = Instant::now();
-        let error = pool.run(estimate, endless(&running)).await.unwrap_err();
+        let error = searches.run(estimate, endless(&running)).await.unwrap_err();
         assert_eq!(error.code, Code::Overloaded);
         assert!(error.message.contains("query_timeout"), "{}", error.message);
         assert!(started.elapsed() >= Duration::from_millis(200));
@@ -43,17 +47,17 @@ async fn a_search_ends_when_its_time_is_up_and_is_refused() {
 
 #[tokio::test]
 async fn slow_searches_do_not_hold_up_quick_ones_even_if_they_seemed_quick() {
-    let pool = Arc::new(SearchPool::new(Duration::from_secs(30)).unwrap());
+    let searches = Arc::new(scheduler(Duration::from_secs(30)));
     let running = Arc::default();
     let tasks: Vec<_> = (0..40)
         .map(|number| {
-            let (pool, search) = (Arc::clone(&pool), endless(&running));
+            let (searches, search) = (Arc::clone(&searches), endless(&running));
             let estimate = if number % 4 == 0 { Duration::from_millis(1) } else { SLOW };
-            tokio::spawn(async move { pool.run(estimate, search).await })
+            tokio::spawn(async move { searches.run(estimate, search).await })
         })
         .collect();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let took = quickly(&pool).await;
+    let took = quickly(&searches).await;
     assert!(took < Duration::from_millis(500), "{took:?}");
     // Their callers leave: the work stops, whether it has begun or not.
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
@@ -62,17 +66,17 @@ async fn slow_searches_do_not_hold_up_quick_ones_even_if_they_seemed_quick() {
         assert!(Instant::now() < end);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert!(pool.run(SLOW, |_| Some(Ok(()))).await.is_ok());
+    assert!(searches.run(SLOW, |_| Some(Ok(()))).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_search_beyond_the_waiting_line_is_refused_at_once() {
-    let pool = Arc::new(SearchPool::new(Duration::from_secs(30)).unwrap());
+    let searches = Arc::new(scheduler(Duration::from_secs(30)));
     let running = Arc::default();
     let mut tasks = tokio::task::JoinSet::new();
-    for _ in 0..LINE * 2 {
-        let (pool, search) = (Arc::clone(&pool), endless(&running));
-        tasks.spawn(async move { pool.run(SLOW, search).await });
+    for _ in 0..300 {
+        let (searches, search) = (Arc::clone(&searches), endless(&running));
+        tasks.spawn(async move { searches.run(SLOW, search).await });
     }
     let error = tasks.join_next().await.unwrap().unwrap().unwrap_err();
     assert_eq!(error.code, Code::Overloaded);
@@ -81,12 +85,28 @@ async fn a_search_beyond_the_waiting_line_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_search_that_panics_is_an_error_and_the_pool_goes_on() {
-    let pool = SearchPool::new(Duration::from_secs(30)).unwrap();
+    let searches = scheduler(Duration::from_secs(30));
     for estimate in [Duration::from_millis(1), SLOW] {
         for _ in 0..20 {
-            let error = pool.run::<(), _>(estimate, |_| panic!("on purpose")).await.unwrap_err();
+            let error = searches.run::<(), _>(estimate, |_| panic!("on purpose")).await.unwrap_err();
             assert_eq!(error.code, Code::Internal);
         }
     }
-    assert!(quickly(&pool).await < SLOW);
+    assert!(quickly(&searches).await < SLOW);
+}
+
+#[tokio::test]
+async fn searches_that_seemed_to_take_microseconds_leave_the_threads_of_their_callers() {
+    let searches = Arc::new(scheduler(Duration::from_secs(30)));
+    let running = Arc::default();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..64 {
+        let (searches, search) = (Arc::clone(&searches), endless(&running));
+        tasks.spawn(async move { searches.run(Duration::ZERO, search).await });
+    }
+    // The runtime of this test has one thread, which has a millisecond or two for each of them.
+    let started = Instant::now();
+    tokio::task::yield_now().await;
+    assert!(started.elapsed() < Duration::from_millis(64 * 20), "{:?}", started.elapsed());
+    tasks.shutdown().await;
 }

@@ -1,0 +1,348 @@
+//! The threads that work for requests, so that those that serve connections never wait for the disk and never compute for
+//! long. Each class of work has threads of its own: a class that is full holds up no other. Must not know what the work is.
+
+use std::collections::VecDeque;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use crate::model::error::{Code, Error, Result};
+
+/// A kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// A search that takes milliseconds.
+    QuickSearch,
+    /// A search that takes longer.
+    SlowSearch,
+    /// Reading that waits for the disk most of its time.
+    Read,
+    /// Parts of an answer that keep a processor busy.
+    Answer,
+    /// Hashing a password: 19 MiB and tens of milliseconds of a processor.
+    Password,
+}
+
+/// All of them, in the order of their numbers.
+const CLASSES: [Class; 5] = [Class::QuickSearch, Class::SlowSearch, Class::Read, Class::Answer, Class::Password];
+
+/// The threads of all classes.
+pub(crate) struct ThreadPool {
+    lines: [Arc<Line>; CLASSES.len()],
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The work of one class that waits for a thread.
+struct Line {
+    class: Class,
+    state: Mutex<LineState>,
+    queued: Condvar,
+}
+
+#[derive(Default)]
+struct LineState {
+    waiting: VecDeque<Box<dyn Job>>,
+    busy: usize,
+    is_closed: bool,
+}
+
+trait Job: Send {
+    fn perform(self: Box<Self>);
+    fn is_wanted(&self) -> bool;
+    fn refuse(self: Box<Self>);
+}
+
+/// Work, and the way back to its caller.
+struct Work<T, F> {
+    work: F,
+    reply: oneshot::Sender<Result<T>>,
+    class: Class,
+}
+
+/// The caller of some work, who may leave before it is done.
+pub(crate) struct Caller<'a>(&'a dyn Fn() -> bool);
+
+impl Class {
+    /// The number of its threads.
+    pub(crate) fn threads(self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        match self {
+            Class::QuickSearch | Class::Answer => cores,
+            Class::SlowSearch => cores.div_ceil(2),
+            // A disk serves several reads in little more than the time of one. More would keep more memory, and hardly be faster.
+            Class::Read => 8,
+            // At least half of the cores are left to everybody else.
+            Class::Password => (cores / 2).clamp(1, 2),
+        }
+    }
+
+    /// The most that may wait. Reads and answers are bounded by the requests that are under way, each of which has a few pieces.
+    pub(crate) fn limit(self) -> usize {
+        match self {
+            Class::QuickSearch | Class::SlowSearch => 128,
+            Class::Read | Class::Answer => usize::MAX,
+            // About two seconds' worth.
+            Class::Password => 50,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Class::QuickSearch => "search",
+            Class::SlowSearch => "search-slow",
+            Class::Read => "read",
+            Class::Answer => "answer",
+            Class::Password => "password",
+        }
+    }
+
+    /// The error where too much waits.
+    pub(crate) fn too_many(self) -> Error {
+        let text = match self {
+            Class::Password => "too many passwords are waiting to be checked; try again",
+            _ => "too many searches are waiting; try again in a moment",
+        };
+        Error::new(Code::Overloaded, text)
+    }
+}
+
+impl ThreadPool {
+    /// # Errors
+    /// If a thread cannot be started.
+    pub(crate) fn new() -> std::io::Result<ThreadPool> {
+        let lines = CLASSES.map(|class| Arc::new(Line { class, state: Mutex::default(), queued: Condvar::new() }));
+        let mut pool = ThreadPool { lines, threads: Vec::new() };
+        for line in &pool.lines {
+            for _ in 0..line.class.threads() {
+                let builder = std::thread::Builder::new().name(line.class.name().to_owned());
+                let line = Arc::clone(line);
+                pool.threads.push(builder.spawn(move || line.work())?);
+            }
+        }
+        Ok(pool)
+    }
+
+    /// Does some work when a thread of its class is free. Work whose caller has left meanwhile does not begin.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if too much of the class waits, `INTERNAL` if the work panics.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        class: Class,
+        work: impl FnOnce(&Caller<'_>) -> T + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.line(class).push(Box::new(Work { work, reply, class }));
+        answered(answer).await
+    }
+
+    /// Does some work if a thread of its class is free now; `None` if none is, which does not wait.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the work panics.
+    pub(crate) async fn run_now<T: Send + 'static>(
+        &self,
+        class: Class,
+        work: impl FnOnce(&Caller<'_>) -> T + Send + 'static,
+    ) -> Option<Result<T>> {
+        let (reply, answer) = oneshot::channel();
+        if !self.line(class).push_if_free(Box::new(Work { work, reply, class })) {
+            return None;
+        }
+        Some(answered(answer).await)
+    }
+
+    /// Does some work with all items, at least `at_least` of them at a time, on several threads. Returns what it makes of each
+    /// piece, in order.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if too much of the class waits, `INTERNAL` if the work panics.
+    pub(crate) async fn share<I, T>(
+        &self,
+        class: Class,
+        items: &[I],
+        at_least: usize,
+        work: impl Fn(&[I]) -> T + Clone + Send + 'static,
+    ) -> Result<Vec<T>>
+    where
+        I: Clone + Send + 'static,
+        T: Send + 'static,
+    {
+        let mut answers = Vec::new();
+        for piece in items.chunks(items.len().div_ceil(class.threads()).max(at_least)) {
+            let (work, piece) = (work.clone(), piece.to_vec());
+            let (reply, answer) = oneshot::channel();
+            self.line(class).push(Box::new(Work { work: move |_: &Caller<'_>| work(&piece), reply, class }));
+            answers.push(answer);
+        }
+        let mut done = Vec::with_capacity(answers.len());
+        for answer in answers {
+            done.push(answered(answer).await?);
+        }
+        Ok(done)
+    }
+
+    /// How much of a class runs or waits.
+    pub(crate) fn occupancy(&self, class: Class) -> usize {
+        let state = self.line(class).state.lock();
+        state.busy + state.waiting.len()
+    }
+
+    fn line(&self, class: Class) -> &Line {
+        &self.lines[class as usize]
+    }
+}
+
+impl Drop for ThreadPool {
+    fn drop(&mut self) {
+        for line in &self.lines {
+            line.state.lock().is_closed = true;
+            line.queued.notify_all();
+        }
+        for thread in self.threads.drain(..) {
+            // Panics of the work are caught.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Line {
+    fn push(&self, job: Box<dyn Job>) {
+        let mut state = self.state.lock();
+        // Those that nobody waits for any more take no place.
+        if state.waiting.len() >= self.class.limit() {
+            state.waiting.retain(|job| job.is_wanted());
+        }
+        if state.waiting.len() >= self.class.limit() {
+            drop(state);
+            return job.refuse();
+        }
+        state.waiting.push_back(job);
+        drop(state);
+        self.queued.notify_one();
+    }
+
+    /// Returns whether a thread is free.
+    fn push_if_free(&self, job: Box<dyn Job>) -> bool {
+        let mut state = self.state.lock();
+        if state.busy + state.waiting.len() >= self.class.threads() {
+            return false;
+        }
+        state.waiting.push_back(job);
+        drop(state);
+        self.queued.notify_one();
+        true
+    }
+
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            if job.is_wanted() {
+                // A job that panics drops the way back to its caller, who reports it.
+                let _ = catch_unwind(AssertUnwindSafe(|| job.perform()));
+            }
+            self.state.lock().busy -= 1;
+        }
+    }
+
+    /// The next job, which counts as busy from then on; `None` when the pool is closed.
+    fn next(&self) -> Option<Box<dyn Job>> {
+        let mut state = self.state.lock();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(job) = state.waiting.pop_front() {
+                state.busy += 1;
+                return Some(job);
+            }
+            self.queued.wait(&mut state);
+        }
+    }
+}
+
+impl<T, F> Job for Work<T, F>
+where
+    T: Send,
+    F: FnOnce(&Caller<'_>) -> T + Send,
+{
+    fn perform(self: Box<Self>) {
+        let Work { work, reply, .. } = *self;
+        let done = work(&Caller(&|| reply.is_closed()));
+        // The caller may have left just now.
+        let _ = reply.send(Ok(done));
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn refuse(self: Box<Self>) {
+        let _ = self.reply.send(Err(self.class.too_many()));
+    }
+}
+
+impl Caller<'_> {
+    /// Whether nobody waits for the work any more.
+    pub(crate) fn has_left(&self) -> bool {
+        (self.0)()
+    }
+}
+
+async fn answered<T>(answer: oneshot::Receiver<Result<T>>) -> Result<T> {
+    answer.await.unwrap_or_else(|_| Err(Error::internal("work for a request panicked")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn pieces_come_back_in_order_and_a_panic_costs_its_request_only() {
+        let pool = ThreadPool::new().unwrap();
+        let items = Vec::from_iter(0..100);
+        for class in [Class::Read, Class::Answer] {
+            let pieces = pool.share(class, &items, 3, <[i32]>::to_vec).await.unwrap();
+            assert!(pieces.len() > 1);
+            assert_eq!(pieces.concat(), items);
+            assert_eq!(pool.share(class, &items[..2], 3, <[i32]>::len).await.unwrap(), [2]);
+            for _ in 0..20 {
+                let found = pool.share(class, &items, 3, |items| assert!(!items.contains(&50))).await;
+                assert!(found.is_err());
+            }
+            assert_eq!(pool.share(class, &[0; 0], 3, <[i32]>::len).await.unwrap(), [0; 0]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_class_that_is_full_holds_up_no_other() {
+        let pool = Arc::new(ThreadPool::new().unwrap());
+        for class in CLASSES {
+            for _ in 0..class.threads() {
+                let pool = Arc::clone(&pool);
+                tokio::spawn(async move {
+                    let wait = |caller: &Caller<'_>| {
+                        while !caller.has_left() {
+                            std::thread::sleep(std::time::Duration::from_millis(1));
+                        }
+                    };
+                    tokio::time::timeout(std::time::Duration::from_secs(1), pool.run(class, wait)).await
+                });
+            }
+            while pool.occupancy(class) < class.threads() {
+                tokio::task::yield_now().await;
+            }
+            assert!(pool.run_now(class, |_| ()).await.is_none());
+            for other in CLASSES.into_iter().filter(|other| *other != class) {
+                assert!(pool.run(other, |_| ()).await.is_ok());
+            }
+            // Their callers leave after a second.
+            assert!(pool.run(class, |_| ()).await.is_ok());
+        }
+    }
+}
