@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 
 use axum::body::Bytes;
-use axum::http::{HeaderValue, header};
+use axum::http::{Extensions, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
+use super::connection::Connection;
 use super::error::Answer;
 use super::head::Call;
 use super::stream;
@@ -24,12 +25,12 @@ struct Prepared {
     number: u64,
 }
 
-pub(super) async fn backup(call: Call) -> Answer {
+pub(super) async fn backup(call: Call, extensions: Extensions) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
     let prepared = tokio::task::spawn_blocking(move || prepare(&call.app)).await;
     let Prepared { mut parts, bytes, number } = prepared.map_err(Error::internal)??;
-    let body = stream::produced(move || next_piece(&mut *parts));
+    let body = stream::produced(Connection::account_of(&extensions), move || next_piece(&mut *parts));
     let name = format!("attachment; filename=\"bindery-{number}.backup\"");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),

@@ -53,7 +53,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
             content_type: content_type.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
             packed_as: packed_as.map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase()),
             announced_bytes: announced.unwrap_or(0),
-            account: parts.extensions.get().map(|connection: &Arc<Connection>| Arc::clone(&connection.account)),
+            account: Connection::account_of(&parts.extensions),
             source: Source::Unread(body),
         })
     }

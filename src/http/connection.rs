@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use axum::http::Extensions;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -109,6 +110,11 @@ impl Drop for Running {
 }
 
 impl Connection {
+    /// The account of the connection of a request; none without a server, as in tests.
+    pub(super) fn account_of(extensions: &Extensions) -> Option<Arc<Account>> {
+        extensions.get().map(|connection: &Arc<Connection>| Arc::clone(&connection.account))
+    }
+
     pub(super) fn new(peer: SocketAddr, account: Arc<Account>, watchers: Arc<Watchers>) -> Connection {
         Connection::with(peer, account, watchers, None)
     }

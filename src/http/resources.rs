@@ -4,12 +4,13 @@ use std::io;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::answer_cache::{Asked, CachedAnswer};
 use super::body::JsonBody;
+use super::connection::Connection;
 use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
@@ -202,7 +203,7 @@ pub(super) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
     Ok(no_content())
 }
 
-pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
+pub(super) async fn export(call: Call<String>, extensions: Extensions, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let view = call.app.content.view(&call.access, &call.path)?;
     let mut export = Export::begin_in_time(view, &call.query, accept).await?;
@@ -213,7 +214,8 @@ pub(super) async fn export(call: Call<String>, headers: HeaderMap) -> Answer {
         (header::CONTENT_DISPOSITION, file),
     ];
     let how = export.explained().cloned();
-    let body = stream::produced(move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
+    let account = Connection::account_of(&extensions);
+    let body = stream::produced(account, move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
     let response = (headers, Response::new(body)).into_response();
     Ok(match how {
         Some(how) => explained(response, &how),

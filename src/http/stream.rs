@@ -2,15 +2,25 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::budget::Account;
+
 /// How many pieces may wait for a slow client before the producer has to wait.
 const PIECES_IN_FLIGHT: usize = 4;
+
+/// As much memory must be left for answers before one more piece is made.
+const ROOM_BYTES: usize = 256 << 10;
+
+/// The time between two looks at whether memory is left.
+const ROOM_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How many pieces are made at once. More would only wait for each other, and keep threads from everything else.
 static MAKING: Semaphore = Semaphore::const_new(8);
@@ -26,9 +36,10 @@ pub(super) fn streamed() -> (Pieces, Body) {
 
 /// A body whose pieces come from `next`, until it returns `None`. Each piece is made on a blocking thread, once the
 /// client has accepted most of those before it, so a client that does not read holds no thread. An error breaks off the
-/// response, so the client cannot mistake it for a complete one.
-pub(super) fn produced<F: Next>(next: F) -> Body {
-    Body::from_stream(Produced { idle: Some(next), making: None })
+/// response, so the client cannot mistake it for a complete one. While the memory that `account` belongs to is used up, no
+/// more pieces are made.
+pub(super) fn produced<F: Next>(account: Option<Arc<Account>>, next: F) -> Body {
+    Body::from_stream(Produced { account, idle: Some(next), making: None })
 }
 
 /// A function that makes the next piece of a body.
@@ -39,6 +50,7 @@ impl<F: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static> Next for 
 type Made<F> = io::Result<Option<(Bytes, F)>>;
 
 struct Produced<F> {
+    account: Option<Arc<Account>>,
     /// `None` while a piece is being made, and at the end.
     idle: Option<F>,
     making: Option<Pin<Box<dyn Future<Output = Made<F>> + Send>>>,
@@ -49,7 +61,7 @@ impl<F: Next> Stream for Produced<F> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if let Some(next) = self.idle.take() {
-            self.making = Some(Box::pin(make(next)));
+            self.making = Some(Box::pin(make(self.account.clone(), next)));
         }
         let Some(making) = &mut self.making else { return Poll::Ready(None) };
         let made = ready!(making.as_mut().poll(context));
@@ -65,8 +77,13 @@ impl<F: Next> Stream for Produced<F> {
     }
 }
 
-async fn make<F: Next>(mut next: F) -> Made<F> {
+async fn make<F: Next>(account: Option<Arc<Account>>, mut next: F) -> Made<F> {
     let permit = MAKING.acquire().await.map_err(io::Error::other)?;
+    // The permit is kept meanwhile: those behind this one would wait for the same memory. Clients that leave what they were
+    // sent unread are disconnected, so it ends.
+    while account.as_ref().is_some_and(|account| !account.has_room_for(ROOM_BYTES)) {
+        tokio::time::sleep(ROOM_INTERVAL).await;
+    }
     let making = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         Ok(next()?.map(|piece| (piece, next)))

@@ -18,7 +18,7 @@ use super::connection::{Connection, MIN_PROGRESS_BYTES, Running};
 /// A body that is read whole may keep the server waiting for this many timeouts, however steadily it arrives.
 const TIMEOUTS_PER_BODY: u32 = 10;
 
-/// Answers of fewer bytes are not charged: there is at most one for each connection of HTTP/1.1.
+/// Answers of fewer bytes are not charged, unless they are pieces of a stream: there is at most one for each connection.
 const FREE_BYTES: usize = 4 << 10;
 
 /// The body of a request. Only the time in which the server waits for the client counts.
@@ -129,6 +129,8 @@ pub(super) struct AnswerBody {
     connection: Arc<Connection>,
     /// For all of a body of known size, until its first piece is handed over.
     charge: Option<Charge>,
+    /// Whether its size is not known: many small pieces of it may wait to be written.
+    is_stream: bool,
     _running: Running,
 }
 
@@ -136,8 +138,8 @@ impl AnswerBody {
     /// The body of the answer on this connection or stream to a request that runs until the body is dropped.
     pub(super) fn new(body: Body, connection: Arc<Connection>, running: Running) -> AnswerBody {
         let bytes = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-        let charge = bytes.and_then(|bytes| charge_of(&connection, bytes));
-        AnswerBody { body, connection, charge, _running: running }
+        let charge = bytes.and_then(|bytes| charge_of(&connection, bytes, FREE_BYTES));
+        AnswerBody { body, connection, charge, is_stream: bytes.is_none(), _running: running }
     }
 }
 
@@ -152,7 +154,8 @@ impl HttpBody for AnswerBody {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
         Poll::Ready(Some(Ok(frame.map_data(|data| {
-            match self.charge.take().or_else(|| charge_of(&self.connection, data.len())) {
+            let least = if self.is_stream { 1 } else { FREE_BYTES };
+            match self.charge.take().or_else(|| charge_of(&self.connection, data.len(), least)) {
                 Some(charge) => charge.attach(data),
                 None => data,
             }
@@ -168,9 +171,9 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// The charge for a piece of an answer, unless it is small. A connection of HTTP/2 may have many small ones.
-fn charge_of(connection: &Connection, bytes: usize) -> Option<Charge> {
-    (bytes >= FREE_BYTES || connection.is_stream()).then(|| {
+/// The charge for a piece of an answer, unless it has fewer than `least` bytes.
+fn charge_of(connection: &Connection, bytes: usize, least: usize) -> Option<Charge> {
+    (bytes >= least || connection.is_stream()).then(|| {
         let mut charge = Charge::to(Some(Arc::clone(&connection.account)));
         charge.add(bytes);
         charge
