@@ -25,8 +25,6 @@ mod encoding;
 mod error;
 mod frame;
 mod head;
-mod http2;
-mod http2_message;
 mod idempotency;
 mod import;
 mod indent;

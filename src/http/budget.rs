@@ -48,34 +48,16 @@ impl Budget {
     }
 }
 
-/// What one connection holds of the budget, or one of its streams.
+/// What one connection holds of the budget.
 #[derive(Debug)]
 pub(super) struct Account {
     budget: Arc<Budget>,
     held: AtomicUsize,
-    /// The account of the connection, for a stream: what a stream holds, its connection holds too.
-    outer: Option<Arc<Account>>,
 }
 
 impl Account {
     pub(super) fn new(budget: Arc<Budget>) -> Arc<Account> {
-        Arc::new(Account { budget, held: AtomicUsize::new(0), outer: None })
-    }
-
-    /// The account of a stream of the connection that has this one.
-    pub(super) fn within(outer: &Arc<Account>) -> Arc<Account> {
-        let (budget, outer) = (Arc::clone(&outer.budget), Some(Arc::clone(outer)));
-        Arc::new(Account { budget, held: AtomicUsize::new(0), outer })
-    }
-
-    fn hold(&self, bytes: usize) {
-        self.held.fetch_add(bytes, Ordering::Relaxed);
-        self.outer.iter().for_each(|outer| outer.hold(bytes));
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
-        self.outer.iter().for_each(|outer| outer.give_back(bytes));
+        Arc::new(Account { budget, held: AtomicUsize::new(0) })
     }
 
     /// How many bytes are held.
@@ -125,7 +107,7 @@ impl Charge {
         if !budget.try_take(more, budget.limit_for(bytes)) {
             return false;
         }
-        account.hold(more);
+        account.held.fetch_add(more, Ordering::Relaxed);
         self.bytes = bytes;
         true
     }
@@ -134,7 +116,7 @@ impl Charge {
     pub(super) fn add(&mut self, bytes: usize) {
         let Some(account) = &self.account else { return };
         account.budget.used.fetch_add(bytes, Ordering::Relaxed);
-        account.hold(bytes);
+        account.held.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
     }
 
@@ -146,7 +128,7 @@ impl Charge {
     fn release(&mut self, bytes: usize) {
         let Some(account) = &self.account else { return };
         account.budget.used.fetch_sub(bytes, Ordering::Relaxed);
-        account.give_back(bytes);
+        account.held.fetch_sub(bytes, Ordering::Relaxed);
         self.bytes -= bytes;
     }
 }
@@ -203,19 +185,6 @@ mod tests {
         let mut held = charge(&budget);
         held.add(700 << 10);
         assert!(!account.has_room_for(100 << 10) && account.has_room_for(64 << 10));
-    }
-
-    #[test]
-    fn what_a_stream_holds_its_connection_holds_too() {
-        let budget = Arc::new(Budget::new(1 << 20));
-        let connection = Account::new(Arc::clone(&budget));
-        let (one, other) = (Account::within(&connection), Account::within(&connection));
-        let (mut first, mut second) = (Charge::to(Some(Arc::clone(&one))), Charge::to(Some(Arc::clone(&other))));
-        first.add(100);
-        assert!(second.try_set(30) && second.try_set(20));
-        assert_eq!((one.held(), other.held(), connection.held()), (100, 20, 120));
-        drop(first);
-        assert_eq!((one.held(), other.held(), connection.held()), (0, 20, 20));
     }
 
     #[test]

@@ -1,9 +1,5 @@
 //! One connection as the server sees it: for what it waits, since when, and how much memory it holds. Must not read,
 //! write or close anything: [`super::connections`] decides, and the connection's own task closes.
-//!
-//! A connection of HTTP/1.1 has one request at a time, so its record says everything. A connection of HTTP/2 has many at
-//! once: each stream has a record of its own, for its body and its answer, and that of the connection is left with what
-//! all streams share: the bytes on the wire, and how long no request has been running.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,18 +20,12 @@ pub(super) const MIN_PROGRESS_BYTES: usize = 16 << 10;
 /// How much of a head is not charged to the budget: what the parser reserves for every connection.
 const FREE_HEAD_BYTES: usize = 8 << 10;
 
-/// How long a connection of HTTP/2 that was asked to leave may take to do so: the client must hear of it and answer.
-const LEAVING_TIME: Duration = Duration::from_secs(2);
-
-/// A connection, or a stream of one.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) account: Arc<Account>,
     /// Those of the whole server.
     pub(super) watchers: Arc<Watchers>,
-    /// The connection, for a stream.
-    outer: Option<Arc<Connection>>,
     waits: Mutex<Waits>,
     is_cut: AtomicBool,
     is_stopping: AtomicBool,
@@ -52,31 +42,13 @@ struct Waits {
     is_line_complete: bool,
     head_charge: Charge,
     has_served: bool,
-    /// How many requests are running.
+    /// How many requests are running: the next one may begin while the answer before it is still being dropped.
     running: usize,
-    /// Whether the connection speaks HTTP/2.
-    is_multiplexed: bool,
-    /// Whether anything has arrived since the last look.
-    is_heard: bool,
     /// Since when a handler waits for more of its request's body.
     body: Option<Instant>,
     /// Since when the client has not accepted [`MIN_PROGRESS_BYTES`].
     write: Option<Instant>,
     written: usize,
-    /// How many streams wait for their client, and since when all that run do.
-    waiting_streams: usize,
-    all_streams: Option<Instant>,
-}
-
-impl Waits {
-    fn is_for_client(&self) -> bool {
-        self.body.is_some() || self.write.is_some()
-    }
-
-    fn note_streams(&mut self) {
-        let is_all = self.running > 0 && self.waiting_streams >= self.running;
-        self.all_streams = is_all.then(|| self.all_streams.unwrap_or_else(Instant::now));
-    }
 }
 
 /// How long the server waits for clients.
@@ -116,40 +88,21 @@ impl Connection {
     }
 
     pub(super) fn new(peer: SocketAddr, account: Arc<Account>, watchers: Arc<Watchers>) -> Connection {
-        Connection::with(peer, account, watchers, None)
-    }
-
-    /// A stream of this connection, whose request has arrived.
-    pub(super) fn stream(self: &Arc<Self>) -> Connection {
-        Connection::with(self.peer, Account::within(&self.account), Arc::clone(&self.watchers), Some(Arc::clone(self)))
-    }
-
-    fn with(
-        peer: SocketAddr,
-        account: Arc<Account>,
-        watchers: Arc<Watchers>,
-        outer: Option<Arc<Connection>>,
-    ) -> Connection {
         let waits = Waits {
-            head: outer.is_none().then(Instant::now),
+            head: Some(Instant::now()),
             head_bytes: 0,
             is_line_complete: false,
             head_charge: Charge::to(Some(Arc::clone(&account))),
             has_served: false,
             running: 0,
-            is_multiplexed: false,
-            is_heard: false,
             body: None,
             write: None,
             written: 0,
-            waiting_streams: 0,
-            all_streams: None,
         };
         Connection {
             peer,
             account,
             watchers,
-            outer,
             waits: Mutex::new(waits),
             is_cut: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
@@ -165,10 +118,6 @@ impl Connection {
 
     /// Asks the connection's task to serve no more requests.
     pub(super) fn stop(&self) {
-        let mut waits = self.waits.lock();
-        if waits.is_multiplexed {
-            waits.head = waits.head.map(|_| Instant::now());
-        }
         self.is_stopping.store(true, Ordering::Relaxed);
         self.signal.notify_one();
     }
@@ -186,54 +135,10 @@ impl Connection {
         self.signal.notified().await;
     }
 
-    /// Whether this is a stream of HTTP/2.
-    pub(super) fn is_stream(&self) -> bool {
-        self.outer.is_some()
-    }
-
-    /// Changes what is waited for. The connection of a stream learns when the stream begins or ends to wait for the client.
-    fn change(&self, change: impl FnOnce(&mut Waits)) {
-        let mut waits = self.waits.lock();
-        let before = waits.is_for_client();
-        change(&mut waits);
-        let after = waits.is_for_client();
-        drop(waits);
-        if let Some(outer) = self.outer.as_ref().filter(|_| before != after) {
-            let mut waits = outer.waits.lock();
-            let count = waits.waiting_streams;
-            waits.waiting_streams = if after { count + 1 } else { count.saturating_sub(1) };
-            waits.note_streams();
-        }
-    }
-
-    /// The stream is over, whatever it waited for.
-    pub(super) fn stream_ends(&self) {
-        self.change(|waits| (waits.body, waits.write) = (None, None));
-    }
-
-    /// The connection speaks HTTP/2: what arrives from now on is not the head of one request.
-    pub(super) fn multiplex(&self) {
-        let mut waits = self.waits.lock();
-        (waits.is_multiplexed, waits.head_bytes) = (true, 0);
-    }
-
-    /// Whether the connection should be asked to leave before it is closed: clients of HTTP/2 may send a request at any
-    /// time, and repeat it elsewhere only if they hear in time that it is not served.
-    pub(super) fn leaves_when_asked(&self) -> bool {
-        let waits = self.waits.lock();
-        waits.is_multiplexed && waits.write.is_none() && !self.is_stopping()
-    }
-
-    /// Whether anything has arrived since this was asked last.
-    pub(super) fn is_heard(&self) -> bool {
-        std::mem::take(&mut self.waits.lock().is_heard)
-    }
-
     fn request_begins(&self) {
         let mut waits = self.waits.lock();
         waits.running += 1;
         waits.head = None;
-        waits.note_streams();
     }
 
     /// The answer was handed over to be sent, or will not be sent.
@@ -241,7 +146,6 @@ impl Connection {
         let mut waits = self.waits.lock();
         waits.running = waits.running.saturating_sub(1);
         waits.has_served = true;
-        waits.note_streams();
         if waits.running > 0 {
             return;
         }
@@ -254,8 +158,7 @@ impl Connection {
     /// Bytes have arrived.
     pub(super) fn arrived(&self, bytes: &[u8]) {
         let mut waits = self.waits.lock();
-        waits.is_heard = true;
-        if waits.head.is_none() || waits.is_multiplexed || bytes.is_empty() {
+        if waits.head.is_none() || bytes.is_empty() {
             return;
         }
         if waits.head_bytes == 0 {
@@ -283,53 +186,46 @@ impl Connection {
 
     /// A handler waits for the body, or does no longer.
     pub(super) fn awaits_body(&self, since: Option<Instant>) {
-        self.change(|waits| waits.body = since);
+        self.waits.lock().body = since;
     }
 
     /// More of a body has arrived that is read while it is answered: its client is busy sending.
     pub(super) fn is_sending(&self) {
-        self.change(|waits| waits.write = waits.write.map(|_| Instant::now()));
+        let mut waits = self.waits.lock();
+        waits.write = waits.write.map(|_| Instant::now());
     }
 
     /// The client accepts nothing more for now.
     pub(super) fn write_blocked(&self) {
-        self.change(|waits| waits.write = waits.write.or_else(|| Some(Instant::now())));
+        self.waits.lock().write.get_or_insert_with(Instant::now);
     }
 
     /// The client accepted bytes.
     pub(super) fn wrote(&self, bytes: usize) {
-        self.change(|waits| {
-            if waits.write.is_some() {
-                waits.written += bytes;
-                if waits.written >= MIN_PROGRESS_BYTES {
-                    (waits.write, waits.written) = (None, 0);
-                }
+        let mut waits = self.waits.lock();
+        if waits.write.is_some() {
+            waits.written += bytes;
+            if waits.written >= MIN_PROGRESS_BYTES {
+                (waits.write, waits.written) = (None, 0);
             }
-        });
+        }
     }
 
     /// The client accepted everything.
     pub(super) fn flushed(&self) {
-        self.change(|waits| {
-            if waits.write.is_some() {
-                (waits.write, waits.written) = (None, 0);
-                waits.head = waits.head.map(|_| Instant::now());
-            }
-        });
+        let mut waits = self.waits.lock();
+        if waits.write.is_some() {
+            (waits.write, waits.written) = (None, 0);
+            waits.head = waits.head.map(|_| Instant::now());
+        }
     }
 
     /// Since when the server waits for this client, if it does, and whether it waits for a request: then nothing is lost
     /// if the connection is closed.
     pub(super) fn yields_since(&self) -> Option<(Instant, bool)> {
         let waits = self.waits.lock();
-        let since = waits.write.or(waits.body).or(waits.all_streams).or(waits.head).filter(|_| !self.is_cut())?;
+        let since = waits.write.or(waits.body).or(waits.head).filter(|_| !self.is_cut())?;
         Some((since, waits.head.is_some() && waits.write.is_none()))
-    }
-
-    /// Since when the server waits for this client, if it does.
-    pub(super) fn waiting_since(&self) -> Option<Instant> {
-        let waits = self.waits.lock();
-        waits.write.or(waits.body).or(waits.head).filter(|_| !self.is_cut())
     }
 
     /// For what the server has waited too long.
@@ -343,9 +239,6 @@ impl Connection {
             return exceeds(since, patience).then_some("the body of the request does not arrive");
         }
         let since = waits.head?;
-        if waits.is_multiplexed && self.is_stopping() {
-            return exceeds(since, LEAVING_TIME).then_some("the client does not leave");
-        }
         if waits.head_bytes > 0 || !waits.has_served {
             return exceeds(since, patience.head).then_some("the head of the request does not arrive");
         }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::budget::{Account, Budget};
-use super::connection::{Connection, Patience, Running};
+use super::connection::{Connection, Patience};
 use super::rate::network;
 use super::watchers::Watchers;
 
@@ -41,7 +41,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// What clients may use of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many connections may be open, and how many requests may run on those of HTTP/2 together.
+    /// How many connections may be open.
     pub max_connections: usize,
     /// How much memory bodies of requests and answers may use, in bytes.
     pub max_buffer_bytes: usize,
@@ -59,7 +59,6 @@ pub(super) struct Connections {
     budget: Arc<Budget>,
     watchers: Arc<Watchers>,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
-    streams: Mutex<HashMap<u64, Arc<Connection>>>,
     next: AtomicU64,
     is_stopping: AtomicBool,
     closed: Notify,
@@ -71,13 +70,6 @@ pub(super) struct Place {
     connections: Arc<Connections>,
     number: u64,
     connection: Arc<Connection>,
-}
-
-/// A stream's place among those that run. It is free again when this is dropped. The connection keeps its own as long.
-pub(super) struct StreamPlace {
-    connection: Arc<Place>,
-    number: u64,
-    stream: Arc<Connection>,
 }
 
 /// Whether there is a place for a connection.
@@ -101,40 +93,6 @@ impl Place {
     /// The limits of the server.
     pub(super) fn limits(&self) -> Limits {
         self.connections.limits
-    }
-
-    /// A place for a stream of this connection, and the mark that its request runs; `None` if too many run. One that
-    /// keeps the server waiting yields, and probes get a place in any case.
-    pub(super) fn begin_stream(self: &Arc<Place>, is_probe: bool) -> Option<(StreamPlace, Running)> {
-        let connections = &self.connections;
-        let mut streams = connections.streams.lock();
-        let most = connections.limits.max_connections;
-        if streams.len() >= most {
-            let longest = yielding(streams.values());
-            if streams.len() >= most + BEYOND || longest.is_none() && !is_probe {
-                return None;
-            }
-            longest.into_iter().for_each(|(_, longest)| longest.cut());
-        }
-        let (stream, number) = (Arc::new(self.stream()), connections.next.fetch_add(1, Ordering::Relaxed));
-        streams.insert(number, Arc::clone(&stream));
-        drop(streams);
-        Some((StreamPlace { connection: Arc::clone(self), number, stream }, Running::begin(self)))
-    }
-}
-
-impl Deref for StreamPlace {
-    type Target = Arc<Connection>;
-
-    fn deref(&self) -> &Arc<Connection> {
-        &self.stream
-    }
-}
-
-impl Drop for StreamPlace {
-    fn drop(&mut self) {
-        self.connection.connections.streams.lock().remove(&self.number);
-        self.stream.stream_ends();
     }
 }
 
@@ -171,7 +129,6 @@ impl Connections {
             budget: Arc::new(Budget::new(limits.max_buffer_bytes)),
             watchers: Watchers::new(limits.max_connections),
             open: Mutex::default(),
-            streams: Mutex::default(),
             next: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),
             closed: Notify::new(),
@@ -218,13 +175,12 @@ impl Connections {
 
     /// Closes what has taken too long, and what must yield because memory is short. To be called a few times a second.
     pub(super) fn sweep(&self, now: Instant) {
-        let mut open: Vec<Arc<Connection>> = self.open.lock().values().cloned().collect();
-        open.extend(self.streams.lock().values().cloned());
+        let open: Vec<Arc<Connection>> = self.open.lock().values().cloned().collect();
         let patience = self.patience();
         for connection in &open {
             if let Some(reason) = connection.overdue(now, patience) {
-                tracing::debug!(peer = %connection.peer, reason, is_stream = connection.is_stream(), "closing");
-                if connection.leaves_when_asked() { connection.stop() } else { connection.cut() }
+                tracing::debug!(peer = %connection.peer, reason, "closing a connection");
+                connection.cut();
             }
         }
         self.relieve(&open, now);
@@ -251,7 +207,7 @@ impl Connections {
         let closing = open.iter().filter(|connection| connection.is_cut()).map(|connection| connection.account.held());
         excess = excess.saturating_sub(closing.sum());
         let holding = open.iter().filter(|connection| connection.account.held() >= YIELDING_BYTES);
-        let waiting = holding.filter_map(|connection| Some((connection.waiting_since()?, connection)));
+        let waiting = holding.filter_map(|connection| Some((connection.yields_since()?.0, connection)));
         let mut yielding: Vec<_> =
             waiting.filter(|(since, _)| now.saturating_duration_since(*since) >= YIELDING_TIME).collect();
         yielding.sort_by_key(|(since, _)| *since);
@@ -290,6 +246,5 @@ impl Connections {
     /// Closes all connections, whatever they do.
     pub(super) fn cut_all(&self) {
         self.open.lock().values().for_each(|connection| connection.cut());
-        self.streams.lock().values().for_each(|stream| stream.cut());
     }
 }

@@ -184,7 +184,7 @@ async fn caught(mut routes: Router, request: Request) -> Response {
 }
 
 /// True if somebody asks whether the server is well, which is answered however busy it is.
-pub(super) fn is_probe(path: &str) -> bool {
+fn is_probe(path: &str) -> bool {
     ["/healthz", "/readyz"].contains(&path)
 }
 

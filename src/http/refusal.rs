@@ -1,20 +1,17 @@
-//! Answers to what never becomes a request: for HTTP/1.1 as the bytes that are sent, for a stream of HTTP/2 as a
-//! response. Must not know sockets.
+//! Answers to what never becomes a request, as the bytes that are sent. Must not know sockets.
 
-use axum::http::header::X_CONTENT_TYPE_OPTIONS;
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::error::{Failure, error_object, wire};
-use super::request_id::{self, X_REQUEST_ID};
+use super::error::{error_object, wire};
+use super::request_id;
 use crate::model::error::{Code, Error};
 
 /// The longest head of a request, in bytes.
 pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// The most headers of a request, which is hyper's limit.
-pub(super) const MAX_HEADERS: usize = 100;
+const MAX_HEADERS: usize = 100;
 
 /// The statuses of the parser's answers.
 pub(super) const PARSER_STATUSES: [&str; 3] = ["400", "414", "431"];
@@ -27,7 +24,10 @@ pub(super) fn of_the_parser(status: &str, is_line_complete: bool, date: Option<&
             let message = "the request is not valid HTTP/1.1: its first line or a header is malformed";
             (StatusCode::BAD_REQUEST, Error::new(Code::MalformedJson, message))
         }
-        "431" if is_line_complete => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, large_headers()),
+        "431" if is_line_complete => {
+            let what = format!("there are more than {MAX_HEADERS} headers, or they are");
+            (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, too_large(&what))
+        }
         "414" | "431" => (StatusCode::URI_TOO_LONG, too_large("the URL is")),
         _ => return None,
     };
@@ -70,35 +70,16 @@ pub(super) fn opening(progress: Option<f64>, is_head: bool) -> Vec<u8> {
     bytes
 }
 
-/// The answer to a stream whose head is too large.
-pub(super) fn large_head_of_stream() -> Response {
-    let (status, error) = (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, large_headers());
-    let id = refused(status, &error);
-    let mut response = Failure::from(error).into_response();
-    *response.status_mut() = status;
-    response.headers_mut().insert(X_REQUEST_ID, id);
-    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
-}
-
-fn large_headers() -> Error {
-    too_large(&format!("there are more than {MAX_HEADERS} headers, or they are"))
-}
-
 fn too_large(what: &str) -> Error {
     let message = format!("{what} too long: the head of a request has at most {MAX_HEAD_BYTES} bytes");
     Error::new(Code::PayloadTooLarge, message)
 }
 
-/// Logs the refusal under a new id.
-fn refused(status: StatusCode, error: &Error) -> HeaderValue {
+/// The answer with an error, which is logged under a new id.
+fn answer(status: StatusCode, error: &Error, header: Option<&str>) -> Vec<u8> {
     let (id, (_, code)) = (request_id::random(), wire(error.code));
     tracing::info!(id = id.to_str().unwrap_or_default(), status = status.as_u16(), code, "refused");
-    id
-}
-
-fn answer(status: StatusCode, error: &Error, header: Option<&str>) -> Vec<u8> {
-    with_body(&refused(status, error), status, &json!({ "errors": error_object(error) }), header)
+    with_body(&id, status, &json!({ "errors": error_object(error) }), header)
 }
 
 fn with_body(id: &HeaderValue, status: StatusCode, body: &Value, header: Option<&str>) -> Vec<u8> {

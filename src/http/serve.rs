@@ -25,9 +25,8 @@ use tokio::time::MissedTickBehavior;
 use super::connection::Running;
 use super::connections::{Admission, Connections, Limits, Place};
 use super::frame::Framed;
-use super::http2;
 use super::refusal;
-use super::socket::{EARLY_BYTES, Socket};
+use super::socket::Socket;
 use super::transfer::{AnswerBody, RequestBody};
 
 /// How often connections are checked.
@@ -51,6 +50,9 @@ const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// answer. The oldest yields to a new one.
 const MAX_REFUSED: usize = 32;
 const REFUSING_TIME: Duration = Duration::from_secs(1);
+
+/// How much of a connection without a place is read at once: the usual head of a probe arrives whole.
+const EARLY_BYTES: usize = 2 << 10;
 
 /// How a probe begins.
 const PROBES: [&[u8]; 4] = [b"GET /healthz", b"GET /readyz", b"HEAD /healthz", b"HEAD /readyz"];
@@ -145,7 +147,8 @@ async fn accept(
     };
     match admission {
         Admission::Now(place) => {
-            tokio::spawn(run(place, stream, router.clone()));
+            let socket = Socket::new(stream, Arc::clone(&place));
+            tokio::spawn(run(place, socket, router.clone(), Connects::Often));
         }
         Admission::Later | Admission::Refused => {
             refused.retain(|task| !task.is_finished());
@@ -183,7 +186,7 @@ async fn refuse(
             }
             let place = connections.admit_probe(peer);
             let socket = Socket::with_early(stream, Arc::clone(&place), early);
-            run_http1(place, socket, router, Connects::Once).await;
+            run(place, socket, router, Connects::Once).await;
             return Ok(());
         }
         if stream.read_buf(&mut early).await? == 0 {
@@ -205,24 +208,8 @@ enum Connects {
     Often,
 }
 
-/// Serves a connection in the protocol that its client speaks, until either side closes it.
-async fn run(place: Place, stream: TcpStream, router: Framed) {
-    let mut socket = Socket::new(stream, Arc::clone(&place));
-    let speaks_http2 = tokio::select! {
-        biased;
-        known = socket.speaks_http2() => known,
-        // A connection that has not said what it speaks has no request that could be lost.
-        () = place.signalled() => return,
-    };
-    match speaks_http2 {
-        Ok(true) => http2::run(place, socket, router).await,
-        Ok(false) => run_http1(place, socket, router, Connects::Often).await,
-        Err(error) => tracing::debug!(peer = %place.peer, %error, "a connection failed"),
-    }
-}
-
-/// Serves the requests of a connection of HTTP/1.1.
-async fn run_http1(place: Place, socket: Socket, router: Framed, connects: Connects) {
+/// Serves the requests of a connection until either side closes it.
+async fn run(place: Place, socket: Socket, router: Framed, connects: Connects) {
     let client_timeout = place.limits().client_timeout;
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {

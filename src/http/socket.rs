@@ -4,8 +4,6 @@
 //! The parser (hyper) answers what is not HTTP, and heads that are too large, with a status and an empty body. Nothing
 //! can change these answers before they are written, so they are recognized here: only the parser writes while no
 //! request is running, and exactly these bytes.
-//!
-//! It also finds out which protocol a client speaks, by the first bytes that arrive.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
@@ -28,21 +26,14 @@ const LINGER_TIME: Duration = Duration::from_secs(2);
 /// The longest answer of the parser.
 const PARSER_ANSWER_BYTES: usize = 200;
 
-/// What a client sends first that speaks HTTP/2. Nothing else begins like this: HTTP/1.1 has no method `PRI`.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// How much is read at once to see whether it begins with the preface: a usual head arrives whole.
-pub(super) const EARLY_BYTES: usize = 2 << 10;
-
 pub(super) struct Socket {
     stream: TcpStream,
     connection: Arc<Connection>,
-    /// What was read to find out the protocol, and how much of it the parser has read since.
+    /// What was read to find out whether the client probes, and how much of it the parser has read since.
     early: Option<(Vec<u8>, usize)>,
     /// What is written in place of bytes that the parser is writing, and how much of it is written already.
     replacement: Option<(Vec<u8>, usize)>,
-    /// Set once the parser has refused the request, and for HTTP/2, whose errors end in the same way: the last frame says
-    /// why, and must not be lost.
+    /// Set once the parser has refused the request.
     linger: Option<Linger>,
 }
 
@@ -62,29 +53,6 @@ impl Socket {
         let mut socket = Socket::new(stream, connection);
         socket.early = Some((early, 0));
         socket
-    }
-
-    /// Reads until it is known whether the client speaks HTTP/2. What was read is read again by the parser.
-    pub(super) async fn speaks_http2(&mut self) -> io::Result<bool> {
-        let mut early = Vec::with_capacity(EARLY_BYTES);
-        let is_preface = loop {
-            let before = early.len();
-            let count = self.stream.read_buf(&mut early).await?;
-            self.connection.arrived(&early[before..]);
-            let compared = early.len().min(PREFACE.len());
-            if count == 0 || early[..compared] != PREFACE[..compared] {
-                break false;
-            }
-            if compared == PREFACE.len() {
-                break true;
-            }
-        };
-        self.early = Some((early, 0));
-        if is_preface {
-            self.connection.multiplex();
-            self.linger = Some(Linger { until: None, read: 0 });
-        }
-        Ok(is_preface)
     }
 
     fn write_replacement(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use super::budget::Charge;
@@ -22,8 +23,8 @@ const TIMEOUTS_PER_BODY: u32 = 10;
 const FREE_BYTES: usize = 4 << 10;
 
 /// The body of a request. Only the time in which the server waits for the client counts.
-pub(super) struct RequestBody<B> {
-    body: B,
+pub(super) struct RequestBody {
+    body: Incoming,
     connection: Arc<Connection>,
     timeout: Duration,
     /// How many bytes must arrive in `timeout`; `None` for a stream, of which any byte is enough, however long it lasts.
@@ -36,9 +37,9 @@ pub(super) struct RequestBody<B> {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<B> RequestBody<B> {
+impl RequestBody {
     /// A body that is read whole, or a stream of lines.
-    pub(super) fn new(body: B, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody<B> {
+    pub(super) fn new(body: Incoming, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody {
         RequestBody {
             body,
             connection,
@@ -91,7 +92,7 @@ impl<B> RequestBody<B> {
     }
 }
 
-impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for RequestBody<B> {
+impl HttpBody for RequestBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -115,7 +116,7 @@ impl<B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin> HttpBody for Requ
     }
 }
 
-impl<B> Drop for RequestBody<B> {
+impl Drop for RequestBody {
     fn drop(&mut self) {
         if self.waiting.is_some() {
             self.connection.awaits_body(None);
@@ -135,7 +136,7 @@ pub(super) struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// The body of the answer on this connection or stream to a request that runs until the body is dropped.
+    /// The body of the answer on this connection to a request that runs until the body is dropped.
     pub(super) fn new(body: Body, connection: Arc<Connection>, running: Running) -> AnswerBody {
         let bytes = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         let charge = bytes.and_then(|bytes| charge_of(&connection, bytes, FREE_BYTES));
@@ -173,7 +174,7 @@ impl HttpBody for AnswerBody {
 
 /// The charge for a piece of an answer, unless it has fewer than `least` bytes.
 fn charge_of(connection: &Connection, bytes: usize, least: usize) -> Option<Charge> {
-    (bytes >= least || connection.is_stream()).then(|| {
+    (bytes >= least).then(|| {
         let mut charge = Charge::to(Some(Arc::clone(&connection.account)));
         charge.add(bytes);
         charge

@@ -2,7 +2,6 @@
 //! of full size.
 
 pub(crate) mod attack;
-mod http2;
 mod long;
 mod parser;
 

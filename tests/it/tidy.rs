@@ -11,8 +11,6 @@ use std::path::PathBuf;
 const CRATES: &[(&str, &[&str])] = &[
     ("axum", &["http"]),
     ("http_body", &["http"]),
-    ("h2", &["http"]),
-    ("httpdate", &["http"]),
     ("hyper", &["http"]),
     ("hyper_util", &["http"]),
     ("tower_http", &["http"]),

@@ -1,8 +1,10 @@
 //! Requests that are refused before they are one (`API.md` 1.9), and the header that every answer has.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use super::attack::{Raw, head};
+use super::attack::{Raw, fill, head, is_well};
 use crate::support::{Failures, Server};
 
 #[test]
@@ -49,6 +51,20 @@ fn what_is_not_http_gets_the_error_object() {
     raw.send(format!("{}x: {}\r\n\r\n", head("GET", &format!("/{}", "x".repeat(30_000)), ""), "y".repeat(30_000)));
     failures.check_eq("60 kB", raw.answer().map(|answer| answer.status), Some(404));
     failures.assert_none();
+}
+
+#[test]
+fn a_client_that_begins_with_http_2_is_disconnected_and_others_are_served() {
+    let server = Server::start();
+    fill(&server, 1, 10);
+    // The preface, and an empty frame with settings.
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    for _ in 0..20 {
+        let mut raw = Raw::connect(server.address());
+        raw.send(preface);
+        assert!(raw.closed_after(Duration::from_secs(2)).is_some(), "the connection stays open");
+    }
+    is_well(&server);
 }
 
 #[test]
