@@ -36,8 +36,8 @@ pub enum LogError {
         /// What is wrong.
         what: String,
     },
-    /// A segment of a later version of the server.
-    #[error("{} has format {version} of the log, which this version of the server does not know", file.display())]
+    /// A segment of another format.
+    #[error("{} has format {version} of the log, which this version of the server cannot read", file.display())]
     Version {
         /// The segment.
         file: PathBuf,

@@ -102,7 +102,7 @@ pub(super) fn create(
 /// Writes and syncs the header of an unfinished file that will become the segment of the records from `first` on.
 /// After an error, nothing has changed but that file.
 pub(super) fn finish(folder: &Path, zeros: &File, first: u64, epoch: u64) -> Result<(), LogError> {
-    let header = segment::encode_header(segment::FORMAT, epoch, first);
+    let header = segment::encode_header(epoch, first);
     let written = failure::write("log::segment_header", &header, |bytes| zeros.write_all_at(bytes, 0));
     let finished = written.and_then(|()| sync::all(zeros));
     finished.map_err(no_segment(folder, HEADER_BYTES))

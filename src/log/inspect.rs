@@ -47,7 +47,7 @@ pub struct Damage {
 /// [`LogOptions`](super::LogOptions). Nothing may be appended meanwhile.
 ///
 /// # Errors
-/// [`LogError::Io`] if the folder cannot be read, [`LogError::Version`] for a segment of a later version of the server.
+/// [`LogError::Io`] if the folder cannot be read, [`LogError::Version`] for a segment of another format.
 /// A segment that cannot be read to its end, or a folder without segments, is damage.
 pub fn inspect(
     folder: &Path,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::error::{LogError, at};
 use super::folder;
-use super::segment::{self, FORMAT, HEADER_BYTES, MARK_BYTES, Scan, SegmentFile};
+use super::segment::{self, HEADER_BYTES, MARK_BYTES, Scan, SegmentFile};
 use super::spare::Spare;
 use super::walk::{Walked, walk};
 use super::watermark::Watermark;
@@ -42,7 +42,7 @@ pub(super) fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogErro
     let walked = walk(Scan::open(&newest.path, newest.first)?, options.synced_through, u64::MAX, |_, _| ())?;
     refuse_damage(&newest, &walked)?;
     let file = File::options().write(true).read(true).open(&newest.path).map_err(at("open", &newest.path))?;
-    let active = Active { offset: walked.end, ..Active::empty(&newest, file, walked.kind.epoch) };
+    let active = Active { offset: walked.end, ..Active::empty(&newest, file, walked.epoch) };
     Ok(Log {
         folder: folder.to_owned(),
         entries,
@@ -64,7 +64,7 @@ pub(super) fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogErro
 pub(super) fn settle(log: &mut Log) -> Result<(), LogError> {
     let Some(walked) = &log.unsettled else { return Ok(()) };
     let newest = log.segments.last().expect("a log has a segment").clone();
-    let is_trusted = walked.gaps.is_empty() && walked.synced == walked.last && walked.kind.format == FORMAT;
+    let is_trusted = walked.gaps.is_empty() && walked.synced == walked.last;
     if !is_trusted {
         keep_torn(&log.folder, &log.entries, &newest, walked)?;
         let (segment, active) = carry_over(&log.folder, &log.entries, &newest, walked, &log.options)?;

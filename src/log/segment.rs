@@ -12,7 +12,7 @@
 //! found behind one that is damaged. A mark is written behind the last record after each sync, is not synced itself, and
 //! is overwritten by the next record: it is the proof that what is before it was synced.
 //!
-//! Format 1 has zeros in place of the prefix's check, no synced number, and no marks. It is read, and no longer written.
+//! This is format 2, which every later version reads. Format 1 was never released: it is recognized, and refused by name.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -25,7 +25,7 @@ pub(super) const HEADER_BYTES: u64 = 32;
 const PREFIX_BYTES: u64 = 20;
 pub(super) const MARK_BYTES: u64 = 28;
 pub(super) const RECORD_HEADER_BYTES: u64 = 28;
-pub(super) const FORMAT: u8 = 2;
+const FORMAT: u8 = 2;
 const READ_BUFFER_BYTES: usize = 256 << 10;
 const SEARCH_BLOCK_BYTES: u64 = 1 << 20;
 
@@ -71,7 +71,12 @@ pub(super) fn encode_mark(epoch: u64, synced: u64) -> Vec<u8> {
 }
 
 /// Encodes a segment's header.
-pub(super) fn encode_header(format: u8, epoch: u64, first: u64) -> [u8; HEADER_BYTES as usize] {
+pub(super) fn encode_header(epoch: u64, first: u64) -> [u8; HEADER_BYTES as usize] {
+    encode_header_of(FORMAT, epoch, first)
+}
+
+/// The header of a segment of any format.
+pub(super) fn encode_header_of(format: u8, epoch: u64, first: u64) -> [u8; HEADER_BYTES as usize] {
     let mut header = [0; HEADER_BYTES as usize];
     header[..8].copy_from_slice(if format == 1 { b"bndrylog" } else { b"bndrylg0" });
     if format > 1 {
@@ -86,74 +91,65 @@ pub(super) fn encode_header(format: u8, epoch: u64, first: u64) -> [u8; HEADER_B
 
 /// The format of a segment with this header, even of one that this version does not know.
 fn format_of(header: &[u8; HEADER_BYTES as usize]) -> Option<u8> {
-    (1..=9).find(|format| header[..8] == encode_header(*format, 0, 0)[..8])
+    (1..=9).find(|format| header[..8] == encode_header_of(*format, 0, 0)[..8])
 }
 
 /// What is at a position of a segment.
 #[derive(Debug)]
 pub(super) enum Entry {
-    /// A record. Those of format 1 do not say what was synced before them.
-    Record { number: u64, synced: Option<u64>, payload: Vec<u8> },
+    /// A record, and the number through which the log was synced when it was written.
+    Record { number: u64, synced: u64, payload: Vec<u8> },
     /// Everything through this number was synced.
     Mark { synced: u64 },
 }
 
-/// What all reading of a segment needs to know about it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
-    pub(super) format: u8,
-    pub(super) epoch: u64,
+/// The number and the length of a record with this prefix. `None` if it is not the prefix of a record of this epoch.
+fn read_prefix(epoch: u64, prefix: &[u8; PREFIX_BYTES as usize]) -> Option<(u64, u64)> {
+    let (length, number) = (u64::from(u32_at(prefix, 4)), u64_at(prefix, 12));
+    let is_valid = prefix[8] == FORMAT && length >= 8 && prefix[9..12] == prefix_check(epoch, prefix);
+    is_valid.then_some((number, length))
 }
 
-impl Kind {
-    /// The number and the length of a record with this prefix. `None` if it is not the prefix of a record.
-    fn read_prefix(self, prefix: &[u8; PREFIX_BYTES as usize]) -> Option<(u64, u64)> {
-        let (length, number) = (u64::from(u32_at(prefix, 4)), u64_at(prefix, 12));
-        let is_valid = match self.format {
-            1 => prefix[8..12] == [1, 0, 0, 0] && number > 0,
-            format => prefix[8] == format && length >= 8 && prefix[9..12] == prefix_check(self.epoch, prefix),
-        };
-        is_valid.then_some((number, length))
+/// Reads the entry of this epoch at the beginning of `input`, of which `room` bytes belong to the segment. `None` if there is
+/// none with a number that is wanted.
+fn read_entry(
+    epoch: u64,
+    input: &mut impl Read,
+    room: u64,
+    is_wanted: impl Fn(u64) -> bool,
+) -> io::Result<Option<Entry>> {
+    if room < PREFIX_BYTES {
+        return Ok(None);
     }
-
-    /// Reads the entry at the beginning of `input`, of which `room` bytes belong to the segment. `None` if there is none
-    /// with a number that is wanted.
-    fn read(self, input: &mut impl Read, room: u64, is_wanted: impl Fn(u64) -> bool) -> io::Result<Option<Entry>> {
-        if room < PREFIX_BYTES {
-            return Ok(None);
-        }
-        let mut prefix = [0; PREFIX_BYTES as usize];
-        input.read_exact(&mut prefix)?;
-        let Some((number, length)) = self.read_prefix(&prefix) else { return Ok(None) };
-        if length > room - PREFIX_BYTES || !is_wanted(number) {
-            return Ok(None);
-        }
-        let (mut synced, mut length) = ([0; 8], length as usize);
-        let synced = if self.format == 1 { &mut synced[..0] } else { &mut synced[..] };
-        input.read_exact(synced)?;
-        length -= synced.len();
-        let mut payload = vec![0; length];
-        input.read_exact(&mut payload)?;
-        if checksum(self.epoch, &[&prefix[4..], synced, &payload]) != u32_at(&prefix, 0) {
-            return Ok(None);
-        }
-        let synced = (!synced.is_empty()).then(|| u64_at(synced, 0));
-        Ok(Some(match (number, synced) {
-            (0, Some(synced)) => Entry::Mark { synced },
-            _ => Entry::Record { number, synced, payload },
-        }))
+    let mut prefix = [0; PREFIX_BYTES as usize];
+    input.read_exact(&mut prefix)?;
+    let Some((number, length)) = read_prefix(epoch, &prefix) else { return Ok(None) };
+    if length > room - PREFIX_BYTES || !is_wanted(number) {
+        return Ok(None);
     }
+    let mut synced = [0; 8];
+    input.read_exact(&mut synced)?;
+    let mut payload = vec![0; length as usize - synced.len()];
+    input.read_exact(&mut payload)?;
+    if checksum(epoch, &[&prefix[4..], &synced, &payload]) != u32_at(&prefix, 0) {
+        return Ok(None);
+    }
+    let synced = u64::from_le_bytes(synced);
+    Ok(Some(match number {
+        0 => Entry::Mark { synced },
+        _ => Entry::Record { number, synced, payload },
+    }))
 }
 
 /// A record: the number through which the log was synced when it was written, and its payload.
-type Next = (Option<u64>, Vec<u8>);
+type Next = (u64, Vec<u8>);
 
 /// Reads the records of a segment one by one.
 #[derive(Debug)]
 pub(super) struct Scan {
     file: BufReader<File>,
     path: PathBuf,
-    kind: Kind,
+    epoch: u64,
     offset: u64,
     bytes: u64,
     next: u64,
@@ -183,12 +179,11 @@ impl Scan {
         let mut header = [0; HEADER_BYTES as usize];
         file.read_exact(&mut header).map_err(at("read", path))?;
         let (epoch, format) = (u64_at(&header, 8), format_of(&header));
-        let is_whole = format.is_some_and(|format| header == encode_header(format, epoch, first));
-        if let Some(version) = format.filter(|format| *format > FORMAT && is_whole) {
+        let is_whole = format.is_some_and(|format| header == encode_header_of(format, epoch, first));
+        if let Some(version) = format.filter(|format| *format != FORMAT && is_whole) {
             return Err(LogError::Version { file: path.to_owned(), version });
         }
-        let kind = Kind { format: format.unwrap_or(FORMAT).min(FORMAT), epoch };
-        let scan = Scan { file, path: path.to_owned(), kind, offset: HEADER_BYTES, bytes, next: first };
+        let scan = Scan { file, path: path.to_owned(), epoch, offset: HEADER_BYTES, bytes, next: first };
         let bad = (!is_whole).then(|| "its header is damaged or belongs to another segment".to_owned());
         Ok((Some(scan), bad))
     }
@@ -197,10 +192,10 @@ impl Scan {
     /// record is missing or incomplete; then nothing more can be read, except by [`Scan::find`].
     pub(super) fn next(&mut self) -> Result<Option<Next>, LogError> {
         let (room, next) = (self.bytes - self.offset, self.next);
-        let entry = self.kind.read(&mut self.file, room, |number| number == next).map_err(at("read", &self.path))?;
+        let entry =
+            read_entry(self.epoch, &mut self.file, room, |number| number == next).map_err(at("read", &self.path))?;
         let Some(Entry::Record { synced, payload, .. }) = entry else { return Ok(None) };
-        let header = if synced.is_some() { RECORD_HEADER_BYTES } else { PREFIX_BYTES };
-        self.offset += header + payload.len() as u64;
+        self.offset += RECORD_HEADER_BYTES + payload.len() as u64;
         self.next += 1;
         Ok(Some((synced, payload)))
     }
@@ -220,17 +215,17 @@ impl Scan {
             block.resize((end - start).min(SEARCH_BLOCK_BYTES + PREFIX_BYTES) as usize, 0);
             file.read_exact_at(&mut block, start).map_err(at("read", &self.path))?;
             for (at_byte, prefix) in block.windows(PREFIX_BYTES as usize).enumerate() {
-                if prefix[8] != self.kind.format {
+                if prefix[8] != FORMAT {
                     continue;
                 }
                 let prefix = prefix.try_into().expect("windows of this size");
-                if !self.kind.read_prefix(prefix).is_some_and(|(number, _)| is_wanted(number)) {
+                if !read_prefix(self.epoch, prefix).is_some_and(|(number, _)| is_wanted(number)) {
                     continue;
                 }
                 let offset = start + at_byte as u64;
                 let mut input = ReadAt { file, offset };
-                let entry =
-                    self.kind.read(&mut input, self.bytes - offset, is_wanted).map_err(at("read", &self.path))?;
+                let entry = read_entry(self.epoch, &mut input, self.bytes - offset, is_wanted)
+                    .map_err(at("read", &self.path))?;
                 if let Some(entry) = entry {
                     return Ok(Some((offset, entry)));
                 }
@@ -264,8 +259,8 @@ impl Scan {
         Ok(end)
     }
 
-    pub(super) fn kind(&self) -> Kind {
-        self.kind
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// The position of the next record.

@@ -281,7 +281,3 @@ proptest! {
         }
     }
 }
-
-fn find(bytes: &[u8], needle: &[u8]) -> usize {
-    bytes.windows(needle.len()).position(|window| window == needle).unwrap()
-}

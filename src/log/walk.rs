@@ -7,12 +7,13 @@
 //! behind a bad one proves nothing in itself: within a group that is not synced yet, the system writes pages in any order.
 
 use super::error::LogError;
-use super::segment::{Entry, Kind, MARK_BYTES, Scan};
+use super::segment::{Entry, MARK_BYTES, Scan};
 
 /// What a segment holds.
 #[derive(Debug)]
 pub(super) struct Walked {
-    pub(super) kind: Kind,
+    /// That of the segment, which its records repeat.
+    pub(super) epoch: u64,
     /// Everything through this number was synced: the newest proof.
     pub(super) synced: u64,
     /// Where a record should be and is not, in order. A segment that simply ends has none.
@@ -45,13 +46,14 @@ pub(super) fn walk(
 ) -> Result<Walked, LogError> {
     // A segment gets its name after everything before it is synced.
     let before = scan.next_number() - 1;
-    let (kind, end) = (scan.kind(), scan.offset());
-    let mut walked = Walked { kind, synced: synced.max(before), gaps: Vec::new(), last: before, end, end_of_data: end };
+    let (epoch, end) = (scan.epoch(), scan.offset());
+    let mut walked =
+        Walked { epoch, synced: synced.max(before), gaps: Vec::new(), last: before, end, end_of_data: end };
     loop {
         while scan.next_number() <= through
             && let Some((synced, payload)) = scan.next()?
         {
-            walked.synced = walked.synced.max(synced.unwrap_or(0));
+            walked.synced = walked.synced.max(synced);
             visit(scan.next_number() - 1, payload);
         }
         if walked.gaps.is_empty() {
@@ -82,9 +84,7 @@ impl Walked {
                     }
                 }
                 Entry::Record { number, synced, .. } => {
-                    // Records of format 1 do not say what was synced. One behind a bad one may be torn or damaged: nothing
-                    // of it is discarded.
-                    self.synced = self.synced.max(synced.unwrap_or(gap.number));
+                    self.synced = self.synced.max(synced);
                     gap = Gap { end: offset, next: Some(number), ..gap };
                     self.gaps.push(gap);
                     return Ok(Some((offset, number)));
