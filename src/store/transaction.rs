@@ -9,15 +9,12 @@
 //! A record holds at most `PIECE_BYTES` of the list, so that no reader needs to hold or send more at once. The records
 //! of one transaction are consecutive. A record with the first flag discards an incomplete transaction before it: its
 //! writer crashed, or another process appended in between and the transaction was decided again.
-//!
-//! A record of format 1, written by earlier versions, consists of the list only and is a complete transaction.
 
 use super::write::{StoreWrite, WritesError, decode_writes, encode_writes};
 
 /// The maximum size of the piece of a list in one record.
 const PIECE_BYTES: usize = 1 << 20;
 
-const WHOLE_LIST: u8 = 1;
 const VERSION: u8 = 2;
 const FIRST: u8 = 1;
 const LAST: u8 = 2;
@@ -71,12 +68,9 @@ impl Assembler {
     /// Adds the next record. Returns the transaction that it completes, if any.
     ///
     /// # Errors
-    /// [`WritesError`] if the record is malformed or was written by a newer server.
+    /// [`WritesError`] if the record is malformed or of another format.
     pub fn push(&mut self, number: u64, record: &[u8]) -> Result<Option<Transaction>, WritesError> {
-        let piece = match record.first() {
-            Some(&WHOLE_LIST) => Piece { flags: FIRST | LAST, writer: 0, bytes: record },
-            _ => Piece::read(record)?,
-        };
+        let piece = Piece::read(record)?;
         let before = self.incomplete.take();
         if piece.flags == FIRST | LAST {
             let writes = decode_writes(piece.bytes)?;
@@ -163,10 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn records_of_format_1_are_complete_transactions() {
-        let transactions = assemble(&[encode_writes(&writes(3)), encode_writes(&writes(4))]);
-        assert_eq!(transactions.iter().map(|transaction| transaction.last).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(transactions[1].writes, writes(4));
+    fn records_of_another_format_are_refused_by_its_number() {
+        let mut assembler = Assembler::default();
+        // A list without a header, which development builds wrote, begins with 1.
+        assert_eq!(assembler.push(1, &encode_writes(&writes(3))), Err(WritesError::Version(1)));
+        let mut newer = encode_transaction(1, &writes(3)).remove(0);
+        newer[0] += 1;
+        assert_eq!(assembler.push(1, &newer), Err(WritesError::Version(3)));
     }
 
     #[test]

@@ -57,8 +57,8 @@ impl StoreWrite {
 /// Why bytes cannot be decoded as a list of writes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WritesError {
-    /// Written by a newer server.
-    #[error("a list of writes has format {0}, which this version of the server does not know")]
+    /// Of another format.
+    #[error("a list of writes has format {0}, which this version of the server cannot read")]
     Version(u8),
     /// Not produced by [`encode_writes`].
     #[error("a list of writes is malformed at byte {0}")]
