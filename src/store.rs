@@ -19,12 +19,12 @@ mod databases;
 mod environment;
 mod error;
 mod key;
+mod noted;
 mod options;
 mod read_all;
 mod record;
 mod room;
 mod scan;
-mod split;
 #[cfg(test)]
 mod tests;
 mod training;

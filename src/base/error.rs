@@ -27,8 +27,8 @@ pub enum BaseError {
         /// What is wrong.
         what: String,
     },
-    /// A base was written by a newer server.
-    #[error("{} is a base of format {version}, which this version of the server does not know", file.display())]
+    /// A base is of another format.
+    #[error("{} is a base of format {version}, which this version of the server cannot read", file.display())]
     Version {
         /// The file.
         file: PathBuf,

@@ -5,8 +5,8 @@
 //! CHECKPOINT  format version (1)  number (8)  CRC32 of all before (4)
 //! ```
 //!
-//! A file of the first format has no version: number (8), CRC32 (4). Version 2 is that of a store with one database, see
-//! `split.rs`.
+//! This is version 3, which every later version reads. Files of versions 1 (without the version's byte) and 2 were never
+//! released: they are recognized, and refused by name.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -20,42 +20,29 @@ const NAME: &str = "CHECKPOINT";
 const UNFINISHED: &str = "CHECKPOINT.new";
 const CONDEMNED: &str = "CONDEMNED";
 const VERSION: u8 = 3;
-/// The version from which on a store has two databases.
-const TWO_DATABASES: u8 = 3;
-
-/// What the file of a checkpoint says.
-pub(super) struct Recorded {
-    /// The number up to which the store is durable.
-    pub(super) number: u64,
-    /// Whether the store has a database for scattered keys.
-    pub(super) has_two_databases: bool,
-}
 
 /// The number up to which the last checkpoint made the store in `folder` durable. `None` if there was no checkpoint or
 /// its file is damaged.
 ///
 /// # Errors
 /// [`StoreError::Io`] if the system does not let the file be read, which says nothing about the store;
-/// [`StoreError::Version`] for a file of a newer format.
+/// [`StoreError::Version`] for a file of another version.
 pub fn checkpointed(folder: &Path) -> Result<Option<u64>, StoreError> {
-    Ok(recorded(folder)?.map(|recorded| recorded.number))
-}
-
-/// As [`checkpointed`], with the format.
-pub(super) fn recorded(folder: &Path) -> Result<Option<Recorded>, StoreError> {
     let path = folder.join(NAME);
     let Some(bytes) = read(&path)? else { return Ok(None) };
-    match bytes.split_last_chunk::<4>() {
-        Some((checked, sum)) if crc32fast::hash(checked).to_le_bytes() == *sum => match checked {
-            [version @ ..=VERSION, number @ ..] if number.len() == 8 => Ok(Recorded::of(number, *version)),
-            number if number.len() == 8 => Ok(Recorded::of(number, 1)),
-            [version, ..] if *version > VERSION => {
-                Err(StoreError::Version { what: path.display().to_string(), version: *version })
-            }
-            _ => Ok(None),
-        },
-        _ => Ok(None),
+    let Some((checked, sum)) = bytes.split_last_chunk::<4>() else { return Ok(None) };
+    if crc32fast::hash(checked).to_le_bytes() != *sum {
+        return Ok(None);
     }
+    let version = match checked {
+        [] => return Ok(None),
+        [VERSION, number @ ..] if number.len() == 8 => {
+            return Ok(number.try_into().ok().map(u64::from_le_bytes));
+        }
+        number if number.len() == 8 => 1,
+        [version, ..] => *version,
+    };
+    Err(StoreError::Version { what: path.display().to_string(), version })
 }
 
 /// Why the store in `folder` is condemned; `None` if it is not.
@@ -64,13 +51,6 @@ pub(super) fn recorded(folder: &Path) -> Result<Option<Recorded>, StoreError> {
 /// [`StoreError::Io`].
 pub(crate) fn condemned(folder: &Path) -> Result<Option<String>, StoreError> {
     Ok(read(&folder.join(CONDEMNED))?.map(|reason| String::from_utf8_lossy(&reason).into_owned()))
-}
-
-impl Recorded {
-    fn of(number: &[u8], version: u8) -> Option<Recorded> {
-        let number = u64::from_le_bytes(number.try_into().ok()?);
-        Some(Recorded { number, has_two_databases: version >= TWO_DATABASES })
-    }
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {

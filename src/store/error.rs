@@ -56,8 +56,8 @@ pub enum StoreError {
         /// How many bytes must be free.
         needed: u64,
     },
-    /// A file or a value was written by a newer server.
-    #[error("{what} has format {version}, which this version of the server does not know")]
+    /// A file or a value is of another format.
+    #[error("{what} has format {version}, which this version of the server cannot read")]
     Version {
         /// The file, or the key of the value.
         what: String,

@@ -35,7 +35,7 @@ pub(super) struct Record<'a> {
 /// Why bytes are not a record that this server reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Invalid {
-    /// It was written in a format of a newer server.
+    /// It is of another format.
     Version(u8),
     /// It is not what was written.
     Damaged(&'static str),

@@ -229,7 +229,7 @@ fn a_value_of_a_newer_format_is_an_error_and_does_not_condemn_the_store() {
     newer[10..14].copy_from_slice(&hasher.finalize().to_le_bytes());
     ordered(&store).insert(&key, newer).unwrap();
     let error = store.get(&resource(1)).unwrap_err();
-    assert!(error.to_string().contains("has format 2, which this version of the server does not know"), "{error}");
+    assert!(error.to_string().contains("has format 2, which this version of the server cannot read"), "{error}");
     assert!(!error.is_damage());
     assert_eq!(checkpoint::condemned(folder.path()).unwrap(), None);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::boot;
-use super::checkpoint::{self, Recorded};
+use super::checkpoint;
 use super::compress::{Compressor, Dictionaries, Dictionary};
 use super::databases::{Databases, remove_scattered};
 use super::error::{StoreError, at, sled_at};
@@ -62,13 +62,11 @@ impl Store {
     /// Opens the store in `folder`. Creates the folder if it is missing. sled may panic on damaged files; this method
     /// then returns an error.
     pub fn open(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
-        let recorded = checkpoint::recorded(folder)?;
-        if matches!(recorded, Some(Recorded { has_two_databases: false, .. })) {
-            // What an unfinished split left (`split.rs`).
-            remove_scattered(folder)?;
-        }
+        let checkpoint = checkpoint::checkpointed(folder)?;
         let store = Store::open_databases(folder, options)?;
-        store.settle_databases(recorded)?;
+        if let Some(number) = checkpoint {
+            store.check_scattered(number)?;
+        }
         store.load()?;
         Ok(store)
     }
@@ -154,21 +152,16 @@ impl Store {
     pub fn checkpoint(&self) -> Result<u64, StoreError> {
         let _guard = self.0.checkpointing.lock();
         let number = self.applied();
-        self.write_checkpoint(number)?;
-        Ok(number)
-    }
-
-    /// Makes durable what is written, and records that it holds everything up to `number`. If that fails, the system may have
-    /// dropped what it could not write: the next sync would succeed and prove nothing.
-    pub(super) fn write_checkpoint(&self, number: u64) -> Result<(), StoreError> {
         self.note_in(&self.0.databases.scattered, number)?;
         let flushed = self.guarded("flush", || self.0.databases.flush()).and_then(|()| self.0.databases.sync());
         flushed.inspect_err(|error| {
+            // The system may have dropped what it could not write: the next sync would succeed and prove nothing.
             if error.may_have_dropped_writes() {
                 self.condemn(&format!("its data could not be synced: {error}"));
             }
         })?;
-        checkpoint::write(&self.0.folder, number)
+        checkpoint::write(&self.0.folder, number)?;
+        Ok(number)
     }
 
     /// The size of the store's files in bytes.
@@ -338,8 +331,8 @@ impl Store {
         self.guarded("write", || self.0.databases.of(key).insert(key, record))
     }
 
-    /// Turns damage to a record into an error, and has the store rebuilt at the next start. A record of a newer server is
-    /// an error only.
+    /// Turns damage to a record into an error, and has the store rebuilt at the next start. A record of another format
+    /// is an error only.
     pub(super) fn check<T>(&self, key: &[u8], result: Result<T, Invalid>) -> Result<T, StoreError> {
         result.map_err(|invalid| {
             let key = Key::decode(key).map_or_else(|| format!("{key:02x?}"), |key| format!("{key:?}"));

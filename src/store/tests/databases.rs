@@ -1,4 +1,4 @@
-//! The two databases: what is in which, stores of the format with one, and a database that is not the one it was.
+//! The two databases: what is in which, and a database that is not the one it was.
 
 use super::*;
 use crate::store::databases::is_scattered;
@@ -44,30 +44,6 @@ fn scattered_in(database: &sled::Db) -> usize {
     database.iter().keys().filter(|key| SCATTERED.contains(&table(key.as_ref().unwrap()))).count()
 }
 
-/// Puts what is in the database of scattered keys back into the other one, and records that in a checkpoint of the format
-/// before. Returns the number of that checkpoint.
-fn with_one_database(folder: &Path) -> u64 {
-    let store = filled(folder);
-    put_strays(&store);
-    let number = store.checkpoint().unwrap();
-    drop(store);
-    fs::remove_dir_all(folder.join("scattered")).unwrap();
-    let mut bytes = vec![2];
-    bytes.extend(number.to_le_bytes());
-    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-    fs::write(folder.join("CHECKPOINT"), bytes).unwrap();
-    number
-}
-
-fn put_strays(store: &Store) {
-    let databases = &store.0.databases;
-    for (key, value) in databases.scattered.sled().iter().map(Result::unwrap) {
-        if is_scattered(&key) {
-            databases.ordered.sled().insert(key, value).unwrap();
-        }
-    }
-}
-
 fn check(store: &Store, what: &str) {
     assert_eq!(all(store), contents(), "{what}");
     let keys: Vec<Key> = store.scan(Prefix::All).map(|entry| entry.unwrap().0).collect();
@@ -88,49 +64,6 @@ fn keys_that_arrive_in_no_order_have_a_database_of_their_own_and_are_scanned_wit
     let folder = tempfile::tempdir().unwrap();
     check(&filled(folder.path()), "as written");
     check(&open(folder.path()), "opened again");
-}
-
-#[test]
-fn a_store_with_one_database_is_split_and_a_kill_at_any_step_of_that_loses_nothing() {
-    type Kill = fn(&Path);
-    let cases: [(&str, Kill); 4] = [
-        ("as it was", |_| {}),
-        ("killed while keys were copied", |folder| {
-            let database = boot::open(folder, &folder.join("scattered"), &StoreOptions::default()).unwrap();
-            database.insert(unique(7).encode(), b"half".to_vec()).unwrap();
-        }),
-        ("killed while keys were copied, and one was deleted by a server of before", |folder| {
-            let database = boot::open(folder, &folder.join("scattered"), &StoreOptions::default()).unwrap();
-            database.insert(unique(1000).encode(), b"deleted since".to_vec()).unwrap();
-        }),
-        ("killed while what was copied was removed", |folder| {
-            let store = open(folder);
-            put_strays(&store);
-            ordered(&store).remove(unique(3).encode()).unwrap();
-        }),
-    ];
-    for (what, kill) in cases {
-        let folder = tempfile::tempdir().unwrap();
-        let number = with_one_database(folder.path());
-        kill(folder.path());
-        let store = open(folder.path());
-        check(&store, what);
-        assert_eq!(store.applied(), number, "{what}");
-        assert_eq!(checkpointed(folder.path()).unwrap(), Some(number), "{what}");
-        // A server that knows one database only must not open it.
-        assert_eq!(fs::read(folder.path().join("CHECKPOINT")).unwrap()[0], 3, "{what}");
-        drop(store);
-        check(&open(folder.path()), what);
-    }
-}
-
-#[test]
-fn a_store_without_a_checkpoint_is_split_too() {
-    let folder = tempfile::tempdir().unwrap();
-    with_one_database(folder.path());
-    fs::remove_file(folder.path().join("CHECKPOINT")).unwrap();
-    check(&open(folder.path()), "without a checkpoint");
-    assert_eq!(checkpointed(folder.path()).unwrap(), None);
 }
 
 #[test]
