@@ -138,7 +138,9 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
     }
     let version = u32::from_le_bytes(input.array()?);
     if version != VERSION {
-        return Err(bad(&format!("its analytics have format {version}, which this version does not know")).into());
+        return Err(
+            bad(&format!("its analytics have format {version}, which this version of the server cannot read")).into()
+        );
     }
     let (mut files, mut records) = (0, 0);
     loop {

@@ -6,10 +6,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-/// The format of all these files.
+/// The format of all these files, which every later version reads. The format before, which was never released, had no head.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
     sync_folder_of(path)
 }
 
-/// Reads a file; `None` if there is none. A value without a head, as earlier versions wrote it, is taken too.
+/// Reads a file; `None` if there is none.
 ///
 /// Errors: [`is_damage`] tells those that mean damage.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
@@ -40,19 +40,16 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
         bytes => bytes?,
     };
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-    let body = match serde_json::from_slice::<Head>(&bytes[..end]) {
-        Ok(head) if head.version > VERSION => {
-            return Err(of_later_version(path, head.version));
-        }
-        Ok(head) => {
-            let body = bytes.get(end + 1..).unwrap_or_default();
-            if blake3::hash(body).to_hex().as_str() != head.blake3 {
-                return Err(damaged(path, "its checksum is wrong"));
-            }
-            body
-        }
-        Err(_) => &bytes[..],
+    let head = match serde_json::from_slice::<Head>(&bytes[..end]) {
+        Ok(head) if head.version != VERSION => return Err(of_another_version(path, head.version)),
+        Ok(head) => head,
+        Err(_) if serde_json::from_slice::<IgnoredAny>(&bytes).is_ok() => return Err(of_another_version(path, 1)),
+        Err(error) => return Err(damaged(path, &error.to_string())),
     };
+    let body = bytes.get(end + 1..).unwrap_or_default();
+    if blake3::hash(body).to_hex().as_str() != head.blake3 {
+        return Err(damaged(path, "its checksum is wrong"));
+    }
     serde_json::from_slice(body).map(Some).map_err(|error| damaged(path, &error.to_string()))
 }
 
@@ -61,10 +58,10 @@ pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| sync::all(&File::open(folder)?))
 }
 
-/// The error for a file of a format that a later version of the server wrote. It is no damage: nothing may move the file
+/// The error for a file of a format that another version of the server wrote. It is no damage: nothing may move the file
 /// aside or replace it.
-pub(super) fn of_later_version(path: &Path, format: u32) -> io::Error {
-    let what = format!("{} has format {format}, which a later version wrote", path.display());
+pub(super) fn of_another_version(path: &Path, format: u32) -> io::Error {
+    let what = format!("{} has format {format}, which this version of the server cannot read", path.display());
     io::Error::new(ErrorKind::Unsupported, what)
 }
 

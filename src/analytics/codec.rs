@@ -1,17 +1,9 @@
 //! The encoding that log records and day files share: numbers in as few bytes as they need, texts preceded by their
 //! length. Knows nothing of what is encoded.
 
-/// Which version of the server wrote the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    /// Without UTM parameters, first and last pages of sessions, and events.
-    First,
-    Second,
-}
-
 /// Bytes that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the data is damaged or was written by another version")]
+#[error("the data is damaged or is of a format that this version of the server cannot read")]
 pub(super) struct Damaged;
 
 /// Appends a number, seven bits to a byte.

@@ -5,14 +5,14 @@
 //! header   magic (7)  format, a digit (1)  number of the last log record that it counts (8)
 //!          length of the figures, unpacked (8)  CRC32 of all but itself (4)
 //! table    length of the figures, packed (8)  length of the visits, packed (8)
-//!          length of the visits, unpacked; 0 without any (8)  CRC32 of the visits (4)
+//!          length of the visits, unpacked (8)  CRC32 of the visits (4)
 //! figures  zstd: sites, each with its hours, totals, pages by path, shares by name, sessions by page, and events
 //! visits   zstd: sites, each with its visits (`visit_codec`)
 //! ```
 //!
 //! Reports without filters read no visits: the CRC32 of the file follows from that of the visits and of all before them.
-//! The first format has no table and no visits. Later formats keep magic and
-//! checksum where they are, so that a later format is told from damage.
+//! This is format 2, which every later version reads. All formats have magic and checksum where they are, so that another
+//! format is told from damage.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -20,8 +20,8 @@ use std::path::Path;
 
 use crc32fast::Hasher;
 
-use super::checked_file::{damaged, of_later_version};
-use super::codec::{Damaged, Format, Input};
+use super::checked_file::{damaged, of_another_version};
+use super::codec::{Damaged, Input};
 use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
@@ -30,7 +30,6 @@ use crate::sync;
 
 const MAGIC: &[u8; 7] = b"bndrytr";
 const FORMAT: u8 = b'2';
-const FIRST_FORMAT: u8 = b'1';
 const HEADER_BYTES: usize = 28;
 /// The bytes of the header that its CRC32 covers.
 const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 4;
@@ -47,17 +46,7 @@ pub(super) struct DayFile {
     pub(super) sites: SiteRollups,
 }
 
-/// What a file has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileInfo {
-    /// [`DayFile::counted_through`].
-    pub(super) counted_through: u64,
-    /// Whether filters can select visits. Earlier versions wrote none.
-    pub(super) has_visits: bool,
-}
-
 struct Header {
-    format: Format,
     counted_through: u64,
     content_bytes: u64,
 }
@@ -86,12 +75,11 @@ impl DayFile {
         self.sites.values().map(Rollup::pageviews).sum()
     }
 
-    /// Writes and syncs the file, with the encoded visits if there are any. Syncing the folder is up to the caller.
-    pub(super) fn write(&self, path: &Path, names: &Names, visits: Option<&[u8]>) -> io::Result<()> {
+    /// Writes and syncs the file, with the encoded visits. Syncing the folder is up to the caller.
+    pub(super) fn write(&self, path: &Path, names: &Names, visits: &[u8]) -> io::Result<()> {
         let figures = encode_sites(&self.sites, names);
         let packed = zstd::bulk::compress(&figures, ZSTD_LEVEL)?;
-        let visits = visits.unwrap_or_default();
-        let packed_visits = if visits.is_empty() { Vec::new() } else { zstd::bulk::compress(visits, ZSTD_LEVEL)? };
+        let packed_visits = zstd::bulk::compress(visits, ZSTD_LEVEL)?;
         let mut header = MAGIC.to_vec();
         header.push(FORMAT);
         header.extend_from_slice(&self.counted_through.to_le_bytes());
@@ -111,36 +99,33 @@ impl DayFile {
     /// Reads and checks the figures.
     pub(super) fn read(path: &Path, names: &Names) -> io::Result<DayFile> {
         let mut reading = Reading::open(path)?;
-        let Header { format, counted_through, content_bytes } = reading.header;
+        let Header { counted_through, content_bytes } = reading.header;
         let packed = reading.figures()?;
         let content = unpack(path, &packed, content_bytes)?;
-        let sites = decode_sites(&content, format, names).map_err(|error| at_path(path, error))?;
+        let sites = decode_sites(&content, names).map_err(|error| at_path(path, error))?;
         Ok(DayFile { counted_through, sites })
     }
 
-    /// Reads and checks the encoded visits; `None` if there are none. Also returns [`DayFile::counted_through`].
-    pub(super) fn read_visits(path: &Path) -> io::Result<(u64, Option<Vec<u8>>)> {
+    /// Reads and checks the encoded visits. Also returns [`DayFile::counted_through`].
+    pub(super) fn read_visits(path: &Path) -> io::Result<(u64, Vec<u8>)> {
         let mut reading = Reading::open(path)?;
         let counted_through = reading.header.counted_through;
         reading.figures()?;
-        let visits = reading.visits()?.map(|(packed, bytes)| unpack(path, &packed, bytes)).transpose()?;
-        Ok((counted_through, visits))
+        let packed = reading.visits()?;
+        Ok((counted_through, unpack(path, &packed, reading.table.visits_bytes)?))
     }
 
     /// Reads and checks the figures, and checks the visits, too.
     pub(super) fn read_all(path: &Path, names: &Names) -> io::Result<DayFile> {
         let file = DayFile::read(path, names)?;
-        if let (_, Some(visits)) = DayFile::read_visits(path)? {
-            visit_codec::decode(&visits, names).map_err(|error| at_path(path, error))?;
-        }
+        let (_, visits) = DayFile::read_visits(path)?;
+        visit_codec::decode(&visits, names).map_err(|error| at_path(path, error))?;
         Ok(file)
     }
 
-    /// Reads what a file has from its header, which is not checked.
-    pub(super) fn read_info(path: &Path) -> io::Result<FileInfo> {
-        let reading = Reading::open(path)?;
-        let has_visits = reading.table.as_ref().is_some_and(|table| table.visits_bytes > 0);
-        Ok(FileInfo { counted_through: reading.header.counted_through, has_visits })
+    /// Reads [`DayFile::counted_through`] from the header of a file, which is not checked.
+    pub(super) fn read_counted_through(path: &Path) -> io::Result<u64> {
+        Ok(Reading::open(path)?.header.counted_through)
     }
 }
 
@@ -151,7 +136,7 @@ struct Reading<'a> {
     checked_header: Vec<u8>,
     crc: u32,
     header: Header,
-    table: Option<Table>,
+    table: Table,
 }
 
 impl<'a> Reading<'a> {
@@ -159,44 +144,38 @@ impl<'a> Reading<'a> {
         let (mut file, mut header) = (File::open(path)?, [0; HEADER_BYTES]);
         let bad = |_| at_path(path, Damaged);
         let read = file.read_exact(&mut header);
-        if header.starts_with(MAGIC) && header[MAGIC.len()] > FORMAT {
-            refuse_later_format(path, &fs::read(path)?)?;
+        if header.starts_with(MAGIC) && header[MAGIC.len()] != FORMAT {
+            refuse_another_format(path, &fs::read(path)?)?;
         }
         read.map_err(bad)?;
         let (mut checked_header, crc) = (header[..CHECKED_HEADER_BYTES].to_vec(), &header[CHECKED_HEADER_BYTES..]);
         let crc = u32::from_le_bytes(crc.try_into().unwrap_or_default());
         let header = read_header(&checked_header).map_err(|error| at_path(path, error))?;
-        let mut table = None;
-        if header.format == Format::Second {
-            let mut bytes = [0; TABLE_BYTES];
-            file.read_exact(&mut bytes).map_err(bad)?;
-            table = Some(read_table(&bytes).map_err(|error| at_path(path, error))?);
-            checked_header.extend_from_slice(&bytes);
-        }
+        let mut bytes = [0; TABLE_BYTES];
+        file.read_exact(&mut bytes).map_err(bad)?;
+        let table = read_table(&bytes).map_err(|error| at_path(path, error))?;
+        checked_header.extend_from_slice(&bytes);
         Ok(Reading { path, file, checked_header, crc, header, table })
     }
 
     /// The figures, packed: what the file has next.
     fn figures(&mut self) -> io::Result<Vec<u8>> {
-        let packed = self.take(self.table.as_ref().map_or(u64::MAX, |table| table.figures_bytes))?;
+        let Table { figures_bytes, packed_visits_bytes, visits_crc, .. } = self.table;
+        let packed = self.take(figures_bytes)?;
         let mut hasher = hasher(&[&self.checked_header, &packed]);
-        let mut bytes = (self.checked_header.len() + 4 + packed.len()) as u64;
-        if let Some(table) = &self.table {
-            hasher.combine(&Hasher::new_with_initial_len(table.visits_crc, table.packed_visits_bytes));
-            bytes = bytes.saturating_add(table.packed_visits_bytes);
-        }
+        hasher.combine(&Hasher::new_with_initial_len(visits_crc, packed_visits_bytes));
+        let bytes = ((self.checked_header.len() + 4 + packed.len()) as u64).saturating_add(packed_visits_bytes);
         match hasher.finalize() == self.crc && self.file.metadata()?.len() == bytes {
             true => Ok(packed),
             false => Err(at_path(self.path, Damaged)),
         }
     }
 
-    /// The visits, packed, and their length unpacked: what the file has behind the figures.
-    fn visits(&mut self) -> io::Result<Option<(Vec<u8>, u64)>> {
-        let Some(Table { visits_bytes: bytes @ 1.., visits_crc: expected, .. }) = self.table else { return Ok(None) };
+    /// The visits, packed: what the file has behind the figures.
+    fn visits(&mut self) -> io::Result<Vec<u8>> {
         let packed = self.take(u64::MAX)?;
-        match checksum(&[&packed]) == expected {
-            true => Ok(Some((packed, bytes))),
+        match checksum(&[&packed]) == self.table.visits_crc {
+            true => Ok(packed),
             false => Err(at_path(self.path, Damaged)),
         }
     }
@@ -217,15 +196,10 @@ fn unpack(path: &Path, packed: &[u8], bytes: u64) -> io::Result<Vec<u8>> {
 
 fn read_header(header: &[u8]) -> Result<Header, Damaged> {
     let mut input = Input(header);
-    if input.bytes(MAGIC.len())? != MAGIC {
+    if input.bytes(MAGIC.len())? != MAGIC || input.bytes(1)? != [FORMAT] {
         return Err(Damaged);
     }
-    let format = match input.bytes(1)? {
-        [FORMAT] => Format::Second,
-        [FIRST_FORMAT] => Format::First,
-        _ => return Err(Damaged),
-    };
-    Ok(Header { format, counted_through: wide(&mut input)?, content_bytes: wide(&mut input)? })
+    Ok(Header { counted_through: wide(&mut input)?, content_bytes: wide(&mut input)? })
 }
 
 fn read_table(table: &[u8; TABLE_BYTES]) -> Result<Table, Damaged> {
@@ -240,14 +214,14 @@ fn wide(input: &mut Input) -> Result<u64, Damaged> {
     input.bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
 }
 
-/// Fails for an intact file of a later format.
-fn refuse_later_format(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Fails for an intact file of another format.
+fn refuse_another_format(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let Some((header, packed)) = bytes.split_first_chunk::<HEADER_BYTES>() else { return Ok(()) };
     let (checked, crc) = header.split_at(CHECKED_HEADER_BYTES);
     let format = header[MAGIC.len()];
-    let is_later = header.starts_with(MAGIC) && format > FORMAT && format.is_ascii_digit();
-    match is_later && crc == checksum(&[checked, packed]).to_le_bytes() {
-        true => Err(of_later_version(path, u32::from(format - b'0'))),
+    let is_another = header.starts_with(MAGIC) && format != FORMAT && format.is_ascii_digit();
+    match is_another && crc == checksum(&[checked, packed]).to_le_bytes() {
+        true => Err(of_another_version(path, u32::from(format - b'0'))),
         false => Ok(()),
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::checked_file::{damaged, is_damage};
 use super::damage::Finding;
-use super::day_file::{DayFile, FileInfo};
+use super::day_file::DayFile;
 use super::names::Names;
 use super::period::{Day, Period};
 use crate::model::time::{format_date, parse_date};
@@ -20,7 +20,7 @@ use crate::sync;
 /// How many rows are kept in memory: some 200 MB.
 const CACHED_ROWS: usize = 16 << 20;
 /// What a damaged file counts through: everything, so that nothing is counted in its place.
-const UNREADABLE: FileInfo = FileInfo { counted_through: u64::MAX, has_visits: true };
+const UNREADABLE: u64 = u64::MAX;
 
 /// Where the pageviews of a day file came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +75,8 @@ impl DayKey {
 /// All day files. A writer needs `&mut`, so nobody reads meanwhile.
 pub(super) struct DayFiles {
     folder: PathBuf,
-    files: BTreeMap<DayKey, FileInfo>,
+    /// With the number of the last log record that each counts.
+    files: BTreeMap<DayKey, u64>,
     /// Whether it is not known which imports count.
     lacks_imports: bool,
     cache: Mutex<Cache>,
@@ -110,14 +111,14 @@ impl DayFiles {
                     fs::remove_file(&path)?;
                 }
                 Some(key) => {
-                    let info = match DayFile::read_info(&path) {
+                    let counted_through = match DayFile::read_counted_through(&path) {
                         Err(error) if is_damage(&error) => {
                             findings.push(Finding::of(analytics, &path, "its header is damaged".to_owned()));
                             UNREADABLE
                         }
-                        info => info?,
+                        counted_through => counted_through?,
                     };
-                    found.insert(key, info);
+                    found.insert(key, counted_through);
                 }
                 None => fs::remove_file(&path)?,
             }
@@ -147,7 +148,7 @@ impl DayFiles {
 
     /// The number of the last log record whose pageviews the day's file of events counts; 0 without a file.
     pub(super) fn counted_through(&self, day: Day) -> u64 {
-        self.files.get(&DayKey::events(day)).map_or(0, |info| info.counted_through)
+        self.files.get(&DayKey::events(day)).copied().unwrap_or(0)
     }
 
     /// The files of a period, in order.
@@ -164,17 +165,12 @@ impl DayFiles {
 
     /// The greatest number of a record that a file of events counts.
     pub(super) fn last_counted(&self) -> u64 {
-        self.files.values().filter(|info| **info != UNREADABLE).map(|info| info.counted_through).max().unwrap_or(0)
+        self.files.values().copied().filter(|number| *number != UNREADABLE).max().unwrap_or(0)
     }
 
-    /// What a file has, if there is such a file.
-    pub(super) fn info(&self, key: DayKey) -> Option<FileInfo> {
-        self.files.get(&key).copied()
-    }
-
-    /// The last day with a file that has no visits.
-    pub(super) fn last_without_visits(&self) -> Option<Day> {
-        self.files.iter().filter(|(_, info)| !info.has_visits).map(|(key, _)| key.day).max()
+    /// Whether a file is in use.
+    pub(super) fn contains(&self, key: DayKey) -> bool {
+        self.files.contains_key(&key)
     }
 
     /// Fails if it is not known whether a file counts.
@@ -232,15 +228,15 @@ impl DayFiles {
     }
 
     /// Renames the unfinished file over the current one. [`DayFiles::sync`] makes that durable.
-    pub(super) fn replace(&mut self, key: DayKey, info: FileInfo) -> io::Result<()> {
+    pub(super) fn replace(&mut self, key: DayKey, counted_through: u64) -> io::Result<()> {
         fs::rename(key.unfinished(&self.folder), self.path(key))?;
-        self.insert(key, info);
+        self.insert(key, counted_through);
         Ok(())
     }
 
     /// Takes in a file that is in place already.
-    pub(super) fn insert(&mut self, key: DayKey, info: FileInfo) {
-        self.files.insert(key, info);
+    pub(super) fn insert(&mut self, key: DayKey, counted_through: u64) {
+        self.files.insert(key, counted_through);
         self.forget(key);
     }
 
@@ -282,7 +278,7 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// The file with the greatest number. The log is expected to reach that number, so it must be known to be right.
-fn greatest_number(files: &BTreeMap<DayKey, FileInfo>) -> Option<DayKey> {
-    let readable = files.iter().filter(|(_, info)| **info != UNREADABLE && info.counted_through > 0);
-    readable.max_by_key(|(_, info)| info.counted_through).map(|(key, _)| *key)
+fn greatest_number(files: &BTreeMap<DayKey, u64>) -> Option<DayKey> {
+    let readable = files.iter().filter(|(_, number)| **number != UNREADABLE && **number > 0);
+    readable.max_by_key(|(_, number)| **number).map(|(key, _)| *key)
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 use super::checked_file::is_damage;
-use super::day_file::{DayFile, FileInfo};
+use super::day_file::DayFile;
 use super::day_files::{DayFiles, DayKey, Source};
 use super::import_list::ImportList;
 use super::names::{Name, Names};
@@ -36,7 +36,7 @@ pub(super) struct PreparedDeletion {
 
 struct RewrittenDay {
     day: Day,
-    info: FileInfo,
+    counted_through: u64,
 }
 
 impl Deletion {
@@ -76,11 +76,9 @@ impl Deletion {
             if source == Source::Events {
                 let mut rest = (*file).clone();
                 rest.sites.remove(&self.site);
-                let visits = visits.map(|visits| visit_codec::without_site(&visits, &names.text(self.site)));
-                let visits = visits.transpose().map_err(io::Error::other)?;
-                rest.write(&path.with_extension("unfinished"), names, visits.as_deref())?;
-                let info = FileInfo { counted_through: file.counted_through, has_visits: visits.is_some() };
-                prepared.rewritten.push(RewrittenDay { day, info });
+                let visits = visit_codec::without_site(&visits, &names.text(self.site)).map_err(io::Error::other)?;
+                rest.write(&path.with_extension("unfinished"), names, &visits)?;
+                prepared.rewritten.push(RewrittenDay { day, counted_through: file.counted_through });
             } else {
                 prepared.removed_imports.insert(key);
             }
@@ -92,8 +90,8 @@ impl Deletion {
 impl PreparedDeletion {
     /// Puts the rewritten files in use and removes those of imports. On return both are on disk.
     pub(super) fn finish(self, day_files: &mut DayFiles, names: &Names, folder: &Path) -> io::Result<()> {
-        for RewrittenDay { day, info } in self.rewritten {
-            day_files.replace(DayKey::events(day), info)?;
+        for RewrittenDay { day, counted_through } in self.rewritten {
+            day_files.replace(DayKey::events(day), counted_through)?;
             failure::point("deletion::replace")?;
         }
         if !self.removed_imports.is_empty() {

@@ -25,7 +25,7 @@ use super::traffic::Traffic;
 use super::visit_codec::{self, BlockReader};
 use super::visits::{Extension, Step, Visit, VisitKey};
 use crate::model::error::{Code, Error, Result};
-use crate::model::time::{Millis, day_number, format_date};
+use crate::model::time::{Millis, day_number};
 
 /// How long a filtered report may take, without the time it waits for others.
 const MAX_TIME: Duration = Duration::from_secs(30);
@@ -93,10 +93,6 @@ impl<'a> Filtered<'a> {
     ) -> Result<(Vec<DayKey>, BTreeMap<Day, OpenFigures>)> {
         let counts = data.counts.read();
         let keys = counts.day_files.in_period(period);
-        let lacks_visits = |key: &&DayKey| counts.day_files.info(**key).is_some_and(|info| !info.has_visits);
-        if let Some(key) = keys.iter().find(lacks_visits) {
-            return Err(without_visits(key.day, counts.day_files.last_without_visits()));
-        }
         for key in &keys {
             let path = counts.day_files.path(*key);
             let certain = counts.day_files.refuse_uncertain(*key);
@@ -135,12 +131,11 @@ impl<'a> Filtered<'a> {
     ) -> io::Result<Vec<Rollup>> {
         let path = key.path(&data.days_folder());
         let (counted_through, visits) = DayFile::read_visits(&path)?;
-        let visits = visits.unwrap_or_default();
         // A file that was written since then has what was added to it.
         let open = open.filter(|open| key == DayKey::events(key.day) && open.counted_through == counted_through);
         let damaged = |error: Damaged| at_path(&path, &error.to_string());
         let mut rollups = Vec::new();
-        let blocks = if visits.is_empty() { Vec::new() } else { visit_codec::blocks(&visits).map_err(damaged)? };
+        let blocks = visit_codec::blocks(&visits).map_err(damaged)?;
         for block in blocks.iter().filter(|block| site.is_none_or(|site| site == block.site)) {
             let mut reader = BlockReader::new(block, &data.names).map_err(damaged)?;
             // Now the names of the block are interned.
@@ -224,17 +219,8 @@ fn dimensions(visit: &Visit, client: &[Name; 3]) -> [Name; DIMENSIONS] {
 /// The error for a file that cannot be read: it may have been replaced or removed since the report began.
 fn unreadable(data: &AnalyticsData, key: DayKey, error: &io::Error) -> Error {
     let counts = data.counts.read();
-    match counts.day_files.info(key) {
-        None => Error::new(Code::Overloaded, "the figures changed while the report was made; try again"),
-        Some(_) => damage::unreadable(key.day, &data.folder, &counts.day_files.path(key), error),
+    match counts.day_files.contains(key) {
+        false => Error::new(Code::Overloaded, "the figures changed while the report was made; try again"),
+        true => damage::unreadable(key.day, &data.folder, &counts.day_files.path(key), error),
     }
-}
-
-fn without_visits(day: Day, last: Option<Day>) -> Error {
-    let (day, first) = (format_date(day), format_date(last.unwrap_or_default() + 1));
-    let message = format!(
-        "the figures of {day} cannot be filtered: an earlier version of the server counted them, which kept no visits; \
-         filters work for periods from {first} on (and some reports also include the period before)"
-    );
-    Error::new(Code::InvalidFilter, message)
 }

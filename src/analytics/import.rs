@@ -15,7 +15,7 @@ use super::agent::Agents;
 use super::bounds::Bounds;
 use super::checked_file::sync_folder_of;
 use super::data::AnalyticsData;
-use super::day_file::{DayFile, FileInfo};
+use super::day_file::DayFile;
 use super::day_files::{DayKey, Source, remove_if_there};
 use super::event::{PageUrl, referrer_host};
 use super::handle::WorkerHandle;
@@ -226,8 +226,7 @@ impl Import {
         // The files are on disk, so that the lock which counting and reports need is held for no input or output.
         let replaced = {
             let mut counts = data.counts.write();
-            let info = FileInfo { counted_through: 0, has_visits: true };
-            keys.iter().for_each(|key| counts.day_files.insert(*key, info));
+            keys.iter().for_each(|key| counts.day_files.insert(*key, 0));
             let former = former.map(|former| Source::Import(former.import));
             counts.day_files.take(|key| Some(key.source) == former)
         };
@@ -280,7 +279,7 @@ fn write_files(data: &AnalyticsData, day_files: BTreeMap<Day, CountedDay>, sourc
     for (day, CountedDay { file, visits }) in &day_files {
         let key = DayKey { day: *day, source };
         failure::point("import::write")?;
-        file.write(&key.unfinished(&folder), &data.names, Some(visits))?;
+        file.write(&key.unfinished(&folder), &data.names, visits)?;
         fs::rename(key.unfinished(&folder), key.path(&folder))?;
     }
     failure::point("import::sync")?;

@@ -37,8 +37,7 @@ pub(super) struct ImportedFile {
     /// How many bytes of the file count; 0 if some of its figures were deleted since.
     pub(super) bytes: u64,
     pub(super) pageviews: u64,
-    /// The days that it has files of. Earlier versions did not note them.
-    #[serde(default)]
+    /// The days that it has files of.
     pub(super) days: BTreeSet<Day>,
 }
 

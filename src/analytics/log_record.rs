@@ -3,21 +3,17 @@
 
 use std::collections::HashMap;
 
-use super::codec::{Damaged, Format, Input, put, put_signed, put_text};
+use super::codec::{Damaged, Input, put, put_signed, put_text};
 use super::deletion::Deletion;
 use super::names::{NONE, Name, Names};
 use super::open_day::OpenDay;
 use super::pageview::{Activity, CustomEvent, DIMENSIONS, Pageview, Property};
 use super::period::Period;
-use super::rollup_codec::FIRST_DIMENSIONS;
 use super::session::{ENTRY_NAMES, OpenSession, Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
 use crate::model::time::Millis;
 
-/// What earlier versions wrote, which had pageviews only.
-const FIRST_PAGEVIEWS: u8 = 1;
-const FIRST_MIDNIGHT: u8 = 2;
-const FIRST_DELETION: u8 = 3;
+/// The kinds of records. 1 to 3 were those of a format that was never released.
 const ACTIVITIES: u8 = 4;
 const MIDNIGHT: u8 = 5;
 const DELETION: u8 = 6;
@@ -144,33 +140,29 @@ pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, Damaged>
     let kind = input.bytes(1)?[0];
     let texts: Vec<Name> =
         (0..input.count()?).map(|_| Ok(names.intern(input.text()?))).collect::<Result<_, Damaged>>()?;
-    let format = if kind <= FIRST_DELETION { Format::First } else { Format::Second };
-    let name = |input: &mut Input| match (format, input.number()? as usize) {
-        (Format::First, index) => texts.get(index).copied().ok_or(Damaged),
-        (Format::Second, 0) => Ok(NONE),
-        (Format::Second, number) => texts.get(number - 1).copied().ok_or(Damaged),
+    let name = |input: &mut Input| match input.number()? as usize {
+        0 => Ok(NONE),
+        number => texts.get(number - 1).copied().ok_or(Damaged),
     };
     match kind {
-        FIRST_PAGEVIEWS | ACTIVITIES => {
+        ACTIVITIES => {
             let mut at = 0;
             let activities = (0..input.count()?).map(|_| {
                 at += input.signed()?;
-                read_activity(&mut input, at, format, name)
+                read_activity(&mut input, at, name)
             });
             Ok(LogRecord::Activities(activities.collect::<Result<_, Damaged>>()?))
         }
-        FIRST_MIDNIGHT | MIDNIGHT => {
-            Ok(LogRecord::Midnight { at: input.signed()?, sessions: read_sessions(&mut input, format, name)? })
-        }
-        FIRST_DELETION | DELETION => {
+        MIDNIGHT => Ok(LogRecord::Midnight { at: input.signed()?, sessions: read_sessions(&mut input, name)? }),
+        DELETION => {
             let (at, site) = (input.signed()?, name(&mut input)?);
             let period = Period::new(input.signed()?, input.signed()?).ok_or(Damaged)?;
             let deletion = Deletion { site, period, imports_below: input.number()? };
             let mut traffic = Traffic::default();
-            traffic.sessions.replace(read_sessions(&mut input, format, name)?);
+            traffic.sessions.replace(read_sessions(&mut input, name)?);
             for _ in 0..input.count()? {
                 let day = input.signed()?;
-                traffic.days.insert(day, OpenDay::decode(&mut input, format, names, name)?);
+                traffic.days.insert(day, OpenDay::decode(&mut input, names, name)?);
             }
             Ok(LogRecord::Deletion { at, traffic, deletion })
         }
@@ -181,17 +173,15 @@ pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, Damaged>
 fn read_activity(
     input: &mut Input,
     at: Millis,
-    format: Format,
     name: impl Fn(&mut Input) -> Result<Name, Damaged>,
 ) -> Result<Activity, Damaged> {
-    let kind = if format == Format::First { PAGEVIEW } else { input.bytes(1)?[0] };
+    let kind = input.bytes(1)?[0];
     let visitor = read_visitor(input)?;
     let (site, what) = (name(input)?, name(input)?);
     match kind {
         PAGEVIEW => {
             let mut dimensions = [NONE; DIMENSIONS];
-            let known = if format == Format::First { FIRST_DIMENSIONS } else { DIMENSIONS };
-            for dimension in &mut dimensions[..known] {
+            for dimension in &mut dimensions {
                 *dimension = name(input)?;
             }
             Ok(Activity::Pageview(Pageview { at, site, visitor, path: what, dimensions }))
@@ -226,24 +216,21 @@ fn put_sessions(
 
 fn read_sessions(
     input: &mut Input,
-    format: Format,
     name: impl Fn(&mut Input) -> Result<Name, Damaged>,
 ) -> Result<Vec<OpenSession>, Damaged> {
     let sessions = (0..input.count()?).map(|_| {
         let (visitor, site) = (input.wide()?, name(input)?);
         let (began, last) = (input.signed()?, input.signed()?);
         let is_bounce = input.number()? == 1;
-        let (mut entry, mut exit, mut first_visit, mut visit) = ([NONE; ENTRY_NAMES], NONE, None, None);
-        if format == Format::Second {
-            for of_entry in &mut entry {
-                *of_entry = name(input)?;
-            }
-            exit = name(input)?;
-            first_visit = input.small()?.checked_sub(1);
-            let number = input.small()?.checked_sub(1);
-            let day = input.signed()?;
-            visit = number.map(|number| VisitPlace { day, number });
+        let mut entry = [NONE; ENTRY_NAMES];
+        for of_entry in &mut entry {
+            *of_entry = name(input)?;
         }
+        let exit = name(input)?;
+        let first_visit = input.small()?.checked_sub(1);
+        let number = input.small()?.checked_sub(1);
+        let day = input.signed()?;
+        let visit = number.map(|number| VisitPlace { day, number });
         let session = Session { site, began, last, is_bounce, exit, entry, first_visit, visit };
         Ok(OpenSession { visitor, session })
     });

@@ -9,7 +9,7 @@ use std::io;
 
 use super::checked_file::{damaged, is_damage};
 use super::data::{AnalyticsData, Counts};
-use super::day_file::{DayFile, FileInfo};
+use super::day_file::DayFile;
 use super::day_files::{DayFiles, DayKey};
 use super::log_record;
 use super::log_writer::LogWriter;
@@ -40,9 +40,8 @@ pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: M
     {
         let mut counts = data.counts.write();
         for day in days {
-            if let Some(has_visits) = day.written {
-                let info = FileInfo { counted_through: number, has_visits };
-                counts.day_files.replace(DayKey::events(day.day), info)?;
+            if day.is_written {
+                counts.day_files.replace(DayKey::events(day.day), number)?;
             }
             counts.traffic.days.remove(&day.day);
             failure::point("midnight::replace")?;
@@ -62,8 +61,8 @@ pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: M
 /// A day that is over.
 struct FinishedDay {
     day: Day,
-    /// Whether its file has visits; `None` if none was written.
-    written: Option<bool>,
+    /// Whether there is an unfinished file of it.
+    is_written: bool,
 }
 
 /// Writes the files of the days before `today` as unfinished files, and returns which days these are. What is added to
@@ -74,12 +73,12 @@ fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<
     let mut days = Vec::new();
     for (day, open_day) in traffic.days.range(..today) {
         let key = DayKey::events(*day);
-        let (mut file, visits) = match day_files.counted_through(*day) {
-            0 => (DayFile::default(), Some(BTreeMap::new())),
+        let (mut file, mut visits) = match day_files.counted_through(*day) {
+            0 => (DayFile::default(), BTreeMap::new()),
             _ => match read_whole(day_files, key, &data.names) {
                 Err(error) if is_damage(&error) => {
                     tracing::warn!(%error, "nothing can be added to a day whose file is damaged");
-                    days.push(FinishedDay { day: *day, written: None });
+                    days.push(FinishedDay { day: *day, is_written: false });
                     continue;
                 }
                 whole => whole?,
@@ -89,13 +88,9 @@ fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<
         for (site, rollup) in open_day.sites() {
             file.sites.entry(*site).or_default().add(rollup);
         }
-        // A file without visits stays without them: those of only a part of the day would be wrong.
-        let visits = visits.map(|mut visits| {
-            open_day.visits().add_to(&mut visits);
-            visit_codec::encode(&visits, &data.names)
-        });
-        file.write(&key.unfinished(&folder), &data.names, visits.as_deref())?;
-        days.push(FinishedDay { day: *day, written: Some(visits.is_some()) });
+        open_day.visits().add_to(&mut visits);
+        file.write(&key.unfinished(&folder), &data.names, &visit_codec::encode(&visits, &data.names))?;
+        days.push(FinishedDay { day: *day, is_written: true });
     }
     Ok(days)
 }
@@ -103,9 +98,9 @@ fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<
 type Visits = BTreeMap<Name, SiteVisits>;
 
 /// The figures and the visits of a file.
-fn read_whole(day_files: &DayFiles, key: DayKey, names: &Names) -> io::Result<(DayFile, Option<Visits>)> {
+fn read_whole(day_files: &DayFiles, key: DayKey, names: &Names) -> io::Result<(DayFile, Visits)> {
     let file = DayFile::clone(&*day_files.read(key, names)?);
     let (path, (_, visits)) = (day_files.path(key), DayFile::read_visits(&day_files.path(key))?);
-    let visits = visits.map(|visits| visit_codec::decode(&visits, names));
-    Ok((file, visits.transpose().map_err(|error| damaged(&path, &error.to_string()))?))
+    let visits = visit_codec::decode(&visits, names).map_err(|error| damaged(&path, &error.to_string()))?;
+    Ok((file, visits))
 }

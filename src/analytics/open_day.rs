@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::codec::{Damaged, Format, Input, put, put_signed};
+use super::codec::{Damaged, Input, put, put_signed};
 use super::names::{NONE, Name, Names};
 use super::pageview::{CustomEvent, Dimension, Pageview};
 use super::rollup::{EventKey, EventRow, Page, PageSessions, Rollup, Share, SiteRollups};
@@ -175,7 +175,7 @@ impl OpenDay {
         let rollup = self.sites.entry(site).or_default();
         rollup.duration += gap;
         rollup.bounces -= i64::from(was_bounce);
-        if left != NONE && left != path {
+        if left != path {
             add_sessions(&mut rollup.exits, &mut self.exit_indexes, PageKey { site, path: left }, -1);
             add_sessions(&mut rollup.exits, &mut self.exit_indexes, PageKey { site, path }, 1);
         }
@@ -241,12 +241,11 @@ impl OpenDay {
     /// Reads what [`OpenDay::encode`] appended; `name` reads a name.
     pub(super) fn decode(
         input: &mut Input,
-        format: Format,
         names: &Names,
         name: impl Fn(&mut Input) -> Result<Name, Damaged>,
     ) -> Result<OpenDay, Damaged> {
         let bytes = input.count()?;
-        let sites = decode_sites(input.bytes(bytes)?, format, names)?;
+        let sites = decode_sites(input.bytes(bytes)?, names)?;
         let mut day = OpenDay { sites, last_visitor: input.small()?, ..OpenDay::default() };
         for _ in 0..input.count()? {
             let (visitor, site) = (input.wide()?, name(input)?);
@@ -259,18 +258,16 @@ impl OpenDay {
             let dimension = input.bytes(1)?[0];
             day.share_visits.insert(ShareVisit { dimension, name: name(input)?, visitor: input.small()? });
         }
-        if format == Format::Second {
-            for _ in 0..input.count()? {
-                let key = EventKey { event: name(input)?, property: name(input)?, value: name(input)? };
-                day.event_visits.insert(EventVisit { key, visitor: input.small()? });
-            }
-            let bytes = input.count()?;
-            day.visits.sites = visit_codec::decode(input.bytes(bytes)?, names)?;
-            for _ in 0..input.count()? {
-                let key = VisitKey { site: name(input)?, number: input.small()? };
-                let extension = Extension { exit: name(input)?, gap: input.signed()? };
-                day.visits.extensions.insert(key, extension);
-            }
+        for _ in 0..input.count()? {
+            let key = EventKey { event: name(input)?, property: name(input)?, value: name(input)? };
+            day.event_visits.insert(EventVisit { key, visitor: input.small()? });
+        }
+        let bytes = input.count()?;
+        day.visits.sites = visit_codec::decode(input.bytes(bytes)?, names)?;
+        for _ in 0..input.count()? {
+            let key = VisitKey { site: name(input)?, number: input.small()? };
+            let extension = Extension { exit: name(input)?, gap: input.signed()? };
+            day.visits.extensions.insert(key, extension);
         }
         day.index_rollups();
         Ok(day)

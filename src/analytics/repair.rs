@@ -46,7 +46,7 @@ impl Repair<'_> {
             state => state?,
         };
         let days = self.folder.join(DAYS_FOLDER);
-        // First, since nothing may be moved if a file is of a later version.
+        // First, since nothing may be moved if a file is of another version.
         let mut broken = self.damaged_files(&days)?;
         if let Err(error) = ImportList::read(self.folder)
             && !is_damage(&error)

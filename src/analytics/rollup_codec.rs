@@ -1,12 +1,8 @@
 //! The bytes of a day's rollups by site, as day files and log records hold them.
 
-use super::codec::{Damaged, Format, Input, put, put_signed, put_text};
+use super::codec::{Damaged, Input, put, put_signed, put_text};
 use super::names::{NONE, Name, Names};
-use super::pageview::DIMENSIONS;
 use super::rollup::{EventKey, EventRow, Hour, Page, PageSessions, Rollup, Share, SiteRollups};
-
-/// How many dimensions the first format has.
-pub(super) const FIRST_DIMENSIONS: usize = 4;
 
 /// Encodes rollups.
 pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
@@ -54,7 +50,7 @@ pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
 }
 
 /// Decodes rollups and interns their names.
-pub(super) fn decode_sites(content: &[u8], format: Format, names: &Names) -> Result<SiteRollups, Damaged> {
+pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups, Damaged> {
     let mut input = Input(content);
     let mut sites = SiteRollups::new();
     for _ in 0..input.count()? {
@@ -75,22 +71,19 @@ pub(super) fn decode_sites(content: &[u8], format: Format, names: &Names) -> Res
         for page in &mut rollup.pages {
             page.visitors = input.small()?;
         }
-        let dimensions = if format == Format::First { FIRST_DIMENSIONS } else { DIMENSIONS };
-        for shares in rollup.shares.iter_mut().take(dimensions) {
+        for shares in &mut rollup.shares {
             for _ in 0..input.count()? {
                 shares.push(Share { name: names.intern(input.text()?), visitors: input.small()? });
             }
         }
-        if format == Format::Second {
-            for rows in [&mut rollup.entries, &mut rollup.exits] {
-                for _ in 0..input.count()? {
-                    rows.push(PageSessions { path: names.intern(input.text()?), sessions: input.signed()? });
-                }
-            }
+        for rows in [&mut rollup.entries, &mut rollup.exits] {
             for _ in 0..input.count()? {
-                let key = read_key(&mut input, names)?;
-                rollup.events.push(EventRow { key, count: input.number()?, visitors: input.number()? });
+                rows.push(PageSessions { path: names.intern(input.text()?), sessions: input.signed()? });
             }
+        }
+        for _ in 0..input.count()? {
+            let key = read_key(&mut input, names)?;
+            rollup.events.push(EventRow { key, count: input.number()?, visitors: input.number()? });
         }
         sites.insert(site, rollup);
     }

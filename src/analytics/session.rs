@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::names::{NONE, Name};
+use super::names::Name;
 use super::period::{Day, Period};
 use crate::model::time::Millis;
 
@@ -40,9 +40,9 @@ pub(super) struct Session {
     pub(super) last: Millis,
     /// Whether it has only one pageview so far.
     pub(super) is_bounce: bool,
-    /// The page of its last pageview; [`NONE`] if an earlier version of the server noted the session.
+    /// The page of its last pageview.
     pub(super) exit: Name,
-    /// How it began; [`NONE`] likewise.
+    /// How it began.
     pub(super) entry: Entry,
     /// Its visit on the day on which it began, and the one on the day of its last pageview, unless there were too many.
     pub(super) first_visit: Option<VisitNumber>,
@@ -97,8 +97,7 @@ impl Sessions {
             Some(session) => {
                 let (began, gap, was_bounce) = (session.began, at - session.last, session.is_bounce);
                 let left = session.exit;
-                let exit = if left == NONE { NONE } else { path };
-                let session = Session { last: at, is_bounce: false, exit, ..session };
+                let session = Session { last: at, is_bounce: false, exit: path, ..session };
                 (session, SessionStep::Continued { began, gap, was_bounce, left })
             }
         };

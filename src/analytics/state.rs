@@ -22,7 +22,6 @@ pub(super) struct State {
     /// The days with a file of events.
     pub(super) days: BTreeSet<Day>,
     /// The files of this day and of those before it were removed because figures are kept for a limited time.
-    #[serde(default)]
     pub(super) removed_through: Option<Day>,
     /// The days whose figures are incomplete, and why.
     pub(super) incomplete: BTreeMap<Day, String>,

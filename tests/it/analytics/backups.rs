@@ -109,14 +109,14 @@ fn a_backup_under_traffic_restores_to_the_figures_of_one_moment() {
     // A kill may cost the pageviews of the last moment.
     assert!(server.terminate().success());
 
-    // A backup of the stopped folder, and one as earlier versions wrote it: the content alone.
+    // A backup of the stopped folder, and its content alone.
     let second = temp.path().join("second.backup");
     succeed(&["backup", text(&second), "--data", text(&restored)]);
     let bytes = fs::read(&second).unwrap();
     let length = u64::from_le_bytes(bytes[12..20].try_into().unwrap()) as usize;
-    let earlier = temp.path().join("earlier.backup");
-    fs::write(&earlier, &bytes[20..20 + length]).unwrap();
-    for (file, pageviews_there) in [(&second, kept + 1), (&earlier, 0)] {
+    let content = temp.path().join("content.backup");
+    fs::write(&content, &bytes[20..20 + length]).unwrap();
+    for (file, pageviews_there) in [(&second, kept + 1), (&content, 0)] {
         let folder = file.with_extension("folder");
         let output = succeed(&["restore", text(file), "--data", text(&folder)]);
         assert_eq!(output.contains("no analytics"), pageviews_there == 0, "{output}");
@@ -134,38 +134,4 @@ fn a_backup_under_traffic_restores_to_the_figures_of_one_moment() {
         assert!(!run(&["restore", text(&damaged), "--data", text(&folder)]).status.success(), "a flip at byte {at}");
         assert!(!folder.join("analytics").exists() && !folder.join("base").exists(), "a flip at byte {at}");
     }
-}
-
-/// A backup that the first version wrote: an import of two days, and two pageviews in the log.
-#[test]
-fn figures_of_an_earlier_version_are_kept_and_only_cannot_be_filtered() {
-    let temp = tempfile::tempdir().unwrap();
-    let data = temp.path().join("data");
-    succeed(&["restore", "tests/data/analytics-format-1.backup", "--data", text(&data)]);
-    succeed(&["verify", "--data", text(&data)]);
-    let server = Server::start_in(&data, &["--analytics-sites=a.example"]);
-    let get = |path: &str| server.get(&format!("/v2/analytics/{path}"));
-    let imported = "start=2024-11-20&end=2024-11-21";
-    assert_eq!(get(&format!("pageviews?{imported}")).json()["pageviews"], 3);
-    assert_eq!(get(&format!("referrers?{imported}")).json()[1]["referrer"], "links.example.net");
-    for path in ["utm/source", "entry-pages", "exit-pages", "custom-events"] {
-        assert_eq!(get(&format!("{path}?{imported}")).expect(200).json(), json!([]), "{path}");
-    }
-    let refused = get(&format!("pageviews?{imported}&filter[page]=/glue")).expect(422);
-    assert_eq!(refused.code(), "INVALID_FILTER");
-    for day in ["2024-11-20", "2024-11-22"] {
-        assert!(refused.message().contains(day), "{}", refused.message());
-    }
-    // What was only in the log has visits.
-    let logged = "start=2026-11-22&end=2026-11-22";
-    assert_eq!(get(&format!("pageviews?{logged}")).json()["pageviews"], 2);
-    assert_eq!(get(&format!("pageviews?{logged}&filter[page]=/2&filter[entry_page]=/1")).json()["pageviews"], 2);
-    assert_eq!(
-        get(&format!("exit-pages?{logged}")).json(),
-        json!([{ "path": "/2", "sessions": 1, "percentage": 100 }])
-    );
-    // A deletion rewrites files of events only; the days of the import go.
-    let deleted = server.send("DELETE", "/v2/analytics/events?site=a.example&end=2024-11-20", None).expect(200);
-    assert_eq!(deleted.json()["deleted"], 2);
-    assert_eq!(get(&format!("pageviews?{imported}")).json()["pageviews"], 1);
 }
