@@ -1,5 +1,7 @@
 //! Days, months and years of the calendar, in UTC. It knows no columns.
 
+use chrono::{Datelike, NaiveDate};
+
 use crate::query::Period;
 
 /// A day in microseconds.
@@ -28,37 +30,35 @@ pub(crate) fn millis_of_day(day: i64) -> i64 {
 
 /// The day that a text of the form `YYYY-MM-DD` names.
 pub(crate) fn parse_day(text: &str) -> Option<i64> {
-    let mut parts = text.splitn(3, '-');
-    let mut next = || parts.next()?.parse::<i64>().ok();
-    let (year, month, day) = (next()?, next()?, next()?);
-    ((1..=12).contains(&month) && (1..=31).contains(&day)).then(|| day_of(year, month) + day - 1)
+    let date: NaiveDate = text.parse().ok()?;
+    Some(date.to_epoch_days().into())
 }
 
 impl Period {
     /// The first day of the period that a day is in.
     pub(crate) fn start(self, day: i64) -> i64 {
-        let (year, month, _) = civil(day);
+        let date = date_of(day);
         match self {
             Period::Day => day,
-            Period::Month => day_of(year, month),
-            Period::Year => day_of(year, 1),
+            Period::Month => day_of(date.year(), date.month()),
+            Period::Year => day_of(date.year(), 1),
         }
     }
 
     /// The first day of the period after the one that a day is in.
     pub(crate) fn end(self, day: i64) -> i64 {
-        let (year, month, _) = civil(day);
+        let date = date_of(day);
         match self {
             Period::Day => day + 1,
-            Period::Month if month == 12 => day_of(year + 1, 1),
-            Period::Month => day_of(year, month + 1),
-            Period::Year => day_of(year + 1, 1),
+            Period::Month if date.month() < 12 => day_of(date.year(), date.month() + 1),
+            Period::Month | Period::Year => day_of(date.year() + 1, 1),
         }
     }
 
     /// The name of the period that a day is in: `2026-11-20`, `2026-11` or `2026`.
     pub(crate) fn name(self, day: i64) -> String {
-        let (year, month, day) = civil(day);
+        let date = date_of(day);
+        let (year, month, day) = (date.year(), date.month(), date.day());
         match self {
             Period::Day => format!("{year:04}-{month:02}-{day:02}"),
             Period::Month => format!("{year:04}-{month:02}"),
@@ -67,24 +67,14 @@ impl Period {
     }
 }
 
-/// The first day of a month of the Gregorian calendar. Counts in eras of 400 years that begin with a March, so that the leap
-/// day is the last one of its year.
-fn day_of(year: i64, month: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+/// The first day of a month.
+fn day_of(year: i32, month: u32) -> i64 {
+    NaiveDate::from_ymd_opt(year, month, 1).unwrap_or(NaiveDate::MAX).to_epoch_days().into()
 }
 
-/// Year, month and day of the month.
-fn civil(day: i64) -> (i64, i64, i64) {
-    let day = day + 719_468;
-    let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year + i64::from(month <= 2), month, of_year - (153 * from_march + 2) / 5 + 1)
+/// The date of a day. No instant is outside of the years that this has.
+fn date_of(day: i64) -> NaiveDate {
+    i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days).unwrap_or(NaiveDate::MAX)
 }
 
 #[cfg(test)]
