@@ -14,12 +14,9 @@ pub struct Member {
     pub name: String,
     pub email: String,
     pub role: Option<String>,
-    /// The slugs of the blueprints that the member is limited to; `None` for all blueprints, as of every member that was
-    /// stored before there were limits.
-    #[serde(default)]
+    /// The slugs of the blueprints that the member is limited to; `None` for all blueprints.
     pub blueprints: Option<Vec<String>>,
     /// When the member last used a session, give or take an hour.
-    #[serde(default)]
     pub seen_at: Option<Millis>,
 }
 

@@ -46,8 +46,6 @@ struct StoredToken {
     blueprints: Option<Vec<String>>,
     created_at: Millis,
     expires_at: Option<Millis>,
-    /// Missing in what earlier versions stored.
-    #[serde(default)]
     used_at: Option<Millis>,
     hash: SecretHash,
 }

@@ -36,8 +36,8 @@ const SWITCH_OFF_AFTER: Millis = 5 * 24 * 3_600_000;
 pub(super) struct Progress {
     /// Everything up to this number is delivered, not wanted, or waiting.
     pub(super) through: u64,
-    /// In the order of the changes. Stored in parts of its own; a folder of an earlier version has it here.
-    #[serde(default, skip_serializing)]
+    /// In the order of the changes. Stored in parts of its own.
+    #[serde(skip)]
     waiting: VecDeque<Waiting>,
     /// When the first attempt since the last success failed.
     failing_since: Option<Millis>,

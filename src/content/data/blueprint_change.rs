@@ -53,7 +53,7 @@ impl BlueprintChange {
             [FORMAT, force, next @ ..] => {
                 Ok(BlueprintChange { current, next: Arc::new(render::decode(next)?), force: *force != 0 })
             }
-            _ => Err("a blueprint change has a format that this version does not know".to_owned()),
+            _ => Err("a blueprint change has a format that this version cannot read".to_owned()),
         }
     }
 

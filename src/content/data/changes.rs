@@ -131,7 +131,7 @@ impl ChangeGroup {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// `INTERNAL` if it is damaged or of a newer server.
+    /// `INTERNAL` if it is damaged or of another format.
     pub(crate) fn decode(bytes: &[u8]) -> Result<ChangeGroup> {
         decode(bytes).ok_or_else(|| Error::internal("recorded changes that this version cannot read"))
     }

@@ -121,14 +121,12 @@ impl KeptAnswer {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// `INTERNAL` if it is damaged or from a newer server.
+    /// `INTERNAL` if it is damaged or of another format.
     pub(crate) fn decode(bytes: &[u8]) -> Result<KeptAnswer> {
         let truncated = || Error::internal("a kept answer is truncated");
         let (format, rest) = bytes.split_first().ok_or_else(truncated)?;
         if *format != FORMAT {
-            return Err(Error::internal(format!(
-                "a kept answer has format {format}, which this version does not know"
-            )));
+            return Err(Error::internal(format!("a kept answer has format {format}, which this version cannot read")));
         }
         let (expires, rest) = rest.split_first_chunk::<EXPIRY_BYTES>().ok_or_else(truncated)?;
         let (fingerprint, answer) = rest.split_first_chunk::<FINGERPRINT_BYTES>().ok_or_else(truncated)?;

@@ -15,9 +15,9 @@ use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::Key;
 
-/// A meta record that says nothing of who wrote it, as earlier versions wrote all of them.
+/// A meta record without authors: that of a resource that nobody but the server is known to have written.
 const META_FORMAT: u8 = 1;
-/// One that says it, before the key.
+/// One with authors, before the key.
 const META_FORMAT_WITH_ACTORS: u8 = 2;
 const COPY_FORMAT: u8 = 1;
 
@@ -40,7 +40,7 @@ pub(crate) struct Meta {
     pub(crate) authors: Authors,
 }
 
-/// Who wrote a resource. Unknown for what an earlier version wrote, or the server itself.
+/// Who wrote a resource. Unknown for what the server itself wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Authors {
     /// Who created it.
@@ -135,7 +135,7 @@ impl Meta {
         let mut reader = Reader { bytes };
         let format = reader.take::<1>()?[0];
         if ![META_FORMAT, META_FORMAT_WITH_ACTORS].contains(&format) {
-            return Err(format!("a meta record of format {format}, which this version does not know"));
+            return Err(format!("a meta record of format {format}, which this version cannot read"));
         }
         let version = u64::from_le_bytes(reader.take()?);
         let created = i64::from_le_bytes(reader.take()?);
@@ -202,7 +202,7 @@ impl Authors {
                 reader.bytes = rest;
                 Ok(Some(actor))
             }
-            other => Err(format!("a meta record with an author of kind {other}, which this version does not know")),
+            other => Err(format!("a meta record with an author of kind {other}, which this version cannot read")),
         }
     }
 }
@@ -231,7 +231,7 @@ impl Copy {
         let mut reader = Reader { bytes };
         let format = reader.take::<1>()?[0];
         if format != COPY_FORMAT {
-            return Err(format!("a copy of format {format}, which this version does not know"));
+            return Err(format!("a copy of format {format}, which this version cannot read"));
         }
         let revision = u64::from_le_bytes(reader.take()?);
         let attributes = std::str::from_utf8(reader.bytes).map_err(|_| "a copy that is no text".to_owned())?;

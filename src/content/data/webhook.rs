@@ -18,7 +18,7 @@ pub(crate) fn progress_keys(id: &str) -> impl Iterator<Item = Key> {
     (0..PROGRESS_PARTS).map(move |part| progress_key(id, part))
 }
 
-/// The key of one part. Before there were parts, the key of the first one had everything.
+/// The key of one part.
 pub(crate) fn progress_key(id: &str, part: usize) -> Key {
     Key::WebhookProgress(match part {
         0 => id.into(),

@@ -25,14 +25,11 @@ use crate::store::{Counter, Key, Prefix, Store, StoreWrite, encode_transaction};
 /// again.
 pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store) -> Result<usize, StartError> {
     let is_restoring = restoring::is_restoring(folder);
-    let first_change = store.get(&Key::Counter(Counter::FirstChange)).map_err(StartError::content)?;
-    if !is_restoring && load_epoch(store)?.is_some() && first_change.is_some() {
+    if !is_restoring && load_epoch(store)?.is_some() {
         return Ok(0);
     }
     let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
     let random = || getrandom::u64().map_err(StartError::content);
-    // A folder of an earlier version keeps its epoch; only its changes begin.
-    let epoch = load_epoch(store)?.filter(|_| !is_restoring).map_or_else(random, Ok)?;
     // A new folder counts its changes from 1. After a restore, numbers must differ from those of the history that the
     // backup was taken from, whose readers may come here: nobody makes a million changes a second for long.
     let first_change = if log.last() == 0 { 1 } else { now_millis().cast_unsigned().saturating_mul(1_000) };
@@ -40,13 +37,13 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
     if is_restoring && !restoring::keeps_webhooks(folder).map_err(|error| fail(&error))? {
         (writes, switched_off) = switch_off_webhooks(store, first_change)?;
     }
-    writes.push(StoreWrite::put(Key::Counter(Counter::Epoch), encode_epoch(epoch)));
+    writes.push(StoreWrite::put(Key::Counter(Counter::Epoch), encode_epoch(random()?)));
     writes.push(StoreWrite::put(Key::Counter(Counter::FirstChange), first_change.to_le_bytes().to_vec()));
     failure::point("start::epoch").map_err(|error| fail(&error))?;
     match log.commit(log.last(), &encode_transaction(random()?, &writes)) {
         Ok(number) => store.apply(number, &writes).map_err(|error| fail(&error))?,
         Err(AppendError::Refused(error)) if !is_restoring => {
-            tracing::warn!(%error, "the log has no room; entity tags are as in earlier versions until the next start");
+            tracing::warn!(%error, "the log has no room; entity tags have no random part until the next start");
         }
         Err(error) => return Err(fail(&error)),
     }

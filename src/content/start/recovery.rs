@@ -120,7 +120,7 @@ fn load_accounts(store: &Store) -> Result<Accounts, StartError> {
     Ok(accounts)
 }
 
-/// The epoch of the content; `None` in a folder of an earlier version.
+/// The epoch of the content; `None` in a new folder.
 pub(crate) fn load_epoch(store: &Store) -> Result<Option<u64>, StartError> {
     let epoch = store.get(&Key::Counter(Counter::Epoch)).map_err(StartError::content)?;
     epoch.map(|bytes| decode_epoch(&bytes)).transpose().map_err(StartError::content)
