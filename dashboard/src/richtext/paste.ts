@@ -6,9 +6,9 @@ import { addressOf, findLinks } from './links';
 import { safeAddress, schema } from './schema';
 
 /** Elements that are dropped with what is in them. */
-const DROPPED = 'script, style, noscript, template, title, meta, link, xml, svg, math, canvas, object, button, input, select, textarea, nav, [hidden], [aria-hidden=true]';
+const DROPPED = 'script, style, noscript, template, title, meta, link, xml, svg, math, canvas, object, button, input, select, textarea, nav, colgroup, [hidden], [aria-hidden=true]';
 /** Elements that only lay out a page: what is in them stays. */
-const LAYOUT = 'div, section, article, main, header, footer, aside, center, font, form, fieldset, label, colgroup';
+const LAYOUT = 'div, section, article, main, header, footer, aside, center, font, form, fieldset, label';
 const BLOCKS = 'p, h1, h2, h3, h4, h5, h6, ul, ol, li, dl, blockquote, pre, table, hr, figure, details, iframe, video, div, section, article, main, header, footer, aside, center';
 const HEADINGS = 'h1, h2, h3, h4, h5, h6, th';
 /** Marks that a style stands for. A browser writes the style of everything that it copies, so headings stay as they are. */

@@ -65,7 +65,24 @@ function cell(tag: 'td' | 'th'): NodeSpec {
   };
 }
 
-const sectionOf = (element: HTMLElement): string => element.parentElement?.tagName.toLowerCase() ?? 'tbody';
+export const openingTag = (element: Element): string => /^<[^]*?>(?=<\/\w+>$)/.exec((element.cloneNode(false) as Element).outerHTML)?.[0] ?? '';
+
+/** The opening tag of the section that a row is in, such as `<thead>`. A new row has none: it belongs to the body before it. */
+function sectionOf(row: HTMLElement): string | null {
+  const section = row.parentElement;
+  return row.getAttribute('data-section') ?? (section?.matches('thead, tbody, tfoot') ? openingTag(section) : null);
+}
+
+const hasCaption = (table: HTMLElement): boolean => table.querySelector(':scope > caption') !== null;
+const columnsOf = (table: HTMLElement): string | null => table.getAttribute('data-columns') ?? ([...table.querySelectorAll(':scope > colgroup')].map((one) => one.outerHTML).join('') || null);
+
+/** The caption of a table beside the table, as the editor holds them. */
+function captionBeside(table: HTMLElement): HTMLElement {
+  const box = table.ownerDocument.createElement('div');
+  const rest = table.cloneNode(true) as HTMLElement;
+  box.append(rest.querySelector(':scope > caption')!, rest);
+  return box;
+}
 
 const nodes: Record<string, NodeSpec> = {
   doc: { content: 'chunk+' },
@@ -86,8 +103,10 @@ const nodes: Record<string, NodeSpec> = {
   tight: {
     content: 'inline*',
     group: 'block',
-    parseDOM: [{ tag: 'p[data-tight]', priority: 60 }],
-    toDOM: () => ['p', { 'data-tight': '' }, 0],
+    // At the edge of a text, or beside a paragraph, only text that came so has none of its own.
+    attrs: { bare: { default: false } },
+    parseDOM: [{ tag: 'p[data-tight]', priority: 60, getAttrs: (element) => ({ bare: element.getAttribute('data-tight') === 'bare' }) }],
+    toDOM: (node) => ['p', { 'data-tight': node.attrs.bare ? 'bare' : '' }, 0],
   },
   blockquote: block('blockquote', INSIDE, ['cite'], { defining: true, ...PASSABLE }),
   code_block: {
@@ -113,13 +132,39 @@ const nodes: Record<string, NodeSpec> = {
   ordered_list: block('ol', 'list_item+', ['start', 'type', 'reversed'], PASSABLE),
   list_item: { ...block('li', INSIDE, ['value']), group: '', defining: true, allowGapCursor: false },
   horizontal_rule: { ...block('hr', ''), content: '', toDOM: (node) => ['hr', written(node.attrs)] },
-  table: { ...block('table', 'table_row+', ['summary']), tableRole: 'table', isolating: true },
+  /** A table with its caption, which is a block beside it here. */
+  captioned_table: {
+    content: 'caption table?',
+    group: 'block',
+    isolating: true,
+    ...PASSABLE,
+    parseDOM: [
+      { tag: 'table', priority: 60, getAttrs: (element) => (hasCaption(element) ? null : false), contentElement: (element) => captionBeside(element as HTMLElement) },
+      { tag: 'div[data-captioned]', priority: 60 },
+    ],
+    toDOM: () => ['div', { 'data-captioned': '' }, 0],
+  },
+  caption: {
+    ...block('caption', 'inline*'),
+    group: '',
+    parseDOM: [{ tag: 'caption, div[data-caption]', priority: 60, getAttrs: readAttrs([]) }],
+    // Outside of a table, a browser reads no element of this name.
+    toDOM: (node) => ['div', { ...written(node.attrs), 'data-caption': '' }, 0],
+  },
+  table: {
+    ...block('table', 'table_row+', ['summary']),
+    attrs: { ...attrSpecs(['summary']), columns: { default: null } },
+    tableRole: 'table',
+    isolating: true,
+    parseDOM: [{ tag: 'table', getAttrs: readAttrs(['summary'], (element) => ({ columns: columnsOf(element) })) }],
+    toDOM: (node) => ['table', { ...written(node.attrs, ['columns']), ...(node.attrs.columns ? { 'data-columns': node.attrs.columns as string } : {}) }, 0],
+  },
   table_row: {
     content: '(table_cell | table_header)*',
-    attrs: { ...attrSpecs([]), section: { default: 'tbody' } },
+    attrs: { ...attrSpecs([]), section: { default: null } },
     tableRole: 'row',
     parseDOM: [{ tag: 'tr', getAttrs: readAttrs([], (element) => ({ section: sectionOf(element) })) }],
-    toDOM: (node) => ['tr', { ...written(node.attrs, ['section']), 'data-section': node.attrs.section as string }, 0],
+    toDOM: (node) => ['tr', { ...written(node.attrs, ['section']), ...(node.attrs.section ? { 'data-section': node.attrs.section as string } : {}) }, 0],
   },
   table_cell: cell('td'),
   table_header: cell('th'),
@@ -137,8 +182,19 @@ const nodes: Record<string, NodeSpec> = {
     group: 'block',
     atom: true,
     attrs: { html: { default: '' } },
-    parseDOM: ['iframe', 'video'].map((tag): TagParseRule => ({ tag, getAttrs: (element) => ({ html: element.outerHTML }) })),
+    parseDOM: [
+      ...['iframe', 'video'].map((tag): TagParseRule => ({ tag, getAttrs: (element) => ({ html: element.outerHTML }) })),
+      { tag: 'div[data-embed]', priority: 60, getAttrs: (element) => ({ html: element.getAttribute('data-embed') }) },
+    ],
     toDOM: (node) => ['div', { 'data-embed': node.attrs.html as string }],
+  },
+  /** A block that nothing else here can hold. It is shown as HTML, and written as it came. */
+  kept: {
+    group: 'block',
+    atom: true,
+    attrs: { html: { default: '' } },
+    parseDOM: [{ tag: 'div[data-kept]', priority: 60, getAttrs: (element) => ({ html: element.getAttribute('data-kept') }) }],
+    toDOM: (node) => ['div', { 'data-kept': node.attrs.html as string }],
   },
   text: { group: 'inline' },
   image: {
@@ -149,8 +205,8 @@ const nodes: Record<string, NodeSpec> = {
     parseDOM: [{ tag: 'img[src]', getAttrs: readAttrs(['src', 'alt', 'width', 'height', 'loading', 'decoding']) }],
     toDOM: (node) => ['img', written(node.attrs)],
   },
-  hard_break: { inline: true, group: 'inline', selectable: false, attrs: attrSpecs([]), parseDOM: [{ tag: 'br' }], toDOM: () => ['br'] },
-  word_break: { inline: true, group: 'inline', selectable: false, parseDOM: [{ tag: 'wbr' }], toDOM: () => ['wbr'] },
+  hard_break: { inline: true, group: 'inline', selectable: false, attrs: attrSpecs([]), parseDOM: [{ tag: 'br', getAttrs: readAttrs([]) }], toDOM: (node) => ['br', written(node.attrs)] },
+  word_break: { inline: true, group: 'inline', selectable: false, attrs: attrSpecs([]), parseDOM: [{ tag: 'wbr', getAttrs: readAttrs([]) }], toDOM: (node) => ['wbr', written(node.attrs)] },
 };
 
 function onlyCode(element: HTMLElement): boolean {
@@ -159,7 +215,7 @@ function onlyCode(element: HTMLElement): boolean {
 
 /** Inline elements with the attributes of their own; those before `strong` are kept without being offered. */
 const INLINE: Record<string, Names> = {
-  bdo: [], bdi: [], span: [], abbr: [], cite: [], dfn: [], q: ['cite'], time: ['datetime'], var: [], samp: [], kbd: [], small: [], mark: [],
+  ruby: [], rp: [], rt: [], bdo: [], bdi: [], span: [], abbr: [], cite: [], dfn: [], q: ['cite'], time: ['datetime'], var: [], samp: [], kbd: [], small: [], mark: [],
   ins: ['cite', 'datetime'], del: ['cite', 'datetime'], strong: [], b: [], em: [], i: [], u: [], s: [], sub: [], sup: [], code: [],
 };
 
@@ -175,9 +231,12 @@ const marks: Record<string, MarkSpec> = {
   link: {
     attrs: attrSpecs(['href', 'hreflang', 'target']),
     inclusive: false,
+    excludes: 'link anchor',
     parseDOM: [{ tag: 'a[href]', getAttrs: (element) => (safeAddress(element.getAttribute('href') ?? '') ? readAttrs(['href', 'hreflang', 'target'])(element) : false) }],
     toDOM: (mark) => ['a', written(mark.attrs), 0],
   },
+  /** A link without an address: sanitising takes those that it does not allow. */
+  anchor: { ...inline('a', ['hreflang', 'target']), inclusive: false, excludes: 'link anchor', parseDOM: [{ tag: 'a:not([href])', getAttrs: readAttrs(['hreflang', 'target']) }] },
   ...Object.fromEntries(Object.entries(INLINE).map(([tag, names]) => [tag, inline(tag, names)])),
 };
 

@@ -40,7 +40,7 @@ async function written(page: Page): Promise<string> {
 }
 
 async function caret(page: Page, text: string, end: 'Home' | 'End' = 'End'): Promise<void> {
-  await prose(page).locator('p, h2, li, blockquote, td, pre', { hasText: text }).last().click();
+  await prose(page).locator('p, h2, li, blockquote, td, pre, [data-caption]', { hasText: text }).last().click();
   await told(page);
   await page.keyboard.press(end);
   await told(page);
@@ -159,6 +159,69 @@ test('real articles: a list at the end is left by every key, and what is not tou
     assert.equal((await read('rich-texts', id)).attributes.rich, stored, `article ${which}`);
   }
   assert.deepEqual(troubles, []);
+});
+
+/** What people and other programs write, as the server stores it. */
+const STORED: [string, string][] = [
+  ['marks in any order', '<p><strong><code>a</code></strong> and <code><strong>b</strong></code>, <em><a href="/x" rel="noopener noreferrer"><b>c</b></a></em></p>'],
+  ['a link without an address', '<p>See <a rel="noopener noreferrer">xref:System.String</a>.</p>\n<ul>\n<li><a class="x" rel="noopener noreferrer">one</a></li>\n</ul>'],
+  ['a caption', '<table class="standard-table">\n<caption class="c">Required <b>codecs</b></caption>\n<thead>\n<tr>\n<th>Name</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>VP8</td>\n</tr>\n</tbody>\n</table>'],
+  ['columns and attributes of sections', '<table><colgroup><col span="2" class="wide"></colgroup><thead class="dark"><tr><th>a</th><th>b</th></tr></thead><tbody class="t"><tr><td>c</td><td>d</td></tr></tbody></table>'],
+  ['an image between blocks', '<h2>Title</h2>\n<img src="/a.png" alt="A &gt; B &amp; C">\n<p>Text</p>'],
+  ['text without a paragraph', 'Some text, <b>bold</b>\nand more.'],
+  ['text beside paragraphs', '<ul><li>one<p>two</p></li></ul><div>three<p>four</p>five</div><table><tbody><tr><td>six<p>seven</p></td></tr></tbody></table>'],
+  ['white space and entities', '<p>a  b&nbsp;c\n  d &lt; &amp;amp;</p>\n\n\n<p>&nbsp;</p>\n<p></p>\n<pre><code class="language-c">\n  int\n\n\ta;\n</code></pre>'],
+  ['ruby and breaks', '<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby><br class="x">a<wbr>b</p>'],
+  ['items with paragraphs', '<ol start="3" type="a">\n<li value="4">\n<p>one</p>\n<p>two</p>\n</li>\n<li>three\n<ul>\n<li>four</li>\n</ul>\n</li>\n</ol>'],
+  ['boxes', '<details open=""><summary>More</summary>\n<p>Text</p>\n</details><figure class="wide"><img src="/a.png" alt=""><figcaption>An <em>image</em></figcaption></figure><dl><dt>a</dt><dd>b</dd></dl>'],
+  ['what the editor cannot hold', '<div class="note"><p>Text</p><table><tbody><tr><td>a</td></tr></tbody><tbody><tr><td>b</td></tr></tbody></table></div><ul><ul><li>in</li></ul></ul>'],
+];
+
+for (const [name, html] of STORED) {
+  test(`stored text is edited visually, and only what is touched is written: ${name}`, async () => {
+    const { page, troubles } = person;
+    const id = await create('rich-texts', { text: name, rich: `<p>First</p>\n${html}\n<p>Last</p>` });
+    const stored = String((await read('rich-texts', id)).attributes.rich);
+    assert.equal(stored, `<p>First</p>\n${html}\n<p>Last</p>`, 'the server stores it as it is');
+    await open(page, `/content/rich-texts/${id}`);
+    await prose(page).waitFor();
+    for (const word of ['First', 'Last']) {
+      await caret(page, word);
+      await page.keyboard.type(' word');
+    }
+    await page.keyboard.press('Control+s');
+    await toast(page, 'Saved');
+    assert.equal((await read('rich-texts', id)).attributes.rich, stored.replace('First', 'First word').replace('Last', 'Last word'));
+    assert.deepEqual(troubles, []);
+  });
+}
+
+/** A change of each of these changes nothing else of its block. */
+const TOUCHED: [string, string, Act[], string][] = [
+  ['a caption', '<table><caption>Names</caption><tbody><tr><td>a</td></tr></tbody></table>', [at('Names'), typed('!')], '<table><caption>Names!</caption><tbody><tr><td>a</td></tr></tbody></table>'],
+  ['a row of a body with a class', '<table><thead class="h"><tr><td>a</td></tr></thead><tbody class="t"><tr><td>b</td></tr></tbody></table>', [at('b'), keys('Tab'), typed('c')], '<table><thead class="h"><tr><td>a</td></tr></thead><tbody class="t"><tr><td>b</td></tr><tr><td>c</td></tr></tbody></table>'],
+  ['a link without an address', '<p><a>xref</a> x</p>', [at('x'), typed('!')], '<p><a>xref</a> x!</p>'],
+  ['text without a paragraph', 'Some <b>text</b>', [at('text'), typed('!')], 'Some <b>text!</b>'],
+  ['text without a paragraph, and a paragraph after it', 'Some', [at('Some'), keys('Enter'), typed('More')], 'Some<p>More</p>'],
+  ['text without a paragraph that is divided', 'ab', [at('ab'), keys('ArrowLeft', 'Enter')], '<p>a</p><p>b</p>'],
+  ['a new paragraph stands on a line of its own, as the others do', '<p>a</p>\n<p>b</p>\n<p>c</p>', [at('b'), keys('Enter'), typed('new')], '<p>a</p>\n<p>b</p>\n<p>new</p>\n<p>c</p>'],
+];
+
+for (const [name, html, acts, expected] of TOUCHED) test(`touched: ${name}`, () => check(name, html, acts, expected));
+
+test('saving keeps the cursor where it is, though the server writes links in its own way', async () => {
+  const { page } = person;
+  const id = await create('rich-texts', { text: 'Cursor', rich: '<p>First</p><p>Last</p>' });
+  await open(page, `/content/rich-texts/${id}`);
+  await caret(page, 'Last');
+  await page.keyboard.type(' [x](/y) a');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  await page.keyboard.type('b');
+  await page.keyboard.press('Control+s');
+  const wanted = '<p>First</p><p>Last <a href="/y" rel="noopener noreferrer">x</a> ab</p>';
+  for (let tries = 0; tries < 100 && (await read('rich-texts', id)).attributes.rich !== wanted; tries += 1) await page.waitForTimeout(50);
+  assert.equal((await read('rich-texts', id)).attributes.rich, wanted);
 });
 
 const videoInserted: Act = async (page) => {
