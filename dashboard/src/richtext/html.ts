@@ -8,6 +8,9 @@ import { HELD, openingTag, schema } from './schema';
 
 const { chunk, kept, paragraph } = schema.nodes as Record<'chunk' | 'kept' | 'paragraph', Node['type']>;
 const reader = Reader.fromSchema(schema);
+const serializer = DOMSerializer.fromSchema(schema);
+/** Elements of this document load nothing. */
+const inert = document.implementation.createHTMLDocument('');
 
 /**
  * Reads what the browser did by itself, such as joining two paragraphs: it wraps what it moved in elements for the look, which are
@@ -80,7 +83,9 @@ function blocksOf(part: HTMLElement): Node[] | null {
   const read = part.cloneNode(true) as HTMLElement;
   for (const holder of [read, ...read.querySelectorAll(HOLDERS)]) if (holder === read || holder.querySelector(':scope > p')) wrapText(holder);
   const blocks = [...reader.parse(read, { topNode: chunk.create() }).children];
-  return looksSame(part, parseHtml(rendered(blocks).innerHTML)) ? blocks : null;
+  const again = inert.createElement('div');
+  again.innerHTML = rendered(blocks).innerHTML;
+  return looksSame(part, again) ? blocks : null;
 }
 
 /** Marks text that stands beside paragraphs, or in no other block, so that it gets no paragraph of its own. */
@@ -168,9 +173,8 @@ export function adoptSources(doc: Node, from: Node): boolean {
 }
 
 function rendered(blocks: Node[], gap = ''): HTMLElement {
-  const target = document.implementation.createHTMLDocument('');
-  const root = target.createElement('div');
-  root.append(DOMSerializer.fromSchema(schema).serializeFragment(Fragment.fromArray(blocks), { document: target }));
+  const root = inert.createElement('div');
+  root.append(serializer.serializeFragment(Fragment.fromArray(blocks), { document: inert }));
   for (const element of root.querySelectorAll(`[${HELD}]`)) {
     element.setAttribute('class', element.getAttribute(HELD)!);
     element.removeAttribute(HELD);
