@@ -5,9 +5,46 @@ class Route {
   path = $state('');
   query = $state('');
 
+  /** Asks about what was typed at an address that is not to be left without a question. */
+  private held: { ask: () => void; url: string } | null = null;
+  /** True at an entry of the history that only holds the address of the one before it. */
+  private double = false;
+
   constructor() {
     this.read();
-    addEventListener('popstate', () => this.read());
+    addEventListener('popstate', () => this.moved());
+  }
+
+  /**
+   * From now on the browser's Back asks, instead of leaving the screen. For that, the history gets a second entry of this address,
+   * which Back leaves. Returns what ends it.
+   */
+  hold(ask: () => void): () => void {
+    const held = { ask, url: location.href };
+    this.held = held;
+    this.pushDouble(held.url);
+    return () => {
+      if (this.held === held) this.held = null;
+    };
+  }
+
+  private pushDouble(url: string): void {
+    history.pushState({ ...(history.state as object | null), double: true }, '', url);
+    this.double = true;
+  }
+
+  private moved(): void {
+    if (this.held) {
+      this.pushDouble(this.held.url);
+      return this.held.ask();
+    }
+    const stays = this.path === location.pathname.slice(BASE.length) && this.query === location.search;
+    // The second entry is left with the first one: nobody presses Back twice.
+    if (this.double && stays) {
+      this.double = false;
+      return history.back();
+    }
+    this.read();
   }
 
   /** The parts of the path behind /admin, decoded. */
@@ -18,6 +55,7 @@ class Route {
   private read(): void {
     this.path = location.pathname.slice(BASE.length);
     this.query = location.search;
+    this.double = (history.state as { double?: boolean } | null)?.double ?? false;
   }
 
   go(target: string, how: 'push' | 'replace' = 'push'): void {

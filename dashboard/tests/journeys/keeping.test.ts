@@ -58,6 +58,55 @@ test('work on a blueprint survives a link, the way back and a reload, and is fou
   await context.close();
 });
 
+test('Back asks before it drops what was typed in a dialog, and leads on when nothing is left to lose', async () => {
+  const { page, context, troubles } = await signedIn('Ola', 'owner');
+  for (const [section, add] of [['webhooks', 'New webhook'], ['tokens', 'New token'], ['members', 'Add a member']] as const) {
+    await open(page, '/settings/account');
+    await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: section, exact: false }).click();
+    await page.getByRole('button', { name: add }).first().click();
+    const dialog = page.locator('dialog');
+    await dialog.getByLabel('Name').fill('Half typed');
+    for (const round of [1, 2]) {
+      await page.goBack();
+      await dialog.getByText('What you typed here is not saved').waitFor();
+      assert.equal(await dialog.getByLabel('Name').inputValue(), 'Half typed', `${section}, ${round}`);
+      await dialog.getByRole('button', { name: 'Keep editing' }).click();
+    }
+    await page.keyboard.press('Control+k');
+    assert.equal(await page.locator('dialog').count(), 1, 'the search does not open over a dialog');
+    await page.goBack();
+    await dialog.getByRole('button', { name: 'Discard' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    assert.ok(page.url().endsWith(`/settings/${section}`), page.url());
+    await page.goBack();
+    await page.waitForURL('**/settings/account');
+    await page.goForward();
+    await page.waitForURL(`**/settings/${section}`);
+  }
+  // A reload is the browser's to ask about.
+  await page.getByRole('button', { name: 'Add a member' }).first().click();
+  await page.locator('dialog').getByLabel('Name').fill('Half typed');
+  await page.reload({ timeout: 3000 }).catch(() => {});
+  assert.equal(await page.locator('dialog').getByLabel('Name').inputValue(), 'Half typed');
+  assert.deepEqual(troubles.map((one) => one.slice(0, 7)), ['dialog:']);
+  await context.close();
+});
+
+test('a field of a blueprint that is half typed is found again after Back', async () => {
+  const { page, context } = await signedIn('Ola', 'owner');
+  await open(page, '/blueprints');
+  await page.locator('#screen').getByRole('link', { name: /Authors/ }).first().click();
+  await page.getByRole('button', { name: 'Add a field' }).click();
+  await page.locator('dialog').getByRole('button').filter({ hasText: 'Number' }).first().click();
+  await page.keyboard.type('Half typed');
+  await page.goBack();
+  await page.waitForURL('**/admin/blueprints');
+  await page.goForward();
+  await page.getByText('half_typed').waitFor();
+  await page.getByRole('button', { name: 'Discard' }).click();
+  await context.close();
+});
+
 test('a dialog stays when one clicks beside it or selects outwards, and Escape asks before it drops what was typed', async () => {
   const { page, context, troubles } = await signedIn('Olga', 'owner');
   await open(page, '/settings/webhooks');
