@@ -7,10 +7,11 @@ import { compare, merged, type Difference } from './merge';
 import { session } from './session.svelte';
 import { titleField } from './blueprints.svelte';
 import { addressSlug } from './slug';
+import { newTab, thisTab } from './tab';
 import { remember } from './titles.svelte';
 import { explain } from './toasts.svelte';
 import type { Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
-import { dropUnsaved, keepUnsaved, readUnsaved, type UnsavedPlace } from './unsaved';
+import { dropUnsaved, keepUnsaved, readUnsaved, unsavedOf, type Offered, type Unsaved, type UnsavedPlace } from './unsaved';
 import { display, same } from './values';
 
 export interface Conflict {
@@ -53,6 +54,8 @@ export class Editing {
   private running = $state.raw<Promise<boolean> | null>(null);
   /** When work was found that had not been saved, the time of its last change. */
   restoredAt = $state<number | null>(null);
+  /** Other work on this copy that was not saved, of this browser's tabs. */
+  others = $state.raw<Offered[]>([]);
   /** False if this browser cannot keep unsaved work. */
   kept = $state(true);
   conflict = $state.raw<Conflict | null>(null);
@@ -82,7 +85,7 @@ export class Editing {
   }
 
   private get place(): UnsavedPlace {
-    return { member: session.member?.id ?? 0, blueprint: this.blueprint.slug, id: this.id ?? this.draft, variant: this.variant };
+    return { member: session.member?.id ?? 0, blueprint: this.blueprint.slug, id: this.id ?? this.draft, variant: this.variant, tab: this.id ? thisTab() : '' };
   }
 
   private url(path = ''): string {
@@ -103,15 +106,16 @@ export class Editing {
     return this.running !== null;
   }
 
-  async load(): Promise<void> {
+  /** `wanted` is the tab whose work is asked for. */
+  async load(wanted: string | null = null): Promise<void> {
     this.loading = true;
     this.fault = '';
     try {
       if (this.id) await this.fetch();
       else this.base = this.values = this.empty();
-      this.restore();
+      this.restore(await this.keptWork(wanted));
     } catch (error) {
-      if (isMissing(error)) this.restoreGone();
+      if (isMissing(error)) this.restoreGone(await this.keptWork(wanted));
       else this.fault = explain(error);
     } finally {
       this.loading = false;
@@ -122,9 +126,43 @@ export class Editing {
     return Object.fromEntries(this.blueprint.fields.map((field) => [field.slug, null]));
   }
 
+  /** What was asked for, or what this tab kept, or the latest of a tab that was closed. The rest is offered. */
+  private async keptWork(wanted: string | null): Promise<Unsaved | null> {
+    if (!this.id) return readUnsaved(this.place);
+    const works = await unsavedOf(this.place);
+    const own = works.find((one) => one.tab === thisTab());
+    const chosen = works.find((one) => one.tab === wanted) ?? own ?? works.find((one) => !one.open);
+    if (chosen && chosen !== own) this.adopt(chosen, own);
+    await this.findOthers();
+    return chosen ?? null;
+  }
+
+  /** This tab goes on with the work of another one. What it had itself is put aside. */
+  private adopt(work: Offered, own: Unsaved | null | undefined): void {
+    if (own) keepUnsaved({ ...this.place, tab: newTab() }, own);
+    if (!work.open) dropUnsaved(work);
+    keepUnsaved(this.place, work);
+  }
+
+  private async findOthers(): Promise<void> {
+    this.others = (await unsavedOf(this.place)).filter((one) => one.tab !== thisTab());
+  }
+
+  /** Shows other work on this copy instead of this one, which is offered from then on. */
+  async take(work: Offered): Promise<void> {
+    this.keep();
+    this.adopt(work, readUnsaved(this.place));
+    this.restore(work);
+    await this.findOthers();
+  }
+
+  async drop(work: Offered): Promise<void> {
+    dropUnsaved(work);
+    await this.findOthers();
+  }
+
   /** The entry does not exist any more. What was typed into it does. */
-  private restoreGone(): void {
-    const work = readUnsaved(this.place);
+  private restoreGone(work: Unsaved | null): void {
     if (!work) return void (this.missing = true);
     this.lose({ ...this.empty(), ...work.base, ...work.changes });
     this.restoredAt = work.at;
@@ -171,8 +209,7 @@ export class Editing {
   }
 
   /** Lays work that was not saved over what the server has. What others changed meanwhile is shown, not overwritten. */
-  private restore(): void {
-    const work = readUnsaved(this.place);
+  private restore(work: Unsaved | null): void {
     if (!work) return;
     const known = Object.fromEntries(Object.entries(work.changes).filter(([slug]) => slug in this.base));
     const mine = { ...this.base, ...known };

@@ -1,5 +1,6 @@
 // Work that is not saved on the server yet, kept in this browser: it survives a reload, a crash and a lost connection. Each
-// copy (member, blueprint, resource, variant) has an entry of its own.
+// copy (member, blueprint, resource, variant) has an entry of its own, and each tab that changes it.
+import { openTabs } from './tab';
 import type { Attributes } from './types';
 
 export interface Unsaved {
@@ -29,15 +30,21 @@ export interface UnsavedPlace {
   blueprint: string;
   id: string;
   variant: string | null;
+  /** The tab with the work. Empty for a new entry, whose `id` belongs to one tab already. */
+  tab: string;
 }
 
+export type Kept = UnsavedPlace & Unsaved;
+/** `open`: the tab with the work is open, and somebody may go on there. */
+export type Offered = Kept & { open: boolean };
+
 const PREFIX = 'bindery.unsaved.';
-const keyOf = ({ member, blueprint, id, variant }: UnsavedPlace): string => `${PREFIX}${member}/${blueprint}/${id}/${variant ?? ''}`;
+const keyOf = ({ member, blueprint, id, variant, tab }: UnsavedPlace): string => `${PREFIX}${member}/${blueprint}/${id}/${variant ?? ''}${tab && `/${tab}`}`;
 
 /** False if the browser has no room: then the person must be told. */
-export function keepUnsaved(place: UnsavedPlace, work: Unsaved): boolean {
+export function keepUnsaved(place: UnsavedPlace, { changes, base, etag, title, at }: Unsaved): boolean {
   try {
-    localStorage.setItem(keyOf(place), JSON.stringify(work));
+    localStorage.setItem(keyOf(place), JSON.stringify({ changes, base, etag, title, at }));
     return true;
   } catch {
     return false;
@@ -63,14 +70,21 @@ function parse(text: string | null): Unsaved | null {
 }
 
 /** Everything that a member has not saved, latest first. */
-export function allUnsaved(member: number): (UnsavedPlace & Unsaved)[] {
-  const found: (UnsavedPlace & Unsaved)[] = [];
+export function allUnsaved(member: number): Kept[] {
+  const found: Kept[] = [];
   for (let index = 0; index < localStorage.length; index += 1) {
     const key = localStorage.key(index)!;
     if (!key.startsWith(`${PREFIX}${member}/`)) continue;
     const work = parse(localStorage.getItem(key));
-    const [, blueprint, id, variant] = key.slice(PREFIX.length).split('/');
-    if (work && blueprint && id) found.push({ member, blueprint, id, variant: variant || null, ...work });
+    const [, blueprint, id, variant, tab] = key.slice(PREFIX.length).split('/');
+    if (work && blueprint && id) found.push({ member, blueprint, id, variant: variant || null, tab: tab ?? '', ...work });
   }
   return found.sort((a, b) => b.at - a.at);
+}
+
+/** Everything that a member has not saved of one copy, latest first. */
+export async function unsavedOf({ member, blueprint, id, variant }: UnsavedPlace): Promise<Offered[]> {
+  const open = await openTabs();
+  const ofCopy = (one: Kept): boolean => one.blueprint === blueprint && one.id === id && one.variant === variant;
+  return allUnsaved(member).filter(ofCopy).map((one) => ({ ...one, open: open.has(one.tab) }));
 }

@@ -288,3 +288,71 @@ test('a new entry in a second tab is empty, and both are kept', async () => {
   assert.equal(await first.getByRole('heading', { name: 'Not saved yet' }).count(), 0);
   await context.close();
 });
+
+test('two tabs that change one entry keep their text apart, and each can show that of the other', async () => {
+  await makeBlueprint('shared-notes', { record_title: 'text' }, [['Text', 'text'], ['Number', 'number']]);
+  const id = await create('shared-notes', { text: 'Stored' });
+  const { page: first, context, troubles } = await signedIn('Ada', 'editor');
+  await open(first, `/content/shared-notes/${id}`);
+  await textOf(first).fill('First tab');
+  await unsaved(first, 'First tab');
+  // A tab that the first one opens begins with the same session storage.
+  const opened = context.waitForEvent('page');
+  await first.evaluate((address) => void window.open(address), `/admin/content/shared-notes/${id}`);
+  const second = await opened;
+  await second.getByText('Another tab has changes to this entry that are not saved: “First tab”').waitFor();
+  assert.equal(await textOf(second).inputValue(), 'Stored');
+  await textOf(second).fill('Second tab');
+  await unsaved(second, 'Second tab');
+  for (const [page, text] of [[first, 'First tab'], [second, 'Second tab'], [first, 'First tab']] as const) {
+    await page.reload();
+    await page.getByText('Work that was not saved was restored').waitFor();
+    assert.equal(await textOf(page).inputValue(), text);
+  }
+
+  // The text of a tab that was closed is offered, too, and one of both is not lost for the other.
+  await first.close();
+  await second.reload();
+  const offer = (text: string) => second.locator('.notice', { hasText: `There are other changes to this entry that were not saved: “${text}”` });
+  await offer('First tab').getByRole('button', { name: 'Show them here' }).click();
+  await offer('Second tab').waitFor();
+  assert.equal(await textOf(second).inputValue(), 'First tab');
+  await second.goto('/admin/');
+  await second.getByRole('link', { name: /First tab shared-notes/ }).waitFor();
+  await second.getByRole('link', { name: /Second tab shared-notes/ }).click();
+  await offer('First tab').waitFor();
+  assert.equal(await textOf(second).inputValue(), 'Second tab');
+  await second.getByRole('button', { name: /^Save/ }).first().click();
+  await toast(second, 'Saved');
+  assert.equal((await read('shared-notes', id)).attributes.text, 'Second tab');
+  await offer('First tab').getByRole('button', { name: 'Discard them' }).click();
+  await offer('First tab').waitFor({ state: 'detached' });
+  await second.goto('/admin/');
+  await second.getByRole('heading', { name: /^Hello/ }).waitFor();
+  assert.equal(await second.getByRole('heading', { name: 'Not saved yet' }).count(), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('what was typed into an entry of a blueprint that was deleted can still be copied', async () => {
+  await makeBlueprint('fleeting-notes', { record_title: 'text' }, [['Text', 'text'], ['Price', 'money', { currencies: ['EUR'] }]]);
+  const id = await create('fleeting-notes', { text: 'Stored' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, `/content/fleeting-notes/${id}`);
+  await textOf(page).fill('A long thought');
+  await field(page, 'price').getByRole('textbox').fill('12.5');
+  await unsaved(page, '12.5');
+  assert.equal((await api('DELETE', '/v2/blueprints/fleeting-notes?force=true')).status, 204);
+  await page.goto('/admin/');
+  await page.getByRole('button', { name: /A long thought.*fleeting-notes \(blueprint is gone\)/ }).click();
+  const dialog = page.locator('dialog');
+  assert.equal(await dialog.getByLabel('text', { exact: true }).inputValue(), 'A long thought');
+  assert.match(await dialog.getByLabel('price', { exact: true }).inputValue(), /"amount": 12.5/);
+  await dialog.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('button', { name: /A long thought/ }).click();
+  await dialog.getByRole('button', { name: 'Discard them' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('heading', { name: 'Not saved yet' }).count(), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});

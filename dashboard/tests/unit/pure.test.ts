@@ -13,7 +13,7 @@ import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
 import { formatTime, parseTime } from '../../src/lib/time';
 import { FIELD_TYPES, type Blueprint, type Field, type Resource } from '../../src/lib/types';
-import { allUnsaved, dropUnsaved, keepUnsaved, readUnsaved } from '../../src/lib/unsaved';
+import { allUnsaved, dropUnsaved, keepUnsaved, readUnsaved, unsavedOf } from '../../src/lib/unsaved';
 import { chunks, isEmpty, same } from '../../src/lib/values';
 import { pageHtml } from '../../src/pages/blocks';
 import de from '../../src/strings/de.json';
@@ -136,15 +136,21 @@ test('a number is read as its locale writes it, and what could be another number
   assert.equal(typedNumber('3,5', 'en-GB'), '3,5');
 });
 
-test('unsaved work is kept for each member and copy, and damaged entries are passed over', () => {
-  const place = { member: 1, blueprint: 'articles', id: 'x', variant: 'de' };
-  assert.ok(keepUnsaved(place, { changes: { title: 'A' }, base: { title: null }, etag: null, title: 'A', at: 2 }));
+test('unsaved work is kept for each member, copy and tab, and damaged entries are passed over', async () => {
+  const place = { member: 1, blueprint: 'articles', id: 'x', variant: 'de', tab: 'a' };
+  const work = { changes: { title: 'A' }, base: { title: null }, etag: null, title: 'A', at: 2 };
+  assert.ok(keepUnsaved(place, work));
+  assert.ok(keepUnsaved({ ...place, tab: 'b' }, { ...work, changes: { title: 'B' }, at: 3 }));
   localStorage.setItem('bindery.unsaved.1/articles/y/', '{');
-  assert.equal(readUnsaved({ ...place, id: 'y', variant: null }), null);
-  assert.deepEqual(allUnsaved(1).map((one) => [one.id, one.variant, one.changes]), [['x', 'de', { title: 'A' }]]);
+  assert.equal(readUnsaved({ ...place, id: 'y', variant: null, tab: '' }), null);
+  assert.deepEqual(allUnsaved(1).map((one) => [one.id, one.variant, one.tab, one.changes]), [['x', 'de', 'b', { title: 'B' }], ['x', 'de', 'a', { title: 'A' }]]);
+  assert.deepEqual((await unsavedOf(place)).map((one) => one.tab), ['b', 'a']);
+  assert.deepEqual(await unsavedOf({ ...place, variant: null }), []);
   assert.deepEqual(allUnsaved(2), []);
   dropUnsaved(place);
   assert.equal(readUnsaved(place), null);
+  assert.deepEqual(allUnsaved(1).map((one) => one.tab), ['b']);
+  dropUnsaved({ ...place, tab: 'b' });
 });
 
 test('the HTML of blocks escapes what was typed', () => {
