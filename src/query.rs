@@ -274,7 +274,6 @@ impl ExportParams {
             ("stats", !aggregation.stats.is_empty()),
             ("expand", !expansion.is_empty()),
             ("explain", params.flag("explain")?),
-            ("pretty", is_strict && params.flag("pretty")?),
         ] {
             if is_asked && format != Format::Json {
                 let message = format!("`{parameter}` is answered in JSON only; use `format=json`");

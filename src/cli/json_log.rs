@@ -1,4 +1,4 @@
-//! The server's own log as JSON, one object a line, with the keys of the access log where both have them (`API.md` 1.12). Must
+//! The server's own log as JSON, one object a line, with the keys of the access log where both have them (`API.md` 1.11). Must
 //! not know what is logged.
 
 use std::fmt::{self, Debug};

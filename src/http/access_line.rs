@@ -1,4 +1,4 @@
-//! A line of the access log, for people or as JSON (`API.md` 1.12). It holds no secret, whatever a client sends, and its length is
+//! A line of the access log, for people or as JSON (`API.md` 1.11). It holds no secret, whatever a client sends, and its length is
 //! bounded. Must not know how lines are written.
 
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
 //! The access log: a line for each request, written once the last byte of its answer was sent, or its client has left
-//! (`API.md` 1.12). Must not know how a line looks.
+//! (`API.md` 1.11). Must not know how a line looks.
 
 use std::net::IpAddr;
 use std::pin::Pin;

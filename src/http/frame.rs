@@ -31,7 +31,6 @@ use super::encoding::Encoding;
 use super::error::Failure;
 use super::head::is_by_session;
 use super::idempotency::IDEMPOTENCY_KEY;
-use super::pretty::Pretty;
 use super::repeated;
 use super::request_id::{Exchange, X_REQUEST_ID};
 use super::server_timing;
@@ -77,7 +76,6 @@ impl Framed {
         let exchange = Exchange::begin(&request);
         let Services { access_log, config, .. } = &*self.0.app;
         let entry = access_log.begin(&mut request, exchange.id(), config);
-        let pretty = Pretty::begin(&mut request);
         let encoding = Encoding::accepted(request.headers());
         let is_read = answered_as(request.method()) == Method::GET;
         let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
@@ -94,17 +92,11 @@ impl Framed {
         if is_get && connection.as_deref().is_some_and(|connection| !has_room_for(connection, &response)) {
             response = Failure::from(no_memory()).into_response();
         }
-        if let Some(pretty) = &pretty {
-            response = pretty.indent(response, connection.as_deref(), is_read).await;
-        }
         if is_read {
             self.0.add_cache_control(&mut response);
         }
         let account = connection.as_ref().map(|connection| Arc::clone(&connection.account));
         response = self.0.app.encoded.encode(response, encoding, account).await;
-        if let Some(pretty) = &pretty {
-            pretty.end(&mut response);
-        }
         if server_timing::is_timed(&response) {
             server_timing::add(&mut response, "encode", made.elapsed());
         }

@@ -78,7 +78,6 @@ impl FromRequestParts<App> for Bearer {
             Some(Authorized(access)) => access,
             None => authorize(app, &parts.method, &parts.extensions, &parts.headers)?,
         };
-        check_pretty(parts)?;
         Ok(Bearer(access))
     }
 }
@@ -175,19 +174,6 @@ pub(super) fn secret(headers: &HeaderMap) -> Option<&str> {
 /// `INVALID_PARAMETER` if a query string has parameters and asks for errors about those that are ignored.
 pub(super) fn takes_no_parameters(raw_query: &str) -> Result<(), Error> {
     strict::check(&RawParams::parse(raw_query), &[]).map(|_| ())
-}
-
-/// Checks the parameter that every write accepts, before anything is written. Reads check it with their other parameters.
-///
-/// # Errors
-/// `INVALID_PARAMETER`.
-pub(super) fn check_pretty(parts: &Parts) -> Result<(), Error> {
-    match parts.uri.query() {
-        Some(query) if parts.method != Method::GET && parts.method != Method::HEAD => {
-            RawParams::parse(query).flag("pretty").map(|_| ())
-        }
-        _ => Ok(()),
-    }
 }
 
 /// What nearly every handler needs: the services, the token's access, the path's variable segments and the query

@@ -251,15 +251,9 @@ fn parameter(name: &str) -> Value {
 }
 
 impl Operation {
-    /// Its own parameters, `strict` on every read, and `pretty` where JSON is answered.
+    /// Its own parameters, and `strict` on every read.
     fn parameters(&self) -> impl Iterator<Item = &'static str> {
-        let everywhere = [("strict", self.method == "get"), ("pretty", self.answers_json())];
-        let everywhere = everywhere.into_iter().filter_map(|(name, is_known)| is_known.then_some(name));
-        self.parameters.iter().copied().chain(everywhere)
-    }
-
-    fn answers_json(&self) -> bool {
-        self.answers.iter().any(|(_, body)| !matches!(body, Body::None | Body::Text(_)))
+        self.parameters.iter().copied().chain((self.method == "get").then_some("strict"))
     }
 
     fn describe(&self) -> Value {

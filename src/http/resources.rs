@@ -16,7 +16,7 @@ use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::links::Links;
 use super::respond::{
-    IfNoneMatch, PRETTY_TAG, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
+    IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
 };
 use super::server_timing::explained;
 use super::stream;
@@ -244,7 +244,6 @@ fn if_match(headers: &HeaderMap) -> IfMatch {
             return IfMatch::Any;
         }
         let bare = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-        let bare = bare.map(|tag| tag.strip_suffix(PRETTY_TAG).unwrap_or(tag));
         tags.extend(bare.and_then(EntityTag::parse));
     }
     IfMatch::OneOf(tags)

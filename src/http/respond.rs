@@ -33,9 +33,6 @@ pub(super) fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// What the entity tag of an indented answer has behind that of the answer (`API.md` 1.11).
-pub(super) const PRETTY_TAG: &str = "-pretty";
-
 /// The `Vary` of what depends on the token and on no other header.
 pub(super) const VARY_BY_TOKEN: &str = "Authorization";
 

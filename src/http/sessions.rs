@@ -11,7 +11,7 @@ use super::app::App;
 use super::body::JsonBody;
 use super::client::Client;
 use super::error::{Answer, Failure};
-use super::head::{BaseUrl, Call, check_pretty, known_session, session_of, takes_no_parameters};
+use super::head::{BaseUrl, Call, known_session, session_of, takes_no_parameters};
 use super::respond::{data_value, no_content};
 use super::session_cookie::{CookieKind, check_origin};
 use crate::access::{ClientNote, Session, csrf_of};
@@ -43,7 +43,6 @@ impl FromRequestParts<App> for SigningIn {
         let signing_in =
             SigningIn { app: app.clone(), extensions: parts.extensions.clone(), headers: parts.headers.clone() };
         app.limits.take_address(signing_in.client().address)?;
-        check_pretty(parts)?;
         // A foreign page must not sign its visitors in as somebody else.
         check_origin(&app.config, &parts.headers)?;
         Ok(signing_in)

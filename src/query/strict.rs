@@ -7,7 +7,7 @@ use crate::model::error::{Code, Error};
 use crate::model::sent::quote;
 
 /// What every endpoint knows, beside its own parameters.
-const EVERYWHERE: [&str; 2] = ["strict", "pretty"];
+const EVERYWHERE: &str = "strict";
 
 /// The name under which endpoints list all parameters `filter[…]`.
 pub const FILTERS: &str = "filter[…]";
@@ -15,24 +15,24 @@ pub const FILTERS: &str = "filter[…]";
 /// The name under which endpoints list all parameters `fields[…]`, which follow `expand`.
 pub(super) const FIELDS_OF: &str = "fields[…]";
 
-/// Whether the request is strict. Then it may have these parameters only, and those that every endpoint knows.
+/// Whether the request is strict. Then it may have these parameters only, and `strict` itself.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` for another parameter, naming the nearest of these, and for a `strict` or `pretty` that is not a boolean.
+/// `INVALID_PARAMETER` for another parameter, naming the nearest of these and for a `strict` that is not a boolean.
 pub fn check(params: &RawParams, known: &[&str]) -> Result<bool, Error> {
-    params.flag("pretty")?;
     if !params.flag("strict")? {
         return Ok(false);
     }
     for name in params.names() {
         let is_filter = known.contains(&FILTERS) && (name == "filter" || name.starts_with("filter["));
         let is_selection = known.contains(&FIELDS_OF) && name.starts_with("fields[") && name.ends_with(']');
-        if EVERYWHERE.contains(&name) || is_filter || is_selection || known.contains(&name) {
+        if name == EVERYWHERE || is_filter || is_selection || known.contains(&name) {
             continue;
         }
         let problem = format!("{} is not a parameter of this endpoint", quote(name));
-        let problem = with_nearest(&problem, name, known.iter().copied().chain(EVERYWHERE));
-        let known = quoted_list(known.iter().copied().chain(EVERYWHERE));
+        let known = known.iter().copied().chain([EVERYWHERE]);
+        let problem = with_nearest(&problem, name, known.clone());
+        let known = quoted_list(known);
         return Err(Error::new(Code::InvalidParameter, format!("{problem} Its parameters: {known}")));
     }
     Ok(true)

@@ -1,4 +1,4 @@
-//! The access log (`API.md` 1.12).
+//! The access log (`API.md` 1.11).
 
 use std::time::{Duration, Instant};
 

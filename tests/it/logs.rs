@@ -1,4 +1,4 @@
-//! What a server prints, and to which stream (`API.md` 1.12).
+//! What a server prints, and to which stream (`API.md` 1.11).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -45,7 +45,6 @@ mod openapi;
 mod oracle;
 mod order;
 mod power;
-mod pretty;
 mod private;
 mod ranked;
 mod reading;

@@ -126,7 +126,6 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
             ),
         ),
         ("strict", at("query", "strict", flag(), "Refuse a parameter or a value that would be ignored.")),
-        ("pretty", at("query", "pretty", flag(), "Indent the answer by two spaces.")),
         (
             "explain",
             at(
