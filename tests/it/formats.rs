@@ -1,8 +1,10 @@
-//! Formats of files: a data folder of an earlier version opens for ever, and one of a newer version is refused with a
-//! message that says so.
+//! Formats of files: a data folder that a released version wrote opens for ever, and a file of any other format is refused
+//! with a message that says so.
 //!
-//! `cargo test --test it -- --ignored make_a_fixture` makes a new fixture of the format as it is now. Change
-//! `FIXTURE` first if the format of a released version must stay.
+//! `version-0.1` has the formats of the first release: they are opened from then on. Formats that only builds before it wrote
+//! are not. `cargo test --test it -- --ignored make_a_fixture` makes a fixture of the formats as they are now: name it in
+//! `FIXTURE` after the release that first writes them, and never replace one of a released version. The index is no part of
+//! this: one of another format is rebuilt.
 
 use std::fs;
 use std::io::Read as _;
@@ -14,7 +16,7 @@ use crate::folders::{copy, files, listing, refused_start, run};
 use crate::support::Server;
 
 /// The name of the fixture that is made.
-const FIXTURE: &str = "folder-4";
+const FIXTURE: &str = "version-0.1";
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -178,10 +180,10 @@ fn every_fixture_opens_and_answers_as_it_did() {
     }
 }
 
-/// Makes a value of the format version `at` a byte greater, and repairs the CRC32 of `covered` behind it.
-fn newer(path: &Path, at: usize, covered: Option<std::ops::Range<usize>>) {
+/// Replaces the byte `at` that is the format's version, and repairs the CRC32 of `covered` behind it.
+fn set_format(path: &Path, at: usize, format: u8, covered: Option<std::ops::Range<usize>>) {
     let mut bytes = fs::read(path).unwrap();
-    bytes[at] += 1;
+    bytes[at] = format;
     if let Some(covered) = covered {
         let sum = crc32fast::hash(&bytes[covered.clone()]).to_le_bytes();
         bytes[covered.end..covered.end + 4].copy_from_slice(&sum);
@@ -190,35 +192,53 @@ fn newer(path: &Path, at: usize, covered: Option<std::ops::Range<usize>>) {
 }
 
 #[test]
-fn a_file_of_a_newer_format_is_refused_with_a_message_that_says_so() {
+fn a_file_of_another_format_is_refused_with_a_message_that_says_so() {
     let temp = tempfile::tempdir().unwrap();
     let data = temp.path().join("data");
     let mut server = Server::start_in(&data, &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     server.create("notes", json!({ "text": "kept" }));
     server.terminate();
-    let unknown = "which this version of the server does not know";
+    let unknown = "which this version of the server cannot read";
 
     // The checkpoint of the store.
     let checkpoint = data.join("store/CHECKPOINT");
     let intact = fs::read(&checkpoint).unwrap();
-    newer(&checkpoint, 0, Some(0..9));
-    let ran = refused_start(&data, "");
-    assert!(ran.text.contains("CHECKPOINT has format 4, ") && ran.text.contains(unknown), "{}", ran.text);
-    let ran = run(&["verify"], &data);
-    assert!(ran.code == Some(1) && ran.text.contains(unknown), "{}", ran.text);
-    fs::write(&checkpoint, &intact).unwrap();
+    for format in [1, 2, 4] {
+        match format {
+            // It has no byte with a version.
+            1 => {
+                fs::write(&checkpoint, [&intact[1..9], &crc32fast::hash(&intact[1..9]).to_le_bytes()].concat()).unwrap()
+            }
+            _ => set_format(&checkpoint, 0, format, Some(0..9)),
+        }
+        let expected = format!("CHECKPOINT has format {format}, {unknown}");
+        let ran = refused_start(&data, "");
+        assert!(ran.text.contains(&expected), "{}", ran.text);
+        let ran = run(&["verify"], &data);
+        assert!(ran.code == Some(1) && ran.text.contains(unknown), "{}", ran.text);
+        fs::write(&checkpoint, &intact).unwrap();
+    }
 
-    // One of the format before it is read.
-    let number = &intact[1..9];
-    let old = [number, &crc32fast::hash(number).to_le_bytes()].concat();
-    fs::write(&checkpoint, old).unwrap();
-    assert_eq!(run(&["verify"], &data).code, Some(0));
+    // The log.
+    let segment = files(&data.join("log"), ".log").remove(0);
+    let intact = fs::read(&segment).unwrap();
+    for format in [1, 3] {
+        let mut bytes = intact.clone();
+        bytes[..8].copy_from_slice(if format == 1 { b"bndrylog" } else { b"bndrylg3" });
+        let sum = crc32fast::hash(&bytes[..24]);
+        bytes[24..28].copy_from_slice(&sum.to_le_bytes());
+        fs::write(&segment, &bytes).unwrap();
+        let ran = refused_start(&data, "");
+        assert!(ran.text.contains(&format!("has format {format} of the log, {unknown}")), "{}", ran.text);
+        assert_eq!(fs::read(&segment).unwrap(), bytes, "it is left as it is");
+    }
+    fs::write(&segment, intact).unwrap();
 
     // Backups and bases.
     let backup = temp.path().join("all.backup");
     assert_eq!(run(&["backup", backup.to_str().unwrap()], &data).code, Some(0));
-    newer(&backup, 8, None);
+    set_format(&backup, 8, 3, None);
     let new = temp.path().join("new");
     let ran = run(&["restore", backup.to_str().unwrap()], &new);
     assert!(ran.code == Some(1) && ran.text.contains("a base of format 3, which"), "{}", ran.text);
@@ -241,7 +261,7 @@ fn a_file_of_a_newer_format_is_refused_with_a_message_that_says_so() {
 }
 
 #[test]
-fn analytics_of_a_newer_format_are_refused_and_left_as_they_are() {
+fn analytics_of_another_format_are_refused_and_left_as_they_are() {
     let temp = tempfile::tempdir().unwrap();
     let whole = temp.path().join("whole");
     let mut server = Server::start_in(&whole, &["--analytics-sites", "www.example.com"]);
@@ -250,32 +270,34 @@ fn analytics_of_a_newer_format_are_refused_and_left_as_they_are() {
     let headers = [("content-type", "text/plain")];
     server.raw("POST", "/v2/analytics/import?site=www.example.com", &headers, line.as_bytes()).expect(200);
     server.terminate();
-    let make_newer_day_file = |data: &Path| {
+    let set_day_file = |data: &Path, format: u8| {
         let path = files(&data.join("analytics/days"), ".part").remove(0);
         let mut bytes = fs::read(&path).unwrap();
-        bytes[7] += 1;
+        bytes[7] = b'0' + format;
         let sum = crc32fast::hash(&[&bytes[..24], &bytes[28..]].concat()).to_le_bytes();
         bytes[24..28].copy_from_slice(&sum);
         fs::write(path, bytes).unwrap();
     };
-    let make_newer_json = |name: &'static str| {
-        move |data: &Path| {
-            let path = data.join("analytics").join(name);
-            let text = fs::read_to_string(&path).unwrap();
-            fs::write(&path, text.replacen("\"version\":2", "\"version\":3", 1)).unwrap();
-        }
+    let set_json = |data: &Path, name: &str, format: u8| {
+        let path = data.join("analytics").join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        let text = match format {
+            // It has no line with a version.
+            1 => text.split_once('\n').unwrap().1.to_owned(),
+            _ => text.replacen("\"version\":2", &format!("\"version\":{format}"), 1),
+        };
+        fs::write(&path, text).unwrap();
     };
-    let (imports, state) = (make_newer_json("imports.json"), make_newer_json("state.json"));
-    type MakeNewer<'a> = &'a dyn Fn(&Path);
-    let cases: [(&str, MakeNewer<'_>); 3] = [
-        (".part has format 3, which a later version wrote", &make_newer_day_file),
-        ("imports.json has format 3, which a later version wrote", &imports),
-        ("state.json has format 3, which a later version wrote", &state),
-    ];
-    for (number, (expected, make_newer)) in cases.into_iter().enumerate() {
+    let cases = [".part", "imports.json", "state.json"].map(|name| [(name, 1), (name, 3)]).concat();
+    for (number, (name, format)) in cases.into_iter().enumerate() {
         let data = temp.path().join(format!("{number}"));
         copy(&whole, &data);
-        make_newer(&data);
+        if name == ".part" {
+            set_day_file(&data, format)
+        } else {
+            set_json(&data, name, format)
+        }
+        let expected = &format!("{name} has format {format}, which this version of the server cannot read");
         let before = listing(&data.join("analytics"));
         for command in [&["verify"][..], &["analytics", "repair"]] {
             let ran = run(command, &data);

@@ -203,7 +203,9 @@ fn a_start_removes_what_an_interrupted_import_left() {
     counter.analytics.take().unwrap().close();
     let analytics = folder.path().join("analytics");
     // The list as it was before the import.
-    std::fs::write(analytics.join("imports.json"), r#"{"next":0,"files":[]}"#).unwrap();
+    let body = r#"{"next":0,"files":[]}"#;
+    let head = format!(r#"{{"version":2,"blake3":"{}"}}"#, blake3::hash(body.as_bytes()));
+    std::fs::write(analytics.join("imports.json"), format!("{head}\n{body}")).unwrap();
     std::fs::write(analytics.join("days/2026-03-01+7.unfinished"), "half").unwrap();
     let counter = Counter::open(folder.path(), seen[0].at);
     assert_eq!(counter.report(&Report::Pageviews, "start=2026-01-01&end=2026-12-31")["pageviews"], 0);
