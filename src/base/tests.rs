@@ -12,7 +12,7 @@ use super::files::list;
 use super::*;
 use crate::log::{Log, LogError, LogOptions};
 use crate::model::id::ResourceId;
-use crate::store::{Key, Prefix, Store, StoreOptions, StoreWrite, WriteOp, encode_writes};
+use crate::store::{Key, Prefix, Store, StoreOptions, StoreWrite, WriteOp, encode_transaction};
 
 fn options() -> RecoverOptions {
     RecoverOptions {
@@ -45,6 +45,11 @@ fn writes(number: u64) -> Vec<StoreWrite> {
     ]
 }
 
+/// The record of a transaction that fits into one.
+fn record(writes: &[StoreWrite]) -> Vec<u8> {
+    encode_transaction(1, writes).concat()
+}
+
 fn state_at(number: u64) -> BTreeMap<Key, Vec<u8>> {
     let mut state = BTreeMap::new();
     for write in (1..=number).flat_map(writes) {
@@ -60,7 +65,7 @@ fn state_at(number: u64) -> BTreeMap<Key, Vec<u8>> {
 fn write_through(log: &mut Log, store: &Store, number: u64) {
     while log.last() < number {
         let writes = writes(log.last() + 1);
-        let number = log.append(&encode_writes(&writes)).unwrap();
+        let number = log.append(&record(&writes)).unwrap();
         log.sync().unwrap();
         store.apply(number, &writes).unwrap();
     }
@@ -187,7 +192,7 @@ fn records_after_the_checkpoint_are_replayed() {
     assert_eq!(recovered, Recovered { number: 50, ..Recovered::default() });
     write_through(&mut log, &store, 80);
     // In the log, but never applied.
-    log.append(&encode_writes(&writes(81))).unwrap();
+    log.append(&record(&writes(81))).unwrap();
     drop((log, store));
     let (log, store, recovered) = start(folder.path());
     assert_eq!((recovered.number, recovered.replayed, recovered.rebuilt), (81, 31, None));
