@@ -15,6 +15,7 @@ mod import;
 mod infer;
 mod input;
 mod json_log;
+mod machine;
 mod member;
 mod output;
 mod private;

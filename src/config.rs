@@ -48,6 +48,8 @@ const OTHER_VARIABLES: [&str; 4] = ["BINDERY_CONFIG", "BINDERY_ADMIN_TOKEN", "BI
 const DEFAULT_BUFFER_MIB: usize = 256;
 /// A shorter token could be guessed.
 const MIN_ADMIN_TOKEN_CHARS: usize = 32;
+/// The same for the token of metrics, which opens less.
+const MIN_METRICS_TOKEN_CHARS: usize = 16;
 
 /// The settings of a server, checked and complete.
 #[derive(Debug, Clone, PartialEq)]
@@ -277,9 +279,18 @@ fn admin_token(sent: String) -> Result<Secret, ConfigError> {
 }
 
 fn metrics_token(sent: Secret) -> Result<Secret, ConfigError> {
-    let is_sendable = !sent.secret().is_empty() && sent.secret().bytes().all(|byte| byte.is_ascii_graphic());
-    let invalid = || ConfigError("`metrics_token` must be ASCII letters, digits and signs, without spaces".to_owned());
-    is_sendable.then_some(sent).ok_or_else(invalid)
+    let count = sent.secret().chars().count();
+    if !sent.secret().bytes().all(|byte| byte.is_ascii_graphic()) {
+        let message = "`metrics_token` must be ASCII letters, digits and signs, without spaces";
+        return Err(ConfigError(message.to_owned()));
+    }
+    if count < MIN_METRICS_TOKEN_CHARS {
+        return Err(ConfigError(format!(
+            "`metrics_token` has {count} characters; it must have at least {MIN_METRICS_TOKEN_CHARS}, for example from \
+             `openssl rand -hex 16`"
+        )));
+    }
+    Ok(sent)
 }
 
 fn log_filter(sent: String) -> Result<String, ConfigError> {

@@ -3,26 +3,13 @@
 use serde_json::{Value, json};
 
 use super::error::CliError;
+use super::machine::Findings;
 use super::output::print;
-use super::private;
 use crate::config::{Config, ConfigCommand, ServeArgs, SourcedSetting};
 
 pub(super) fn config(command: ConfigCommand) -> Result<(), CliError> {
     match command {
-        ConfigCommand::Check(args) => {
-            let ServeArgs { config, settings } = *args;
-            let found = Config::load(settings.clone(), config.as_deref())?;
-            let unknown = Config::unknown_variables();
-            if !unknown.is_empty() {
-                let text =
-                    format!("no setting has these variables: {}; `bindery serve --help` lists all", unknown.join(", "));
-                return Err(CliError::Incomplete(text));
-            }
-            if let Some(warning) = private::warning_of(&found.data) {
-                print(&format!("warning: {warning}"));
-            }
-            print("the configuration is valid");
-        }
+        ConfigCommand::Check(args) => check(*args)?,
         ConfigCommand::Show { json, serve } => {
             let settings = Config::sources(&serve.settings, serve.config.as_deref())?;
             if json {
@@ -35,6 +22,25 @@ pub(super) fn config(command: ConfigCommand) -> Result<(), CliError> {
             }
         }
     }
+    Ok(())
+}
+
+/// Prints what should be looked at.
+///
+/// # Errors
+/// Everything because of which a server would not start, and variables that are no settings.
+fn check(args: ServeArgs) -> Result<(), CliError> {
+    let Findings { warnings, mut errors } = Findings::of(&Config::load(args.settings, args.config.as_deref())?);
+    let unknown = Config::unknown_variables();
+    if !unknown.is_empty() {
+        let unknown = unknown.join(", ");
+        errors.push(format!("no setting has these variables: {unknown}; `bindery serve --help` lists all"));
+    }
+    warnings.iter().for_each(|warning| print(&format!("warning: {warning}")));
+    if !errors.is_empty() {
+        return Err(CliError::Incomplete(errors.join("\nbindery: ")));
+    }
+    print("the configuration is valid");
     Ok(())
 }
 

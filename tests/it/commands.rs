@@ -1,5 +1,6 @@
 //! The command line as its users meet it: importing tables, and blueprints as files.
 
+mod configuration;
 mod tables;
 
 use std::io::Write as _;

@@ -33,22 +33,22 @@ fn without_a_token_metrics_are_for_loopback_addresses_only() {
 
 #[test]
 fn with_a_token_of_their_own_metrics_need_it_from_everywhere() {
-    let server = Server::start_with(&["--metrics-token=scrape-me-7", "--analytics-trusted-proxies=127.0.0.1"]);
+    let server = Server::start_with(&["--metrics-token=scrape-me-please-7", "--analytics-trusted-proxies=127.0.0.1"]);
     let from_afar = [("x-forwarded-for", "203.0.113.7")];
     for headers in [&[][..], &from_afar] {
         for (token, outcome) in [
             ("", "401 UNAUTHENTICATED"),
-            ("scrape-me-8", "401 UNAUTHENTICATED"),
+            ("scrape-me-please-8", "401 UNAUTHENTICATED"),
             (server.secret(), "401 UNAUTHENTICATED"),
-            ("scrape-me-7", "200"),
+            ("scrape-me-please-7", "200"),
         ] {
             let reply = server.as_token(token).raw("GET", "/metrics", headers, b"");
             assert_eq!(reply.outcome(), outcome, "{token}");
             assert_eq!(reply.header("www-authenticate").is_some(), reply.status == 401);
         }
     }
-    assert_eq!(server.as_token("scrape-me-7").get("/v2/blueprints").outcome(), "401 UNAUTHENTICATED");
-    let arguments = ["config", "show", "--metrics-token=scrape-me-7"];
+    assert_eq!(server.as_token("scrape-me-please-7").get("/v2/blueprints").outcome(), "401 UNAUTHENTICATED");
+    let arguments = ["config", "show", "--metrics-token=scrape-me-please-7"];
     let shown = Command::new(binary()).args(arguments).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("metrics_token") && !shown.contains("scrape-me"), "{shown}");

@@ -259,10 +259,10 @@ fn a_kill_while_a_large_value_is_replaced_or_deleted_leaves_no_pieces() {
 }
 
 /// A file system of its own, as root only.
-struct Disk(TempDir);
+pub(crate) struct Disk(pub(crate) TempDir);
 
 impl Disk {
-    fn mount(arguments: &[&str]) -> Option<Disk> {
+    pub(crate) fn mount(arguments: &[&str]) -> Option<Disk> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount").args(arguments).arg(folder.path()).output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Disk(folder))

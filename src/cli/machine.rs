@@ -1,0 +1,80 @@
+//! Whether this machine lets a server run with a configuration: its address and its data folder. Changes nothing. Must not
+//! know other settings.
+
+use std::io::{Error, ErrorKind};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+use super::private;
+use crate::config::Config;
+use crate::content::StartError;
+
+/// What stands in the way of a start.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// What should be looked at; a server may start all the same.
+    pub(super) warnings: Vec<String>,
+    /// Why a server would not start.
+    pub(super) errors: Vec<String>,
+}
+
+impl Findings {
+    /// Looks at the address and the data folder of a configuration.
+    pub(super) fn of(config: &Config) -> Findings {
+        let mut findings = Findings::default();
+        findings.listen(config.listen);
+        match check_folder(&config.data) {
+            Ok(()) => findings.warnings.extend(private::warning_of(&config.data)),
+            Err(error) => findings.errors.push(error.to_string()),
+        }
+        findings
+    }
+
+    /// Listens for a moment. A port in use is a warning: the check usually runs beside the server that will be restarted with
+    /// the new configuration.
+    fn listen(&mut self, address: SocketAddr) {
+        let Err(error) = TcpListener::bind(address) else { return };
+        let text = match error.kind() {
+            ErrorKind::AddrInUse => {
+                let text = format!(
+                    "`listen` is `{address}`, where a process listens already; a server can start there once it has ended"
+                );
+                self.warnings.push(text);
+                return;
+            }
+            ErrorKind::AddrNotAvailable => format!(
+                "`listen` is `{address}`, which is no address of this machine; it must be one of them, or `0.0.0.0` or `[::]` for all"
+            ),
+            ErrorKind::PermissionDenied => format!(
+                "`listen` is `{address}`, and this user may not use port {}; it must be 1024 or more, or the user needs the \
+                 capability CAP_NET_BIND_SERVICE",
+                address.port()
+            ),
+            _ => format!("`listen` is `{address}`, where no server can listen: {error}"),
+        };
+        self.errors.push(text);
+    }
+}
+
+/// Checks that the data folder can be read and written, or created if it does not exist.
+fn check_folder(data: &Path) -> Result<(), StartError> {
+    let fails = |cause: &dyn std::fmt::Display| Err(StartError::folder(data, cause));
+    let Some(existing) = data.ancestors().map(or_here).find(|path| path.symlink_metadata().is_ok()) else {
+        return fails(&"no folder above it exists");
+    };
+    if !existing.is_dir() {
+        return fails(&format!("{} is no folder", existing.display()));
+    }
+    match access(existing, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).map_err(Error::from) {
+        Ok(()) => Ok(()),
+        Err(error) if existing == or_here(data) => fails(&error),
+        Err(error) => fails(&format!("it cannot be created in {}: {error}", existing.display())),
+    }
+}
+
+/// The working folder for the empty path, which is what is above a relative one.
+fn or_here(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}

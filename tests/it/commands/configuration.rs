@@ -1,0 +1,69 @@
+//! `bindery config check`: whether a server would start.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use crate::starts::Disk;
+use crate::support::binary;
+
+/// Returns whether the check succeeded, and what it printed.
+fn check(arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(binary());
+    // The variables of the tests are no settings, which the check would report.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BINDERY_")) {
+        command.env_remove(name);
+    }
+    let output = command.args(["config", "check"]).args(arguments).output().unwrap();
+    (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn the_check_finds_what_would_keep_a_server_from_starting() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("file"), "").unwrap();
+    let (new, deep, file, within) = (path("new"), path("a/b/c"), path("file"), path("file/data"));
+    let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+    let in_use = listening.local_addr().unwrap().to_string();
+    let cases: [(&[&str], bool, &[&str]); 7] = [
+        (&["--data", &new], true, &["is valid"]),
+        (&["--data", &deep], true, &["is valid"]),
+        (&["--data", &file], false, &["cannot be used", "file is no folder"]),
+        (&["--data", &within], false, &["cannot be used", "file is no folder"]),
+        // A server that runs with this configuration is no error in it.
+        (&["--data", &new, "--listen", &in_use], true, &["warning", &in_use, "listens already", "is valid"]),
+        (&["--data", &new, "--listen", "192.0.2.1:7700"], false, &["no address of this machine", "`0.0.0.0`"]),
+        (&["--data", &file, "--listen", "192.0.2.1:7700"], false, &["no address of this machine", "file is no folder"]),
+    ];
+    for (arguments, succeeds, parts) in cases {
+        let listen: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
+        let (succeeded, text) = check(&[listen, arguments].concat());
+        assert_eq!(succeeded, succeeds, "{arguments:?}: {text}");
+        parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+    }
+    for (token, part) in [
+        ("", "has 0 characters; it must have at least 16"),
+        ("abc", "has 3 characters; it must have at least 16"),
+        ("a token with spaces", "without spaces"),
+    ] {
+        let (succeeded, text) =
+            check(&["--listen", "127.0.0.1:0", "--data", &new, &format!("--metrics-token={token}")]);
+        assert!(!succeeded && text.contains(part), "{text}");
+    }
+    assert!(!Path::new(&new).exists() && !Path::new(&deep).exists(), "the check changes nothing");
+}
+
+#[test]
+fn the_check_finds_a_data_folder_that_cannot_be_written() {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "ro", "tmpfs"]) else {
+        eprintln!("not tested: mounting a file system needs root");
+        return;
+    };
+    for (data, part) in [("", "Read-only file system"), ("data", "cannot be created in")] {
+        let data = disk.0.path().join(data);
+        let (succeeded, text) = check(&["--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
+        assert!(!succeeded && text.contains(part) && text.contains("mount its disk so that"), "{text}");
+    }
+}
