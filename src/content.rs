@@ -59,6 +59,7 @@ use crate::content::start::{epoch, folder, recovery};
 use crate::content::thread_pool::ThreadPool;
 use crate::content::write::append::Appender;
 use crate::content::write::committer::Committer;
+use crate::content::write::room::Room;
 use crate::log::CommitLog;
 use crate::sanitize::Sanitizer;
 use crate::store::{Store, StoreOptions};
@@ -223,6 +224,7 @@ impl Content {
             sanitizer: Arc::clone(&sanitizer),
             change_begun,
             broken: Arc::clone(&broken),
+            room: Room::default(),
             counters: Arc::clone(&counters),
             time: Arc::clone(&time),
             last_id: clock.last_id,

@@ -7,3 +7,4 @@ pub(crate) mod committer;
 mod decide;
 mod overlay;
 mod release;
+pub(crate) mod room;

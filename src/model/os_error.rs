@@ -1,6 +1,8 @@
-//! Errors of the system as people read them. Must not know where they come from.
+//! Errors of the system: what people read of them, and which of them is a full disk. Must not know where they come from.
 
 use std::borrow::Cow;
+use std::error::Error;
+use std::io::{self, ErrorKind};
 
 /// What the standard library puts around the number of an error, behind its name: `Connection refused (os error 111)`.
 const BEGIN: &str = " (os error ";
@@ -25,6 +27,16 @@ pub fn without_numbers(text: &str) -> Cow<'_, str> {
     }
     plain.push_str(rest);
     Cow::Owned(plain)
+}
+
+/// Whether the disk has no room, or the user may use no more of it.
+pub fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Whether a full disk is behind an error of any type.
+pub fn is_from_full_disk(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref().is_some_and(is_disk_full) || error.source().is_some_and(is_from_full_disk)
 }
 
 #[cfg(test)]

@@ -286,8 +286,7 @@ fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
     let filler = disk.0.path().join("filler");
     let text = "x".repeat(60_000);
     for round in 0..3 {
-        // As much as there is.
-        let _ = Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(&filler).output().unwrap();
+        fill(&filler);
         for _ in 0..20 {
             let body = json!({ "attributes": { "text": text } });
             let refused = server.post("/v2/resources/notes", &body).expect(503);
@@ -298,6 +297,46 @@ fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
         let total = server.get("/v2/resources/notes").expect(200).json()["meta"]["total"].as_u64();
         assert_eq!(total, Some(round + 1));
         assert_eq!(server.get("/readyz").status, 200);
+    }
+}
+
+/// Takes all free space of a disk, until the file is removed.
+fn fill(filler: &Path) {
+    Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(filler).output().unwrap();
+}
+
+#[test]
+fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that_ends() {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
+        eprintln!("not tested: mounting a file system needs root");
+        return;
+    };
+    let server = Server::start_in(&disk.0.path().join("data"), &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    let filler = disk.0.path().join("filler");
+    let create = || {
+        let body = json!({ "attributes": { "text": "x" }, "published_at": "2020-01-01" });
+        server.post("/v2/resources/notes", &body).status
+    };
+    for round in 1..=2 {
+        fill(&filler);
+        (0..20).for_each(|_| assert_eq!(create(), 503));
+        // The committer looks every second as well.
+        std::thread::sleep(Duration::from_millis(2500));
+        assert_eq!(create(), 503);
+        let begun = server.logged("ERROR", "no room for writes");
+        assert_eq!(begun.len(), round, "{begun:?}");
+        assert!(begun[0].contains(disk.0.path().to_str().unwrap()), "it names the disk: {begun:?}");
+        fs::remove_file(&filler).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        // Also if nobody writes.
+        while server.logged("INFO", "writes are accepted again").len() < round {
+            assert!(Instant::now() < deadline, "the end is not reported");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        (0..20).for_each(|_| assert_eq!(create(), 201));
+        let all = [server.logged("ERROR", ""), server.logged("WARN", "")].concat();
+        assert_eq!(all.len(), round, "{all:?}");
     }
 }
 

@@ -301,7 +301,14 @@ impl Server {
 
     /// How many lines the server logged so far.
     pub(crate) fn logged_lines(&self) -> usize {
-        self.log.lines()
+        self.log.lines().len()
+    }
+
+    /// The lines of the server's log so far that have a level and contain a text.
+    pub(crate) fn logged(&self, level: &str, part: &str) -> Vec<String> {
+        let mut lines = self.log.lines();
+        lines.retain(|line| line.contains(level) && line.contains(part));
+        lines
     }
 
     /// The lines that were written to standard output since the one with the address.

@@ -5,7 +5,6 @@
 //! what became of an append, the same records are appended again with the same expectation: they end up in the log once
 //! or not at all, and what stands there tells which.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use crate::content::apply::{Committed, Prepared};
 use crate::content::queue::stopped_writing;
 use crate::log::{AppendError, CommitLog, FollowLog, LogError};
 use crate::model::error::{Code, Error, Result};
+use crate::model::os_error::is_disk_full;
 use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
 /// How long an append with an unknown outcome waits before it is tried again.
@@ -70,8 +70,8 @@ pub(crate) struct Appended {
 
 /// Why a group was not appended.
 pub(crate) enum Failure {
-    /// Nothing was applied, and later groups may succeed.
-    Refused(Error),
+    /// Nothing was applied, and later groups may succeed. With the reason for the log of the server.
+    Refused(Error, LogError),
     /// The log takes no more records. The error says whether the outcome of this group is known.
     Stopped(Error),
     /// As `Stopped`, because of a failed sync: the disk may have lost more than these records.
@@ -143,13 +143,12 @@ impl Appender {
                     std::thread::sleep(UNKNOWN_PAUSE);
                 }
                 Err(AppendError::Refused(cause)) => {
-                    tracing::error!(%cause, "the log has no room; nothing was applied");
                     let is_full = matches!(&cause, LogError::NoSpace { source, .. } if is_disk_full(source));
                     let text = match is_full {
                         true => "the disk is full; nothing was applied; try again when there is room",
                         false => "the log cannot grow at the moment; nothing was applied; try again",
                     };
-                    return Err(Failure::Refused(Error::new(Code::Overloaded, text)));
+                    return Err(Failure::Refused(Error::new(Code::Overloaded, text), cause));
                 }
                 // Whether an earlier try of this group succeeded shows at the next start.
                 Err(AppendError::Closed(cause)) if may_be_appended => {
@@ -221,10 +220,6 @@ impl Appender {
         }
         Ok(Some(transactions))
     }
-}
-
-fn is_disk_full(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 impl From<Vec<StoreWrite>> for Decided {

@@ -12,11 +12,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::append::{Appended, Appender, Failure, Group};
+use super::append::{Appender, Failure, Group};
 use super::decide::{Context, asks_the_index, decide};
 use super::overlay::Overlay;
+use super::room::Room;
 use crate::content::apply::Applier;
 use crate::content::clock::ContentClock;
 use crate::content::command::{Command, KeepAnswer, Outcome};
@@ -28,7 +29,7 @@ use crate::content::maintain::checkpoint::Checkpointer;
 use crate::content::maintain::sweep::STEP_PAUSE;
 use crate::content::queue::{Job, Jobs, Reply, stopped_writing};
 use crate::failure;
-use crate::model::error::{Code, Error, Result};
+use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::sanitize::Sanitizer;
@@ -56,6 +57,7 @@ pub(crate) struct Committer {
     pub(crate) change_begun: ChangeBegun,
     /// Set when a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
+    pub(crate) room: Room,
     pub(crate) counters: Arc<Counters>,
     /// What reads know of the time.
     pub(crate) time: Arc<ContentClock>,
@@ -75,7 +77,7 @@ impl Committer {
             };
             match queue.recv_timeout(tick.min(self.until_next_release())) {
                 Ok(first) => self.run_queued(first, queue),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => self.look_for_room(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             self.follow();
@@ -219,7 +221,9 @@ impl Committer {
         let now = self.now();
         let step = self.applier.sweeper.next_step(&self.applier.store, now).and_then(|writes| self.commit_own(writes));
         if let Err(error) = step {
-            tracing::warn!(%error, "obsolete values could not be removed; this is tried again");
+            if !self.room.is_short() {
+                tracing::warn!(%error, "obsolete values could not be removed; this is tried again");
+            }
             self.applier.sweeper.step_failed();
         }
     }
@@ -244,22 +248,6 @@ impl Committer {
             self.applier.sweeper.step_failed();
         }
         self.applier.apply(committed.transactions).map_err(|error| self.stop(error))
-    }
-
-    /// Appends a group, unless the disk has no room for what the store makes of it.
-    pub(super) fn commit(&mut self, group: Group) -> Result<Appended> {
-        let bytes = self.appender.bytes_of(&group);
-        if bytes > 0
-            && let Err(error) = self.applier.store.check_room(bytes)
-        {
-            let text = format!("{error}; nothing was applied; writes succeed again when there is room");
-            return Err(Error::new(Code::Overloaded, text));
-        }
-        let started = Instant::now();
-        let committed = self.appender.commit(group).map_err(|error| self.note(error));
-        let committed = committed.and_then(|committed| self.check_synced().map(|()| committed));
-        self.counters.sync_time.observe(started.elapsed());
-        committed
     }
 
     fn checkpoint_if_due(&mut self) {
@@ -308,9 +296,9 @@ impl Committer {
     }
 
     /// Ends all writing if an append failed for good.
-    fn note(&self, failure: Failure) -> Error {
+    pub(super) fn note(&self, failure: Failure) -> Error {
         match failure {
-            Failure::Refused(error) => error,
+            Failure::Refused(error, _) => error,
             Failure::Stopped(error) => self.stop(error),
             Failure::Unsynced(error) => {
                 // One sync of a disk covers all its files, so with it the disk may have dropped what sled wrote.
@@ -322,7 +310,7 @@ impl Committer {
 
     /// Ends all writing if a sync of any file failed in any thread: the disk may have dropped records of the log, even if
     /// their own sync succeeded.
-    fn check_synced(&self) -> Result<()> {
+    pub(super) fn check_synced(&self) -> Result<()> {
         if !sync::has_failed() {
             return Ok(());
         }

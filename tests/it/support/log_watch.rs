@@ -3,16 +3,15 @@
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ChildStderr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::ADMIN;
 
 /// Reads a log while it is written. Prints warnings and errors.
 pub(super) struct LogWatch {
-    lines: Arc<AtomicUsize>,
+    lines: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<Read>>,
 }
 
@@ -27,14 +26,14 @@ impl LogWatch {
     /// The address of the server arrives in the channel, if it is printed here. A log of JSON has lines beside it that are
     /// printed for people, the owner's link among them.
     pub(super) fn start(log: ChildStderr, is_json: bool) -> (LogWatch, Receiver<String>) {
-        let lines = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&lines);
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = Arc::clone(&lines);
         let (found, address) = channel();
         let read = move || {
             let mut read = Read::default();
             for line in BufReader::new(log).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).into_owned();
-                counted.fetch_add(1, Ordering::Relaxed);
+                kept.lock().unwrap().push(line.clone());
                 if let Some(address) = address_in(&line) {
                     let _ = found.send(address);
                     continue;
@@ -52,9 +51,9 @@ impl LogWatch {
         (LogWatch { lines, thread: Some(std::thread::spawn(read)) }, address)
     }
 
-    /// How many lines there were so far.
-    pub(super) fn lines(&self) -> usize {
-        self.lines.load(Ordering::Relaxed)
+    /// The lines so far.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
     }
 
     /// Waits for the end of the log. Returns its last line. Fails the test if it had a token or an address.
