@@ -48,7 +48,7 @@ pub(super) fn write(worker: &WorkerHandle, file: &Path) -> Result<()> {
     let links = links::folder(&worker.data.folder).map_err(Error::internal)?;
     let written = worker.link(&links).and_then(|through| {
         let written = write_part(&worker.data, &links, through, file);
-        written.map_err(Error::internal)
+        written.map_err(|error| Error::writing(file, &error))
     });
     let _ = fs::remove_dir_all(&links);
     written

@@ -95,7 +95,7 @@ impl WorkerHandle {
         let (reply, linked) = sync_channel(1);
         queue.send(Job::Link { folder: folder.to_owned(), reply }).map_err(|_| closed())?;
         drop(queue);
-        linked.recv().map_err(|_| closed())?.map_err(Error::internal)
+        linked.recv().map_err(|_| closed())?.map_err(|error| Error::writing(folder, &error))
     }
 
     /// Closes the queue and waits until what is in it is counted and on disk.

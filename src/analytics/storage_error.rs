@@ -8,9 +8,9 @@ use crate::log::LogError;
 /// An error of the log, of another file, or of what a record holds.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StorageError {
-    #[error(transparent)]
+    #[error("{0}")]
     Log(#[from] LogError),
-    #[error(transparent)]
+    #[error("{0}")]
     Io(#[from] io::Error),
     #[error("a record of the analytics log cannot be read: {0}")]
     Record(#[from] Damaged),

@@ -6,7 +6,9 @@
 mod fields;
 
 use std::fmt;
+use std::path::Path;
 
+use super::os_error::is_from_full_disk;
 use super::sent::quote;
 pub use fields::{FieldError, FieldErrors, LISTED_FIELDS};
 
@@ -95,6 +97,16 @@ impl Error {
     pub fn internal(cause: impl fmt::Display) -> Self {
         tracing::error!(%cause, "internal error");
         Error::new(Code::Internal, "the server failed to handle the request; its log has the cause")
+    }
+
+    /// An error of writing a file. A full disk is `OVERLOADED` and names the folder: its operator frees some space, and the
+    /// same request succeeds.
+    pub fn writing(file: &Path, cause: &(dyn std::error::Error + 'static)) -> Self {
+        if !is_from_full_disk(cause) {
+            return Error::internal(cause);
+        }
+        let folder = file.parent().unwrap_or(file).display();
+        Error::new(Code::Overloaded, format!("the disk of {folder} is full; free some space and try again"))
     }
 }
 

@@ -341,6 +341,34 @@ fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that
 }
 
 #[test]
+fn a_backup_that_finds_no_room_on_the_disk_says_so_and_leaves_nothing_behind() {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
+        eprintln!("not tested: mounting a file system needs root");
+        return;
+    };
+    let data = disk.0.path().join("data");
+    let server = Server::start_in(&data, &["--demo"]);
+    let filler = disk.0.path().join("filler");
+    fill(&filler);
+    // Without any room, and with room for a part of it.
+    for free in [0, 64 << 10] {
+        let file = fs::File::options().write(true).open(&filler).unwrap();
+        file.set_len(file.metadata().unwrap().len() - free).unwrap();
+        let refused = server.get("/v2/backup").expect(503);
+        assert_eq!(refused.outcome(), "503 OVERLOADED");
+        let disk = format!("the disk of {}", data.display());
+        let message = refused.message();
+        assert!(message.contains(&disk) && message.contains("is full; free some space"), "{message}");
+        let left = fs::read_dir(data.join("backups")).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "{free}");
+    }
+    fs::remove_file(&filler).unwrap();
+    let file = disk.0.path().join("all.backup");
+    let arguments = ["backup", file.to_str().unwrap(), "--url", server.address(), "--token", server.secret()];
+    assert!(Command::new(crate::support::binary()).args(arguments).output().unwrap().status.success());
+}
+
+#[test]
 fn a_server_whose_disk_became_read_only_stops_without_a_panic() {
     let image = tempfile::NamedTempFile::new().unwrap();
     image.as_file().set_len(200 << 20).unwrap();

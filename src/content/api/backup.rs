@@ -1,6 +1,7 @@
 //! Backups: one file that holds everything, written while the server goes on.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::base::{self, Header};
@@ -15,11 +16,11 @@ impl Content {
     /// Writes a backup to a file, which appears when it is complete. Blocks; writes and reads go on meanwhile.
     ///
     /// # Errors
-    /// `INTERNAL` if store, log or file fail.
+    /// `OVERLOADED` if the disk of the file is full, `INTERNAL` if store, log or file fail.
     pub fn backup(&self, file: &Path) -> Result<Header> {
         let shared = &self.shared;
         let _pin = Pins::pin(&shared.pins, shared.store.applied());
-        base::write(&shared.store, &*shared.log, file).map_err(Error::internal)
+        base::write(&shared.store, &*shared.log, file).map_err(|error| Error::writing(file, &error))
     }
 
     /// Writes a backup to a file without a name: it is gone when it is closed.
@@ -38,24 +39,26 @@ impl Content {
     /// A file in the data folder without a name, which `write` writes at the path that it gets.
     ///
     /// # Errors
-    /// Those of `write`; `INTERNAL` if it cannot be opened.
+    /// Those of `write`; `OVERLOADED` if the disk is full, `INTERNAL` if the file cannot be opened.
     pub fn unnamed_file(&self, write: impl FnOnce(&Path) -> Result<()>) -> Result<File> {
         let folder = self.shared.folder.join(FOLDER);
-        fs::create_dir_all(&folder).map_err(Error::internal)?;
+        fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, &error))?;
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(Error::internal)?;
         let path = folder.join(format!("{:016x}", u64::from_le_bytes(random)));
-        write(&path)?;
-        let opened = File::open(&path).map_err(Error::internal);
-        fs::remove_file(&path).map_err(Error::internal)?;
-        opened
+        let opened = write(&path).and_then(|()| File::open(&path).map_err(Error::internal));
+        // Also what a full disk left unfinished, which takes the rest of its space.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::internal(error)),
+            _ => opened,
+        }
     }
 }
 
 /// Removes backups that an earlier run did not finish sending.
 pub(crate) fn clear_unfinished(folder: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(folder.join(FOLDER)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
