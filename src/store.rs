@@ -39,6 +39,7 @@ pub use counter::Counter;
 pub use error::StoreError;
 pub use key::{Key, KeyText, Prefix};
 pub use options::StoreOptions;
+pub(crate) use room::KEPT_FREE_BYTES;
 pub use scan::{Entries, Entry, Scan};
 pub use transaction::{Assembler, Transaction, encode_transaction};
 pub use tree::Store;

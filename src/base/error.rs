@@ -53,7 +53,7 @@ pub enum BaseError {
         /// The number of the oldest record in the log.
         first: u64,
     },
-    /// A restore into the folder ended before its base was in place.
+    /// A restore into the folder ended before it was complete.
     #[error("a restore into this folder was interrupted; remove the folder and restore the backup again")]
     NotRestored,
     /// An error of the log.

@@ -168,7 +168,7 @@ impl Reader {
             _ => at("read", path)(error),
         })?;
         if begin[..8] != *MAGIC {
-            return Err(damaged("it does not begin with the signature of a base"));
+            return Err(damaged("it does not begin with the signature of a base or backup"));
         }
         let version = u32::from_le_bytes(begin[8..].try_into().expect("four bytes"));
         if version != VERSION {

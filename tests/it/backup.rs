@@ -141,12 +141,16 @@ fn damaged_backups_and_missing_folders_are_rejected() {
         damaged[offset] ^= 0x10;
         std::fs::write(&file, &damaged).unwrap();
         let target = temp.path().join("target");
-        fail(&["restore", text(&file), "--data", text(&target)]);
+        let refused = fail(&["restore", text(&file), "--data", text(&target)]);
+        assert!(refused.contains(&format!("the backup {} cannot be used: it ", text(&file))), "{refused}");
+        assert!(!refused.contains("data folder"), "{refused}");
         assert!(!target.exists(), "a backup that is damaged at byte {offset} creates no folder");
     }
     std::fs::write(&file, &intact[..intact.len() - 40]).unwrap();
     fail(&["restore", text(&file), "--data", text(&temp.path().join("target"))]);
     let none = temp.path().join("none");
+    let refused = fail(&["restore", text(&none), "--data", text(&temp.path().join("target"))]);
+    assert!(refused.contains("none cannot be used: No such file"), "{refused}");
     for arguments in [&["verify"][..], &["export", "posts"], &["backup", text(&file)]] {
         fail(&[arguments, &["--data", text(&none)]].concat());
         assert!(!none.exists(), "{arguments:?} creates no data folder");

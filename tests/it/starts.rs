@@ -168,6 +168,11 @@ fn an_interrupted_backup_or_restore_is_repeated_and_never_half_there() {
         let new = temp.path().join("new");
         let ran = run_failing(&restore, &new, &point);
         failures.check(ran.code != Some(0), || format!("{point}: {ran:?}"));
+        if new.join("RESTORING").exists() {
+            let again = run(&restore, &new);
+            let says = "a restore into this folder was interrupted; remove the folder and restore the backup again";
+            failures.check(again.code == Some(1) && again.text.contains(says), || format!("{point}: {again:?}"));
+        }
         match point.starts_with("base::") && !point.contains("restore") {
             true => {
                 let ran = refused_start(&new, "");
@@ -300,6 +305,13 @@ fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
     }
 }
 
+/// A text that does not become shorter when it is compressed.
+fn noise(length: usize) -> String {
+    let mut bytes = vec![0; length / 2];
+    getrandom::fill(&mut bytes).unwrap();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Takes all free space of a disk, until the file is removed.
 fn fill(filler: &Path) {
     Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(filler).output().unwrap();
@@ -338,6 +350,30 @@ fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that
         let all = [server.logged("ERROR", ""), server.logged("WARN", "")].concat();
         assert_eq!(all.len(), round, "{all:?}");
     }
+}
+
+#[test]
+fn a_start_on_a_full_disk_says_how_much_to_free_and_succeeds_with_that() {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=200m", "tmpfs"]) else {
+        eprintln!("not tested: mounting a file system needs root");
+        return;
+    };
+    let data = disk.0.path().join("data");
+    let server = Server::start_in(&data, &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    // Written after the last checkpoint, so that a start has to write it again.
+    (0..300).for_each(|_| drop(server.create("notes", json!({ "text": noise(60_000) }))));
+    drop(server);
+    let filler = disk.0.path().join("filler");
+    fill(&filler);
+    let refused = refused_start(&data, "");
+    let (_, behind) = refused.text.split_once("free at least ").unwrap_or_else(|| panic!("{}", refused.text));
+    let mebibytes: u64 = behind.split_once(" MiB").unwrap().0.parse().unwrap();
+    let file = fs::File::options().write(true).open(&filler).unwrap();
+    file.set_len(file.metadata().unwrap().len() - (mebibytes << 20)).unwrap();
+    let server = Server::start_in(&data, &[]);
+    assert_eq!(server.get("/v2/resources/notes?per_page=1").expect(200).json()["meta"]["total"], 300);
+    assert_eq!(server.get("/readyz").status, 200);
 }
 
 #[test]
@@ -411,7 +447,7 @@ fn a_full_disk_at_a_start_names_what_may_be_deleted() {
     with_condemned_store(&data);
     fs::create_dir(data.join("store.broken-7")).unwrap();
     let refused = refused_start(&data, "recover::build=return(ENOSPC)");
-    for part in ["free some space", "store.broken-7", "store.broken-8", "may be deleted"] {
+    for part in ["free at least", "store.broken-7", "store.broken-8", "may be deleted"] {
         assert!(refused.text.contains(part), "{part}: {}", refused.text);
     }
     fs::remove_dir_all(data.join("store.broken-7")).unwrap();

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::base;
+use crate::base::{self, BaseError};
+use crate::store::KEPT_FREE_BYTES;
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -15,8 +16,16 @@ pub enum StartError {
         /// Why.
         cause: String,
     },
+    /// The backup cannot be read, or is not whole.
+    #[error("the backup {file} cannot be used: {cause}")]
+    Backup {
+        /// The file.
+        file: String,
+        /// Why.
+        cause: String,
+    },
     /// Another server has the folder open.
-    #[error("the data folder {0} is in use by another bindery process; talk to that one with `--url`")]
+    #[error("the data folder {0} is in use by another bindery process; talk to that one with `--url` and `--token`")]
     InUse(String),
     /// What is stored cannot be read.
     #[error("the stored content cannot be read: {0}")]
@@ -26,11 +35,24 @@ pub enum StartError {
 impl StartError {
     pub(crate) fn folder(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
         let cause = cause.to_string();
-        let mut advice = advice(&cause).map(|advice| format!("; {advice}")).unwrap_or_default();
-        if is_disk_full(&cause) {
-            advice += &earlier_stores(folder);
-        }
+        let advice = match is_disk_full(&cause) {
+            true => format!("; {}{}", free_space(folder), earlier_stores(folder)),
+            false => advice(&cause).map(|advice| format!("; {advice}")).unwrap_or_default(),
+        };
         StartError::Folder { folder: folder.display().to_string(), cause: cause + &advice }
+    }
+
+    /// For an error of reading a backup. A backup is a base, perhaps with more behind it, but its owner knows no bases.
+    pub(crate) fn backup(file: &Path, error: &BaseError) -> StartError {
+        let cause = match error {
+            BaseError::Io { source, .. } => source.to_string(),
+            BaseError::Damaged { what, .. } => format!("it is damaged: {what}"),
+            BaseError::Version { version, .. } => {
+                format!("it has format {version}, which this version of the server does not know")
+            }
+            other => other.to_string(),
+        };
+        StartError::Backup { file: file.display().to_string(), cause }
     }
 
     pub(crate) fn content(cause: impl std::fmt::Display) -> StartError {
@@ -46,6 +68,14 @@ fn number(cause: &str) -> Option<u32> {
 
 fn is_disk_full(cause: &str) -> bool {
     matches!(number(cause), Some(28 | 122))
+}
+
+/// Says how much to free: what the store keeps free, and room for what the log may still have to be applied.
+fn free_space(folder: &Path) -> String {
+    let files = std::fs::read_dir(folder.join(base::LOG)).into_iter().flatten().flatten();
+    let log: u64 = files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
+    let needed = (log + KEPT_FREE_BYTES).div_ceil(1 << 20);
+    format!("free at least {needed} MiB on its disk and start again: nothing that was acknowledged is lost")
 }
 
 /// Names what may be deleted to free space: stores that an earlier start, or this one, has moved aside.
@@ -66,7 +96,6 @@ fn earlier_stores(folder: &Path) -> String {
 /// What to do about an error of the system, by its number in the text of an error.
 fn advice(cause: &str) -> Option<&'static str> {
     match number(cause)? {
-        28 | 122 => Some("free some space on its disk and start again"),
         23 | 24 => Some("raise the limit of open files (`ulimit -n`, `LimitNOFILE` of systemd) and start again"),
         11 | 12 => Some("free some memory, or raise the limit of processes and threads, and start again"),
         1 | 13 => Some("let the user that runs the server read and write everything in the folder, and start again"),

@@ -58,7 +58,7 @@ fn hold(lock: File, folder: &Path) -> Result<File, StartError> {
 /// # Errors
 /// [`StartError`] if it cannot be read or is incomplete.
 pub fn verify_backup(file: &Path) -> Result<Header, StartError> {
-    base::verify(file).map_err(|error| StartError::folder(file, &error))
+    base::verify(file).map_err(|error| StartError::backup(file, &error))
 }
 
 /// What a backup begins with that holds content of this many bytes, and more behind it.
@@ -71,7 +71,7 @@ pub fn backup_envelope(content_bytes: u64) -> Vec<u8> {
 /// # Errors
 /// [`StartError`] if it cannot be read.
 pub fn rest_of_backup(file: &Path) -> Result<Option<u64>, StartError> {
-    base::rest_of(file).map_err(|error| StartError::folder(file, &error))
+    base::rest_of(file).map_err(|error| StartError::backup(file, &error))
 }
 
 /// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
@@ -87,6 +87,10 @@ pub(crate) fn restore_backup(
 ) -> Result<usize, StartError> {
     let header = verify_backup(file)?;
     let _lock = lock(folder)?;
+    // A start may finish the content, but not the analytics, which are restored after it.
+    if restoring::is_restoring(folder) {
+        return Err(StartError::folder(folder, &BaseError::NotRestored));
+    }
     require_empty(folder)?;
     let fail = |error: BaseError| StartError::folder(folder, &error);
     restoring::begin(folder, keeps_webhooks).and_then(|()| base::place(file, folder, header.number)).map_err(fail)?;
