@@ -88,7 +88,7 @@ async fn invite_first_owner(content: &Content, config: &Config, address: &str) {
         Ok(FirstOwner::Exists) => {}
         Ok(FirstOwner::Invited(until)) => note(&format!(
             "Nobody can sign in to {base}/admin yet: the link of an earlier start is valid until {}, and \
-             `bindery member invite EMAIL --role owner` makes another",
+             `bindery member invite EMAIL --role owner --url {address} --token TOKEN` makes another",
             format_millis(until)
         )),
         Ok(FirstOwner::Link(issued)) => {

@@ -178,6 +178,8 @@ fn the_first_start_prints_a_link_that_makes_one_owner() {
     // A restart makes no second link while the first is valid.
     let second = start(&folder, "Nobody can sign in");
     assert!(second.printed.iter().all(|line| !line.contains("#bni_")), "{:?}", second.printed);
+    let hint = second.line("Nobody can sign in");
+    assert!(hint.contains("--role owner --url http://127.0.0.1:") && hint.contains("--token TOKEN"), "{hint}");
     let body = json!({ "token": secret_of(&url), "password": PASSWORD });
     let (status, answer) = second.post("/v2/invitation", &body);
     assert_eq!((status, answer["errors"]["fields"].as_object().map(|fields| fields.len())), (422, Some(2)), "{answer}");
