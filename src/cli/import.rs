@@ -101,7 +101,8 @@ async fn read_items(
     let (rows, source, items, options) = blocking("reading the file", looked_through).await?;
     items.reports(&options).iter().for_each(|line| report(line));
     let unit = if rows == Rows::Json { "item" } else { "line" };
-    let tally = Tally::new(unit, Rejects::of(&args.file, items.rejects()), progress.clone());
+    let rejects = (!args.dry_run).then(|| Rejects::of(&args.file, items.rejects()));
+    let tally = Tally::new(unit, rejects, progress.clone());
     Ok((read_batches(source, items, options, progress), tally))
 }
 

@@ -1,13 +1,15 @@
 //! The lines of an import that failed, in a file beside the one that is imported, in its form and with what was wrong. Must
 //! not know why they failed.
 
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use encoding_rs::Encoding;
 use serde_json::{Map, Value};
 
+use super::source::STANDARD_INPUT;
 use super::survey::ERRORS;
 use super::table::joined;
 
@@ -33,6 +35,8 @@ pub(super) enum RejectsForm {
         /// What the file begins with, if it marks its encoding.
         mark: &'static str,
         delimiter: u8,
+        /// What ends each line.
+        line_end: &'static str,
         encoding: &'static Encoding,
     },
 }
@@ -40,6 +44,9 @@ pub(super) enum RejectsForm {
 /// A file of rejects. It appears with the first line that fails.
 pub(super) struct Rejects {
     form: RejectsForm,
+    /// The path without the ending.
+    stem: OsString,
+    /// The path of the file.
     path: PathBuf,
     writer: Option<io::Result<BufWriter<File>>>,
 }
@@ -47,36 +54,53 @@ pub(super) struct Rejects {
 impl Rejects {
     /// The rejects of an import of `file`, in a file of a similar name.
     pub(super) fn of(file: &Path, form: RejectsForm) -> Rejects {
-        let mut path = if file == Path::new("-") { "stdin".into() } else { file.as_os_str().to_owned() };
-        path.push(match form {
-            RejectsForm::Ndjson => ".rejected.ndjson",
-            RejectsForm::Csv { .. } => ".rejected.csv",
-        });
-        Rejects { form, path: PathBuf::from(path), writer: None }
+        let mut stem = if file == Path::new(STANDARD_INPUT) { "stdin".into() } else { file.as_os_str().to_owned() };
+        stem.push(".rejected");
+        Rejects { form, stem, path: PathBuf::new(), writer: None }
+    }
+
+    /// Creates the file. One that exists stays as it is, since somebody may be correcting it: `a.csv.rejected.csv` is followed
+    /// by `a.csv.rejected.2.csv`.
+    fn create(&mut self) -> io::Result<BufWriter<File>> {
+        let ending = match self.form {
+            RejectsForm::Ndjson => "ndjson",
+            RejectsForm::Csv { .. } => "csv",
+        };
+        for number in 1.. {
+            let mut path = self.stem.clone();
+            path.push(if number == 1 { format!(".{ending}") } else { format!(".{number}.{ending}") });
+            self.path = PathBuf::from(path);
+            match File::create_new(&self.path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                created => return created.map(BufWriter::new),
+            }
+        }
+        Err(ErrorKind::AlreadyExists.into())
     }
 
     /// Writes an item, or the row that it was.
     pub(super) fn add(&mut self, line: &[u8], row: Option<&str>, error: &Value) {
         let text = match &self.form {
             RejectsForm::Ndjson => format!("{}\n", with_errors(line, error)).into_bytes(),
-            RejectsForm::Csv { header, mark, delimiter, encoding } => {
-                let begin = if self.writer.is_none() {
-                    with_cell(&format!("{mark}{header}"), ERRORS, *delimiter)
-                } else {
-                    String::new()
+            RejectsForm::Csv { header, mark, delimiter, line_end, encoding } => {
+                let with_cell = |row: &str, cell| {
+                    let cell = joined(std::iter::once(cell), *delimiter);
+                    format!("{row}{}{cell}{line_end}", char::from(*delimiter))
+                };
+                let begin = match self.writer {
+                    None => with_cell(&format!("{mark}{header}"), ERRORS),
+                    Some(_) => String::new(),
                 };
                 let message = error["message"].as_str().unwrap_or_default();
-                let text = begin + &with_cell(row.unwrap_or_default(), message, *delimiter);
+                let text = begin + &with_cell(row.unwrap_or_default(), message);
                 encoding.encode(&text).0.into_owned()
             }
         };
-        let path = &self.path;
-        let writer = self.writer.get_or_insert_with(|| File::create(path).map(BufWriter::new));
-        if let Ok(open) = writer
-            && let Err(error) = open.write_all(&text)
-        {
-            *writer = Err(error);
-        }
+        let written = match self.writer.take() {
+            Some(writer) => writer,
+            None => self.create(),
+        };
+        self.writer = Some(written.and_then(|mut writer| writer.write_all(&text).map(|()| writer)));
     }
 
     /// Returns the path, and whether everything is written.
@@ -84,9 +108,4 @@ impl Rejects {
         let is_written = self.writer.is_some_and(|writer| writer.and_then(|mut writer| writer.flush()).is_ok());
         (self.path, is_written)
     }
-}
-
-/// A row with another cell.
-fn with_cell(row: &str, cell: &str, delimiter: u8) -> String {
-    format!("{row}{}{}\n", char::from(delimiter), joined(std::iter::once(cell), delimiter))
 }

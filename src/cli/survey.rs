@@ -10,7 +10,7 @@ use super::guess::number::Decimal;
 use super::guess::{Column, Form};
 use super::output::report;
 use super::source::Source;
-use super::table::{Mark, Row, Table, decoded};
+use super::table::{BYTE_ORDER_MARK, Mark, Row, Table, decoded};
 use crate::config::TableArgs;
 use crate::model::sent::quote;
 
@@ -29,6 +29,7 @@ pub(super) struct TableOptions {
 pub(super) struct Survey {
     options: TableOptions,
     delimiter: u8,
+    line_end: &'static str,
     encoding: &'static Encoding,
     mark: Mark,
     /// The names of the columns.
@@ -68,10 +69,10 @@ impl Survey {
         if !table.is_valid() {
             return Ok(None);
         }
-        let header = header_of(header)?;
+        let (header, line_end) = (header_of(header)?, table.line_end());
         let columns = header.iter().map(|_| Column::default()).collect();
         let delimiter = table.delimiter();
-        let mut survey = Survey { options, delimiter, encoding, mark, header, columns };
+        let mut survey = Survey { options, delimiter, line_end, encoding, mark, header, columns };
         while let Some(row) = table.next()? {
             if !table.is_valid() {
                 return Ok(None);
@@ -119,6 +120,11 @@ impl Survey {
         self.delimiter
     }
 
+    /// What ends the header row.
+    pub(super) fn line_end(&self) -> &'static str {
+        self.line_end
+    }
+
     /// The encoding of the file; UTF-8 for UTF-16.
     pub(super) fn encoding(&self) -> &'static Encoding {
         self.encoding
@@ -126,7 +132,7 @@ impl Survey {
 
     /// The mark at the beginning of the file, if there is one.
     pub(super) fn byte_order_mark(&self) -> &'static str {
-        if self.mark == Mark::None { "" } else { "\u{feff}" }
+        if self.mark == Mark::None { "" } else { BYTE_ORDER_MARK }
     }
 
     /// How numbers of a column are read, and dates if it `has_dates`.

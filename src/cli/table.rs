@@ -53,6 +53,8 @@ pub(super) struct Table<R> {
     reread: usize,
     /// The number of the next line.
     line: u64,
+    /// What ended the last row that was read.
+    line_end: &'static str,
     /// False once a cell was not valid in UTF-8.
     is_valid: bool,
 }
@@ -72,6 +74,9 @@ pub(super) fn decoded(mut reader: Box<dyn BufRead + Send>) -> io::Result<(Box<dy
     reader.by_ref().take(GUESS_BYTES as u64).read_to_end(&mut head)?;
     Ok((Box::new(BufReader::with_capacity(GUESS_BYTES, Cursor::new(head).chain(reader))), mark))
 }
+
+/// What a text in Unicode may begin with, to tell its encoding.
+pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// How a file marks its encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +122,8 @@ impl<R: BufRead> Table<R> {
         let named = first.strip_prefix(b"sep=").filter(|rest| rest.len() == 1).map(|rest| rest[0]);
         let delimiter = delimiter.or(named).unwrap_or_else(|| guess_delimiter(head));
         let (unread, reread, is_valid) = (VecDeque::new(), 0, true);
-        let mut table = Table { reader, delimiter, encoding, max_bytes, unread, reread, line: 1, is_valid };
+        let mut table =
+            Table { reader, delimiter, encoding, max_bytes, unread, reread, line: 1, line_end: "\n", is_valid };
         if named.is_some() {
             table.read_line()?;
             table.line += 1;
@@ -128,6 +134,11 @@ impl<R: BufRead> Table<R> {
     /// What separates cells.
     pub(super) fn delimiter(&self) -> u8 {
         self.delimiter
+    }
+
+    /// What ended the last row that was read.
+    pub(super) fn line_end(&self) -> &'static str {
+        self.line_end
     }
 
     /// True if all cells were valid in UTF-8 so far.
@@ -160,6 +171,7 @@ impl<R: BufRead> Table<R> {
             bytes += line.len();
             let is_too_long = bytes > self.max_bytes;
             let fed = if is_too_long { Ok(false) } else { splitter.feed(&line) };
+            self.line_end = line_end_of(&line);
             lines.push(line);
             match fed {
                 _ if is_too_long && lines.len() == 1 => {
@@ -238,6 +250,14 @@ impl<R: BufRead> Table<R> {
             self.is_valid = false;
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         })
+    }
+}
+
+fn line_end_of(line: &[u8]) -> &'static str {
+    match line {
+        [.., b'\r', b'\n'] => "\r\n",
+        [.., b'\r'] => "\r",
+        _ => "\n",
     }
 }
 

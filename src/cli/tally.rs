@@ -16,6 +16,14 @@ use super::rejects::Rejects;
 
 /// How many messages are printed. All lines that failed are written to a file.
 const MAX_PRINTED: usize = 5;
+/// The same without such a file.
+const MAX_PRINTED_OF_CHECK: usize = 100;
+
+/// What the server says of values, and what that is in a cell.
+const IN_CELLS: [(&str, &str); 2] = [
+    ("an object with the keys `amount`, `currency`", "an amount with a currency, such as `485.90 EUR`"),
+    ("an object with the keys", "a JSON object with the keys"),
+];
 
 /// By what an item is known when it is imported again.
 #[derive(Deserialize)]
@@ -42,12 +50,13 @@ pub(super) struct Tally {
     is_ended: bool,
     /// How messages name a place in the file: `line`, or `item` of an array.
     unit: &'static str,
-    rejects: Rejects,
+    /// `None` if nothing is written.
+    rejects: Option<Rejects>,
 }
 
 impl Tally {
-    /// A tally that writes lines that fail to `rejects`.
-    pub(super) fn new(unit: &'static str, rejects: Rejects, progress: ProgressBar) -> Tally {
+    /// A tally that writes lines that fail to `rejects`, unless it is one of a check.
+    pub(super) fn new(unit: &'static str, rejects: Option<Rejects>, progress: ProgressBar) -> Tally {
         Tally {
             progress,
             created: 0,
@@ -68,7 +77,7 @@ impl Tally {
     pub(super) fn add(&mut self, batch: Batch) {
         for Broken { origin, message } in batch.broken {
             let message = json!({ "message": message });
-            self.reject(self.unit, origin.place, &origin, &[], &message);
+            self.reject(&origin, &[], message);
         }
         for (line, origin) in lines(&batch.lines).zip(batch.origins) {
             self.are_known = self.are_known
@@ -95,18 +104,23 @@ impl Tally {
     pub(super) fn fail(&mut self, index: u64, error: &Value) {
         let unknown = || (Origin { place: index + 1, row: None }, Box::default());
         let (origin, line) = self.pending.remove(&index).unwrap_or_else(unknown);
-        // A spreadsheet or an editor shows the line of a row; programs write and count items.
-        let (unit, place) = if origin.row.is_some() { (self.unit, origin.place) } else { ("item", index + 1) };
-        self.reject(unit, place, &origin, &line, error);
+        let mut error = error.clone();
+        if let (Some(_), Value::String(message)) = (&origin.row, &mut error["message"]) {
+            *message = in_cells(message);
+        }
+        self.reject(&origin, &line, error);
     }
 
-    fn reject(&mut self, unit: &str, place: u64, origin: &Origin, line: &[u8], error: &Value) {
+    fn reject(&mut self, origin: &Origin, line: &[u8], error: Value) {
         self.failed += 1;
         let message = error["message"].as_str().unwrap_or_default();
-        if self.messages.len() < MAX_PRINTED {
-            self.messages.push(placed(unit, place, message));
+        let most = if self.rejects.is_some() { MAX_PRINTED } else { MAX_PRINTED_OF_CHECK };
+        if self.messages.len() < most {
+            self.messages.push(placed(self.unit, origin.place, message));
         }
-        self.rejects.add(line, origin.row.as_deref(), error);
+        if let Some(rejects) = &mut self.rejects {
+            rejects.add(line, origin.row.as_deref(), &error);
+        }
     }
 
     /// Notes that items without a result were not applied.
@@ -129,9 +143,17 @@ impl Tally {
         is_dry_run: bool,
         outcome: Result<(), CliError>,
     ) -> Result<(), CliError> {
+        let what_now = self.what_now();
+        let is_begun = self.next_index > 0;
+        let rejected = self.rejects.map(Rejects::finish);
         self.progress.finish_and_clear();
-        for message in &self.messages {
-            print(message);
+        self.messages.iter().for_each(|message| print(message));
+        match self.failed - self.messages.len() as u64 {
+            0 => {}
+            more => match &rejected {
+                Some((path, true)) => print(&format!("and {more} more; all are in {}", path.display())),
+                _ => print(&format!("and {more} more")),
+            },
         }
         for (field, removed) in self.sanitized.as_object().into_iter().flatten() {
             let counts = removed["removed"].as_object().into_iter().flatten();
@@ -151,15 +173,13 @@ impl Tally {
                 }
             });
         }
-        let what_now = self.what_now();
-        let is_begun = self.next_index > 0;
-        let (rejected, is_written) = self.rejects.finish();
-        let rejected = rejected.display();
         let failures = counted(failed, "item");
-        let rejects = match failed {
-            0 => None,
-            _ if is_written => Some(format!("{failures} failed; correct what is in {rejected} and import that file")),
-            _ => Some(format!("{failures} failed, and {rejected} could not be written")),
+        let rejects = rejected.map(|(path, is_written)| (path.display().to_string(), is_written));
+        let rejects = match rejects {
+            _ if failed == 0 => None,
+            None => Some(format!("{failures} would fail")),
+            Some((path, true)) => Some(format!("{failures} failed; correct what is in {path} and import that file")),
+            Some((path, false)) => Some(format!("{failures} failed, and {path} could not be written")),
         };
         match (outcome, rejects) {
             (Ok(()), None) => Ok(()),
@@ -199,6 +219,11 @@ impl Tally {
             },
         }
     }
+}
+
+/// A message about a value, as the person who wrote the cell needs it.
+fn in_cells(message: &str) -> String {
+    IN_CELLS.into_iter().fold(message.to_owned(), |message, (value, cell)| message.replace(value, cell))
 }
 
 /// The lines of a batch, one for each item.

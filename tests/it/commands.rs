@@ -244,7 +244,7 @@ fn messages_name_errors_of_the_system_without_their_numbers() {
 }
 
 #[test]
-fn items_are_counted_from_one_and_one_is_no_plural() {
+fn lines_are_counted_from_one_and_one_is_no_plural() {
     let server = Server::start();
     products(&server);
     let temp = tempfile::tempdir().unwrap();
@@ -252,7 +252,7 @@ fn items_are_counted_from_one_and_one_is_no_plural() {
     let one = printed(&run("{\"attributes\":{\"title\":\"a\"}}\n"));
     assert!(one.contains("1 item in"), "{one}");
     let failed = printed(&run("{\"attributes\":{\"nothing\":\"a\"}}\n"));
-    assert!(failed.contains("item 1: ") && failed.contains("1 item failed"), "{failed}");
+    assert!(failed.contains("line 1: ") && failed.contains("1 item failed"), "{failed}");
 }
 
 #[test]

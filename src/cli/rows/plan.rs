@@ -90,7 +90,8 @@ impl Plan {
         let header = self.survey.header[..self.own_columns()].iter().map(String::as_str);
         let delimiter = self.survey.delimiter();
         let (mark, encoding) = (self.survey.byte_order_mark(), self.survey.encoding());
-        RejectsForm::Csv { header: joined(header, delimiter), mark, delimiter, encoding }
+        let line_end = self.survey.line_end();
+        RejectsForm::Csv { header: joined(header, delimiter), mark, delimiter, line_end, encoding }
     }
 
     fn own_columns(&self) -> usize {

@@ -17,7 +17,7 @@ Examples:
 
 A table may have any delimiter, decimal commas, amounts such as `1.299,00 €` and dates such as 24.12.2025; what its
 columns look like is printed first. What fails is written to FILE.rejected.csv or FILE.rejected.ndjson, each item with
-its `errors`: correct it and import that file.
+its `errors`: correct it and import that file. If it exists, the next one is FILE.rejected.2.csv.
 Exit code: 0 if everything was imported, 1 otherwise.")]
 pub struct ImportArgs {
     /// The slug of the blueprint
@@ -140,7 +140,7 @@ fn mapping(text: &str) -> Result<(String, String), String> {
 }
 
 /// One character between cells. It is ASCII, as in every file that a spreadsheet writes.
-fn delimiter(text: &str) -> Result<u8, String> {
+pub(super) fn delimiter(text: &str) -> Result<u8, String> {
     let text = if matches!(text, "\\t" | "tab") { "\t" } else { text };
     match text.as_bytes() {
         [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !matches!(byte, b'"' | b'\r' | b'\n') => {

@@ -97,7 +97,7 @@ fn a_table_of_a_german_shop_becomes_a_searchable_catalogue() {
     // The rejects open in the same spreadsheet: same delimiter, same encoding.
     let rejected = std::fs::read(folder.path().join("Artikel.csv.rejected.csv")).unwrap();
     let header =
-        windows_1252("Artikelnr;Bezeichnung;E-Mail;Preis;Gewicht (kg);Verfügbar ab;Auf Lager;Beschreibung;errors\n");
+        windows_1252("Artikelnr;Bezeichnung;E-Mail;Preis;Gewicht (kg);Verfügbar ab;Auf Lager;Beschreibung;errors\r\n");
     assert!(rejected.starts_with(&header), "{}", String::from_utf8_lossy(&rejected));
     let row = windows_1252("\nA-3;Löschpapier;c@x.example;auf Anfrage;2;05.01.2026;ja;–;");
     assert!(rejected.windows(row.len()).any(|part| part == row), "{}", String::from_utf8_lossy(&rejected));
@@ -200,6 +200,37 @@ fn an_exported_table_has_lists_and_money_as_people_write_them_and_is_imported_un
     assert!(safe.contains(",'=1+1,1,\"x,y z\",-0.5,485.90 EUR"), "{safe}");
     let refused = run_in(folder.path(), &server, &["export", "products", "--spreadsheet"], "");
     assert!(fails(&refused).contains("`--format csv`"));
+}
+
+#[test]
+fn rejects_never_replace_a_file_and_have_the_line_ends_of_the_table() {
+    let server = Server::start();
+    products(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).ok();
+    let import = |more: &[&str]| run_in(folder.path(), &server, &[&["import", "products", "p.csv"], more].concat(), "");
+    for (end, first) in [("\r\n", "p.csv.rejected.csv"), ("\n", "p.csv.rejected.2.csv")] {
+        let rows: String = (1..=7).map(|row| format!("{row},on request{end}")).collect();
+        std::fs::write(folder.path().join("p.csv"), format!("sku,price{end}{rows}")).unwrap();
+        let before = read(first);
+        let checked = fails(&import(&["--dry-run"]));
+        assert!(checked.contains("7 items would fail") && checked.contains("\nline 8: "), "{checked}");
+        assert_eq!(read(first), before, "a dry run writes nothing");
+        let imported = fails(&import(&[]));
+        // A cell is no object.
+        let line = "line 6: `price` is not valid: must be an amount with a currency, such as `485.90 EUR`, not";
+        assert!(imported.contains(line) && !imported.contains("line 7: "), "{imported}");
+        assert!(imported.contains(&format!("and 2 more; all are in {first}")), "{imported}");
+        let rejected = read(first).unwrap();
+        assert!(rejected.starts_with(&format!("sku,price,errors{end}1,on request,")), "{rejected}");
+        assert_eq!(rejected.matches(end).count(), 8);
+        assert_eq!(rejected.contains('\r'), end == "\r\n");
+    }
+    assert!(read("p.csv.rejected.3.csv").is_none());
+    let lines = "\n{\"attributes\":{\"nothing\":1}}\n";
+    std::fs::write(folder.path().join("p.ndjson"), lines).unwrap();
+    let failed = fails(&run_in(folder.path(), &server, &["import", "products", "p.ndjson"], ""));
+    assert!(failed.contains("line 2: ") && failed.contains("in p.ndjson.rejected.ndjson"), "{failed}");
 }
 
 /// Runs a command to its end. Returns its output and the most memory that it took, in megabytes.
