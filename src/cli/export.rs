@@ -13,11 +13,11 @@ use self::table::{Style, Table};
 use super::blueprint_file::read_blueprint;
 use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_content};
+use super::format::Rows;
 use super::remote::Remote;
 use crate::access::Access;
 use crate::config::ExportArgs;
 use crate::content::{Content, Export};
-use crate::model::blueprint::Blueprint;
 
 type Out = Box<dyn Write + Send>;
 
@@ -25,9 +25,7 @@ type Out = Box<dyn Write + Send>;
 const PIECES_IN_FLIGHT: usize = 2;
 
 pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
-    if args.spreadsheet && args.format != "csv" {
-        return Err(CliError::Incomplete("`--spreadsheet` is about tables; use it with `--format csv`".to_owned()));
-    }
+    let rows = rows(&args)?;
     let out: Out = match &args.file {
         Some(path) => {
             let file = File::create(path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
@@ -35,14 +33,14 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
         }
         None => Box::new(std::io::stdout()),
     };
-    let query = query(&args);
+    let query = query(&args, rows);
     match Remote::of(&args.server)? {
         Some(remote) => {
             let path = format!("/v2/resources/{}/export?{query}", args.blueprint);
-            let table = match args.format.as_str() {
-                "csv" => {
+            let table = match rows {
+                Rows::Csv => {
                     let blueprint = remote.get(&format!("/v2/blueprints/{}", args.blueprint)).await?;
-                    Some(style(&args, &read_blueprint(blueprint)?))
+                    Some(Style::new(&args, &read_blueprint(blueprint)?))
                 }
                 _ => None,
             };
@@ -51,17 +49,37 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
         None => {
             let config = configure_existing(&args.server.folder)?;
             let export = async |content: Content| {
-                blocking("exporting", move || export_from_folder(&content, &args, &query, out)).await
+                blocking("exporting", move || export_from_folder(&content, &args, rows, &query, out)).await
             };
             with_content(&config, export).await
         }
     }
 }
 
+/// The format that is named, or that the name of the file says.
+///
+/// # Errors
+/// If a flag is about tables, and the format is none.
+fn rows(args: &ExportArgs) -> Result<Rows, CliError> {
+    let by_name = || args.file.as_ref().and_then(|file| Rows::of_name(&file.to_string_lossy()));
+    let rows = args.format.as_deref().and_then(Rows::named).or_else(by_name).unwrap_or(Rows::Ndjson);
+    let flags = [
+        ("--spreadsheet", args.spreadsheet),
+        ("--delimiter", args.delimiter.is_some()),
+        ("--decimal-comma", args.decimal_comma),
+    ];
+    match flags.into_iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) if rows != Rows::Csv => {
+            Err(CliError::Incomplete(format!("`{flag}` is about tables; use it with `--format csv`")))
+        }
+        _ => Ok(rows),
+    }
+}
+
 /// The query string: whole resources, with all variants if the format can hold them.
-fn query(args: &ExportArgs) -> String {
-    let mut query = format!("format={}", args.format);
-    if args.format != "csv" {
+fn query(args: &ExportArgs, rows: Rows) -> String {
+    let mut query = format!("format={}", rows.name());
+    if rows != Rows::Csv {
         query.push_str("&all_variants=true");
     }
     if !args.query.is_empty() {
@@ -69,10 +87,6 @@ fn query(args: &ExportArgs) -> String {
         query.push_str(&args.query);
     }
     query
-}
-
-fn style(args: &ExportArgs, blueprint: &Blueprint) -> Style {
-    Style::new(blueprint, args.list_separator.clone(), args.spreadsheet)
 }
 
 async fn export_from_server(remote: &Remote, path: &str, table: Option<Style>, out: Out) -> Result<(), CliError> {
@@ -92,13 +106,10 @@ async fn export_from_server(remote: &Remote, path: &str, table: Option<Style>, o
     received.and(written.await.map_err(|error| failed("exporting", &error))?)
 }
 
-fn export_from_folder(content: &Content, args: &ExportArgs, query: &str, out: Out) -> Result<(), CliError> {
+fn export_from_folder(content: &Content, args: &ExportArgs, rows: Rows, query: &str, out: Out) -> Result<(), CliError> {
     let access = Access::everything("cli");
-    let table = match args.format.as_str() {
-        "csv" => {
-            let blueprint = content.find_blueprint(&access, &args.blueprint)?;
-            Some(style(args, &blueprint))
-        }
+    let table = match rows {
+        Rows::Csv => Some(Style::new(args, &*content.find_blueprint(&access, &args.blueprint)?)),
         _ => None,
     };
     let mut export = Export::begin(content.view(&Arc::new(access), &args.blueprint)?, query, None)?;

@@ -22,6 +22,15 @@ impl Rows {
         }
     }
 
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Rows::Ndjson => "ndjson",
+            Rows::Json => "json",
+            Rows::Csv => "csv",
+        }
+    }
+
     /// What a file of this name holds, if the name tells. Endings of compressed files do not count.
     pub(super) fn of_name(name: &str) -> Option<Rows> {
         let name = name.to_ascii_lowercase();

@@ -151,8 +151,10 @@ impl Survey {
     /// The decimal mark: the one that the column gives away, or else the other columns, or else the delimiter, which is a
     /// semicolon where the comma is the decimal mark.
     fn decimal(&self, position: usize) -> Decimal {
-        if self.delimiter == b',' && is_export(&self.header) {
-            return Decimal::Point;
+        // An export has no separators between thousands, so that the mark of `1.299` or `1,299` is the decimal one.
+        if is_export(&self.header) {
+            let ambiguous = self.columns[position].ambiguous_number().unwrap_or_default();
+            return if ambiguous.contains(',') { Decimal::Comma } else { Decimal::Point };
         }
         let others = || {
             let marks = self.columns.iter().filter(|column| column.is_numeric()).filter_map(Column::decimal);

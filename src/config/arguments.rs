@@ -169,20 +169,33 @@ pub enum TokenCommand {
 /// `bindery export`
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(after_help = "\
+Examples:
+  bindery export articles articles.ndjson
+  bindery export products products.csv
+  bindery export products for-excel.csv --spreadsheet --delimiter ';' --decimal-comma
+
 A table has lists as `a,b` and money as `485.90 EUR`, as `bindery import` reads them. With `--spreadsheet` it is for people
-who open it, not for importing again: a cell that a spreadsheet would run as a formula begins with `'`.")]
+who open it, not for importing again: it begins with the mark by which Excel knows UTF-8, and a cell that a spreadsheet would
+run as a formula begins with `'`. Excel in German and many other languages needs `--delimiter ';' --decimal-comma`.")]
 pub struct ExportArgs {
     /// The slug of the blueprint
     pub blueprint: String,
     /// The file to write [default: standard output]
     pub file: Option<PathBuf>,
-    /// The format; ndjson has all variants and can be imported again with `bindery import`
-    #[arg(long, value_name = "FORMAT", default_value = "ndjson", value_parser = ["ndjson", "json", "csv"])]
-    pub format: String,
+    /// The format; ndjson has all variants and can be imported again with `bindery import` [default: what the name of the
+    /// file says, or else ndjson]
+    #[arg(long, value_name = "FORMAT", value_parser = ["ndjson", "json", "csv"])]
+    pub format: Option<String>,
     /// What separates the elements of a list in a cell of a table
     #[arg(long, value_name = "TEXT", default_value = ",")]
     pub list_separator: String,
-    /// Write a table whose cells no spreadsheet runs as formulas
+    /// What separates the cells of a table, one character [default: `,`]
+    #[arg(long, value_name = "CHARACTER", value_parser = content::delimiter)]
+    pub delimiter: Option<u8>,
+    /// Write numbers and amounts of a table with a decimal comma, such as `485,90 EUR`
+    #[arg(long)]
+    pub decimal_comma: bool,
+    /// Write a table for Excel and other spreadsheets, none of whose cells is run as a formula
     #[arg(long)]
     pub spreadsheet: bool,
     /// Filters, search and sort in the syntax of the API, such as `filter[published]=true&sort=title`

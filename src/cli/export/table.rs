@@ -1,13 +1,14 @@
 //! The API's CSV, rewritten so that people read it and `bindery import` reads it again: lists as `a,b`, money as
-//! `485.90 EUR`. Must not know where it comes from.
+//! `485.90 EUR`, with the delimiter and the decimal mark of their spreadsheet. Must not know where it comes from.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::cli::table::joined;
 use crate::cli::table::split::Splitter;
+use crate::cli::table::{BYTE_ORDER_MARK, joined};
+use crate::config::ExportArgs;
 use crate::content::spreadsheet_cell;
 use crate::model::blueprint::{Blueprint, FieldType};
 
@@ -19,6 +20,8 @@ pub(super) struct Style {
     /// The columns of fields whose cells are rewritten, by slug.
     cells: HashMap<String, CellKind>,
     list_separator: String,
+    delimiter: u8,
+    decimal_comma: bool,
     spreadsheet: bool,
 }
 
@@ -26,6 +29,7 @@ pub(super) struct Style {
 enum CellKind {
     List,
     Money,
+    Number,
 }
 
 /// A table on its way: rows are written as soon as they are whole.
@@ -39,26 +43,37 @@ pub(super) struct Table {
 }
 
 impl Style {
-    pub(super) fn new(blueprint: &Blueprint, list_separator: String, spreadsheet: bool) -> Style {
+    pub(super) fn new(args: &ExportArgs, blueprint: &Blueprint) -> Style {
         let kinds = blueprint.fields.iter().filter_map(|field| {
             let kind = match field.field_type {
                 FieldType::MultiEnum { .. } | FieldType::References(_) => CellKind::List,
                 FieldType::Money { .. } => CellKind::Money,
+                FieldType::Number | FieldType::Duration { .. } => CellKind::Number,
                 _ => return None,
             };
             Some((field.slug.clone(), kind))
         });
-        Style { cells: kinds.collect(), list_separator, spreadsheet }
+        Style {
+            cells: kinds.collect(),
+            list_separator: args.list_separator.clone(),
+            delimiter: args.delimiter.unwrap_or(b','),
+            decimal_comma: args.decimal_comma,
+            spreadsheet: args.spreadsheet,
+        }
     }
 
     fn write<'a>(&self, cell: &'a str, kind: Option<CellKind>) -> Cow<'a, str> {
         let cell = match kind {
             Some(CellKind::List) => list(cell, &self.list_separator),
             Some(CellKind::Money) => money(cell),
-            None => None,
+            Some(CellKind::Number) | None => None,
         }
         .map_or(Cow::Borrowed(cell), Cow::Owned);
-        if self.spreadsheet { spreadsheet_cell(cell) } else { cell }
+        let cell = if self.spreadsheet { spreadsheet_cell(cell) } else { cell };
+        match kind {
+            Some(CellKind::Number | CellKind::Money) if self.decimal_comma => Cow::Owned(cell.replace('.', ",")),
+            _ => cell,
+        }
     }
 }
 
@@ -89,11 +104,13 @@ impl Table {
     fn row(&mut self, cells: &[String]) -> String {
         let Some(columns) = &self.columns else {
             self.columns = Some(cells.iter().map(|name| self.style.cells.get(name).copied()).collect());
-            return joined(cells.iter().map(String::as_str), b',');
+            // Without the mark, Excel reads a file as one in the encoding of its machine.
+            let mark = if self.style.spreadsheet { BYTE_ORDER_MARK } else { "" };
+            return mark.to_owned() + &joined(cells.iter().map(String::as_str), self.style.delimiter);
         };
         let cells: Vec<Cow<'_, str>> =
             cells.iter().zip(columns).map(|(cell, kind)| self.style.write(cell, *kind)).collect();
-        joined(cells.iter().map(|cell| &**cell), b',')
+        joined(cells.iter().map(|cell| &**cell), self.style.delimiter)
     }
 }
 

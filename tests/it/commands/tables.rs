@@ -196,10 +196,52 @@ fn an_exported_table_has_lists_and_money_as_people_write_them_and_is_imported_un
     assert!(succeeds(&imported).contains("0 created, 4 updated, 0 failed"), "{}", printed(&imported));
     assert_eq!(listed(&server), before);
 
+    // As Excel in German needs it, and read again without a flag.
+    let german = ["--delimiter", ";", "--decimal-comma"];
+    let text = export(&german);
+    let rows: Vec<&str> = text.lines().map(|row| row.split_once(';').unwrap().1).collect();
+    assert_eq!(rows[0], "title;sku;tags;stock;price");
+    assert_eq!(rows[1], "=1+1;1;x,y z;-0,5;485,90 EUR");
+    assert_eq!(rows[4], "=1+1;4;x;-0,5;1,234 USD");
+    let with_type = ["--query", "sort=sku", "whole.csv"];
+    for arguments in [&["--delimiter", ";"][..], &german, &["--decimal-comma"], &["--delimiter", "|"]] {
+        let export = [&["export", "products"], &with_type[..], arguments].concat();
+        succeeds(&run_in(folder.path(), &server, &export, ""));
+        let imported = run_in(folder.path(), &server, &["import", "products", "whole.csv"], "");
+        assert!(succeeds(&imported).contains("0 created, 4 updated, 0 failed"), "{}", printed(&imported));
+        assert_eq!(listed(&server), before, "{arguments:?}");
+    }
+
+    let excel = export(&["--spreadsheet", "--delimiter", ";", "--decimal-comma"]);
+    assert!(excel.starts_with("\u{feff}id;title;"), "{excel}");
+    assert!(excel.contains(";'=1+1;1;x,y z;-0,5;485,90 EUR"), "{excel}");
     let safe = export(&["--spreadsheet"]);
     assert!(safe.contains(",'=1+1,1,\"x,y z\",-0.5,485.90 EUR"), "{safe}");
     let refused = run_in(folder.path(), &server, &["export", "products", "--spreadsheet"], "");
     assert!(fails(&refused).contains("`--format csv`"));
+    let refused = run_in(folder.path(), &server, &["export", "products", "p.json", "--delimiter", ";"], "");
+    assert!(fails(&refused).contains("`--delimiter` is about tables"));
+}
+
+#[test]
+fn the_name_of_the_file_says_in_which_format_an_export_is() {
+    let server = Server::start();
+    products(&server);
+    server.create("products", json!({ "title": "a", "sku": "1" }));
+    let folder = tempfile::tempdir().unwrap();
+    let named: [(&[&str], &str); 6] = [
+        (&["a.csv"], "id,type,"),
+        (&["A.CSV"], "id,type,"),
+        (&["a.json"], "{\"data\":["),
+        (&["a.ndjson"], "{\"id\":"),
+        (&["a"], "{\"id\":"),
+        (&["b.csv", "--format", "ndjson"], "{\"id\":"),
+    ];
+    for (arguments, beginning) in named {
+        succeeds(&run_in(folder.path(), &server, &[&["export", "products"], arguments].concat(), ""));
+        let text = std::fs::read_to_string(folder.path().join(arguments[0])).unwrap();
+        assert!(text.starts_with(beginning), "{arguments:?}: {text}");
+    }
 }
 
 #[test]
