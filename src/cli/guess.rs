@@ -2,11 +2,13 @@
 //! A column is seen as a whole, since `1.299` and `03/04/2025` have a meaning only beside others. Must not know files.
 
 pub(super) mod date;
+mod list;
 pub(super) mod number;
 
 use serde_json::Value;
 
 use self::date::{Order, has_time};
+use self::list::Lists;
 use self::number::{Decimal, Reading};
 use crate::model::blueprint::FieldType;
 use crate::model::sent::quote;
@@ -82,6 +84,7 @@ pub(super) struct Column {
     /// The first dates that two orders read differently.
     differ: [Option<Example>; 3],
     with_time: u64,
+    lists: Lists,
 }
 
 /// The pairs of orders whose differences [`Column::differ`] has.
@@ -105,6 +108,7 @@ impl Column {
             return;
         }
         self.filled += 1;
+        self.lists.add(cell);
         let number = number::number(cell);
         let money = number::number_or_money(cell);
         let read = Order::ALL.map(|order| date::date(cell, order));
@@ -178,6 +182,11 @@ impl Column {
     /// True if most cells are numbers or amounts.
     pub(super) fn is_numeric(&self) -> bool {
         self.count(Kind::Money) * 2 > self.filled
+    }
+
+    /// What separates the elements of its cells, if they look like lists, and how many have several.
+    pub(super) fn list_separator(&self) -> Option<(char, u64)> {
+        self.lists.separator(self.filled)
     }
 
     /// A number whose meaning depends on the decimal mark.
@@ -301,6 +310,20 @@ impl Kind {
         }
     }
 
+    /// The type of a field for it; `None` for a text.
+    pub(super) fn type_name(self) -> Option<&'static str> {
+        Some(match self {
+            Kind::Boolean => "boolean",
+            Kind::Number => "number",
+            Kind::Money => "money",
+            Kind::Date => "date",
+            Kind::DateTime => "datetime",
+            Kind::Email => "email",
+            Kind::Link => "link",
+            Kind::Text => return None,
+        })
+    }
+
     fn looks(self) -> &'static str {
         match self {
             Kind::Boolean => "look like yes or no",
@@ -343,48 +366,4 @@ pub(super) fn grouped(count: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    fn column(cells: &[&str]) -> Column {
-        let mut column = Column::default();
-        (2..).zip(cells).for_each(|(line, cell)| column.add(line, cell));
-        column
-    }
-
-    #[test]
-    fn an_order_of_dates_is_guessed_only_if_one_fits() {
-        let order = |cells: &[&str]| column(cells).order("Datum");
-        assert_eq!(order(&["03.04.2025", "24.12.2025"]), Ok(Order::Dmy));
-        assert_eq!(order(&["03/04/2025", "12/24/2025"]), Ok(Order::Mdy));
-        assert_eq!(order(&["2025-04-03", "2025/12/04"]), Ok(Order::Dmy));
-        assert_eq!(order(&["05.05.2025"]), Ok(Order::Dmy));
-        let refused = order(&["", "05.05.2025", "03.04.2025"]).unwrap_err();
-        assert!(refused.contains("`Datum` fit two orders, such as `03.04.2025` in line 4"), "{refused}");
-        assert!(refused.contains("`--dates dmy` or `--dates mdy`"), "{refused}");
-        assert!(order(&["24/12/2025", "12/24/2025"]).unwrap_err().contains("no order fits"));
-    }
-
-    #[test]
-    fn a_report_counts_and_shows_the_first_other_cell() {
-        let prices = column(&["1.299,00 €", "485,90 EUR", "on request", "5 €", ""]);
-        assert_eq!((prices.kind(), prices.decimal()), (Kind::Money, Some(Decimal::Comma)));
-        assert_eq!(
-            prices.report("Preis", Kind::Money, Order::Dmy),
-            "Preis: 3 of 4 look like money; line 4 `on request`"
-        );
-        let sizes = column(&["38", "40", "XL"]);
-        assert_eq!(sizes.kind(), Kind::Text);
-        assert_eq!(
-            sizes.report("Größe", sizes.nearest_kind(), Order::Dmy),
-            "Größe: 2 of 3 look like numbers; line 4 `XL`"
-        );
-        let times = column(&["24.12.2025 10:00", "25.12.2025 00:00"]);
-        assert_eq!(times.kind(), Kind::DateTime);
-        assert_eq!(column(&["ja", "NEIN"]).kind(), Kind::Boolean);
-        assert_eq!(column(&["1234567890123456"]).kind(), Kind::Text);
-        assert_eq!(grouped(1_234_567), "1,234,567");
-    }
-}
+mod tests;

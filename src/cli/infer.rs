@@ -12,7 +12,7 @@ use self::columns::{Columns, capitalized};
 use super::blueprint_file::{as_file, read_blueprint};
 use super::error::{CliError, failed};
 use super::format::Rows;
-use super::guess::{Form, Kind, boolean, date, grouped, number};
+use super::guess::{Column, Form, Kind, boolean, date, grouped, number};
 use super::output::{placed, print, report};
 use super::rows::{each_element, each_line};
 use super::source::{Source, explained};
@@ -41,6 +41,11 @@ pub(super) fn infer(
     if broken.0 > 0 {
         let rows = broken.0 + columns.rows;
         report(&format!("{} of {} rows are broken and left out", grouped(broken.0), grouped(rows)));
+    }
+    if let Some(left_out) = columns.left_out() {
+        report(&format!(
+            "left out: {left_out}, which are names of an item's own keys; rename a column to get a field for it"
+        ));
     }
     let name = match (name, file.file_stem()) {
         (Some(name), _) => name.to_owned(),
@@ -124,7 +129,11 @@ fn read_table(
                 report(&format!("column {} has no name, and is left out", position + 1));
             }
         } else {
-            let note = survey.note_on_numbers(position, form).filter(|_| matches!(kind, Kind::Number | Kind::Money));
+            let note = match kind {
+                Kind::Number | Kind::Money => survey.note_on_numbers(position, form),
+                Kind::Text => note_on_text(column, columns.has_list_separator()),
+                _ => None,
+            };
             report(&(column.report(name, column.nearest_kind(), form.order) + &note.unwrap_or_default()));
         }
         readings.push(Reading { kind, form, currency: column.currency() });
@@ -144,6 +153,18 @@ fn read_table(
         }
     }
     Ok(())
+}
+
+/// A sentence about a column that becomes no number or date, although most of it looks like that, or no list.
+fn note_on_text(column: &Column, has_list_separator: bool) -> Option<String> {
+    if let Some(name) = column.nearest_kind().type_name() {
+        return Some(format!(", so the proposed type is not `{name}`"));
+    }
+    let (separator, several) = column.list_separator().filter(|_| !has_list_separator)?;
+    Some(format!(
+        "; {} have several short words with `{separator}` between them: `--list-separator '{separator}'` proposes lists",
+        grouped(several)
+    ))
 }
 
 impl Reading {

@@ -1,12 +1,12 @@
 //! What is known of the values of a file, and the blueprint that follows from it. Must not know where the values come from.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use serde_json::{Map, Value, json};
 
 use crate::model::blueprint::{CURRENCIES, FieldType, slug_from_name};
-use crate::model::sent::quote;
+use crate::model::sent::{quote, quote_all};
 use crate::model::value::{ADDRESS_PARTS, accepts};
 
 /// The types of single texts and numbers, the most special first: the first one that all values fit is proposed.
@@ -34,6 +34,8 @@ pub(super) struct Columns {
     names: Vec<String>,
     columns: BTreeMap<String, Column>,
     list_separator: Option<String>,
+    /// Those of [`NO_FIELDS`] that had a value.
+    left_out: BTreeSet<String>,
     hasher: RandomState,
 }
 
@@ -73,6 +75,16 @@ impl Columns {
         }
     }
 
+    /// Whether lists in cells are looked for.
+    pub(super) fn has_list_separator(&self) -> bool {
+        self.list_separator.is_some()
+    }
+
+    /// The names of columns that have values and become no fields; `None` if there are none.
+    pub(super) fn left_out(&self) -> Option<String> {
+        (!self.left_out.is_empty()).then(|| quote_all(&self.left_out))
+    }
+
     /// Adds a row: an object of values, or an item with `attributes`.
     pub(super) fn add(&mut self, mut row: Map<String, Value>) {
         self.rows += 1;
@@ -81,7 +93,13 @@ impl Columns {
         } else if let Some(Value::Object(variants)) = row.remove("variants") {
             row = variants.into_iter().find_map(|(_, copy)| copy.as_object().cloned()).unwrap_or_default();
         } else {
-            row.retain(|name, _| !NO_FIELDS.contains(&name.as_str()));
+            row.retain(|name, value| {
+                let is_field = !NO_FIELDS.contains(&name.as_str());
+                if !is_field && !value.is_null() {
+                    self.left_out.insert(name.clone());
+                }
+                is_field
+            });
         }
         for (name, value) in row {
             if !self.columns.contains_key(&name) {

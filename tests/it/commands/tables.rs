@@ -275,6 +275,24 @@ fn rejects_never_replace_a_file_and_have_the_line_ends_of_the_table() {
     assert!(failed.contains("line 2: ") && failed.contains("in p.ndjson.rejected.ndjson"), "{failed}");
 }
 
+#[test]
+fn a_proposal_says_why_a_column_is_a_text_and_what_it_leaves_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let numbers: String =
+        (0..20).map(|row| format!("{row}.5,\"red, {}\",k{row},x\n", ["dry", "wet"][row % 2])).collect();
+    std::fs::write(folder.path().join("t.csv"), format!("weight,tags,key,type\nunknown,red,,\n{numbers}")).unwrap();
+    let text = report(&infer(folder.path(), &["t.csv"]));
+    for line in [
+        "weight: 20 of 21 look like numbers; line 2 `unknown`, so the proposed type is not `number`",
+        "tags: 21 of 21 are texts; 20 have several short words with `,` between them: `--list-separator ','` proposes lists",
+        "left out: `key`, `type`, which are names of an item's own keys; rename a column to get a field for it",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    let proposed = infer(folder.path(), &["t.csv", "--list-separator", ","]);
+    assert!(succeeds(&proposed).contains("multi-enum") && !report(&proposed).contains("proposes lists"));
+}
+
 /// Runs a command to its end. Returns its output and the most memory that it took, in megabytes.
 fn watched(mut command: Command) -> (Output, u64) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,0 +1,93 @@
+//! Guesses whether the cells of a column are lists: the same short words again and again, with a separator between them. Must
+//! not know what becomes of a guess.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+/// The separators that are looked for. A slash is none: it is in dates, units and paths.
+const SEPARATORS: [char; 3] = [',', ';', '|'];
+
+/// A longer element is prose.
+const LONGEST: usize = 40;
+/// The words of a list repeat: each of them this often on average, or they are names such as `Miller, Ann`.
+const REPEATED: u64 = 2;
+/// More distinct words are not counted, so that a column takes bounded memory.
+const MOST_WORDS: usize = 400;
+/// At least so many cells, and one of so many, have several elements.
+const FEWEST: u64 = 3;
+const ONE_OF: u64 = 4;
+
+/// What is known of the cells of a column for each separator.
+#[derive(Debug, Default)]
+pub(super) struct Lists([Words; SEPARATORS.len()]);
+
+/// The elements of cells, if they are cut at a separator.
+#[derive(Debug, Default)]
+struct Words {
+    /// Set once a cell is no list of short words.
+    is_prose: bool,
+    /// How many cells have several elements.
+    several: u64,
+    elements: u64,
+    /// Hashes of the elements.
+    distinct: HashSet<u64>,
+}
+
+impl Lists {
+    /// Notes a cell that is not empty.
+    pub(super) fn add(&mut self, cell: &str) {
+        SEPARATORS.into_iter().zip(&mut self.0).for_each(|(separator, words)| words.add(cell, separator));
+    }
+
+    /// The separator, and how many cells have several elements.
+    pub(super) fn separator(&self, filled: u64) -> Option<(char, u64)> {
+        let found = SEPARATORS.into_iter().zip(&self.0).filter(|(_, words)| words.are_lists(filled));
+        found.map(|(separator, words)| (separator, words.several)).max_by_key(|(_, several)| *several)
+    }
+}
+
+impl Words {
+    fn add(&mut self, cell: &str, separator: char) {
+        if self.is_prose {
+            return;
+        }
+        let mut count = 0;
+        for element in cell.split(separator).map(str::trim).filter(|element| !element.is_empty()) {
+            count += 1;
+            self.distinct.insert(BuildHasherDefault::<DefaultHasher>::default().hash_one(element));
+            self.is_prose |= element.chars().nth(LONGEST).is_some();
+        }
+        self.is_prose |= self.distinct.len() > MOST_WORDS;
+        self.elements += count;
+        self.several += u64::from(count > 1);
+    }
+
+    fn are_lists(&self, filled: u64) -> bool {
+        let repeats = self.elements >= REPEATED * self.distinct.len() as u64;
+        !self.is_prose && repeats && self.several >= FEWEST && self.several * ONE_OF >= filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_one_of_lists_if_its_short_words_repeat() {
+        let prose = format!("{}, red", "x".repeat(LONGEST + 1));
+        let cases: [(&[&str], Option<(char, u64)>); 6] = [
+            (&["red, dry", "red", "white, dry", "white, red", "dry"], Some((',', 3))),
+            (&["red; dry", "red;dry", "white; dry", "red;white"], Some((';', 4))),
+            // Names, too few lists, prose, a decimal comma.
+            (&["Miller, Ann", "Smith, Joe", "Jones, Eve"], None),
+            (&["red, dry", "red, dry", "red", "dry"], None),
+            (&["red, dry", "red, dry", "red, dry", &prose], None),
+            (&["1,5", "2,5", "3,25"], None),
+        ];
+        for (cells, expected) in cases {
+            let mut lists = Lists::default();
+            cells.iter().for_each(|cell| lists.add(cell));
+            assert_eq!(lists.separator(cells.len() as u64), expected, "{cells:?}");
+        }
+    }
+}
