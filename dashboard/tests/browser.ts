@@ -111,12 +111,15 @@ function countRequests(page: Page): void {
   page.on('framenavigated', (frame) => frame === page.mainFrame() && requests.clear());
 }
 
-/** Waits until a screen asks for nothing more, and shows what it was answered; not for long, because some content takes long. */
-export async function settled(page: Page): Promise<void> {
-  const requests = underWay.get(page);
+/**
+ * Waits until a screen asks for nothing more, and shows what it was answered; not for long, because some content takes long.
+ * Requests that the test holds back are not waited for.
+ */
+export async function settled(page: Page, heldBack?: RegExp): Promise<void> {
+  const requests = (): Request[] => [...(underWay.get(page) ?? [])].filter((one) => !heldBack?.test(one.url()));
   for (const start = Date.now(), quiet = { rounds: 0 }; quiet.rounds < 3 && Date.now() - start < SETTLED_MS; ) {
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 20))));
-    const busy = (requests?.size ?? 0) > 0 || (await page.locator('[aria-busy=true]').count()) > 0;
+    const busy = requests().length > 0 || (await page.locator('[aria-busy=true]').count()) > 0;
     quiet.rounds = busy ? 0 : quiet.rounds + 1;
   }
 }

@@ -202,18 +202,18 @@ test('a save is repeated when the server is back after a restart, without a word
     if (state === 'starting') return route.fulfill({ status: 503, contentType: 'application/json', body: JSON.stringify({ errors: { code: 'OVERLOADED', message: 'The server is starting' } }) });
     return route.continue();
   });
-  // The notice goes after a while: a slow machine may miss the first one.
-  const told = page.getByText('No connection. Your work is kept');
-  for (let attempt = 0; attempt < 5 && (await told.count()) === 0; attempt += 1) {
-    await page.keyboard.press('Control+s');
-    await told.waitFor({ timeout: 10_000 }).catch(() => undefined);
-  }
-  await told.waitFor();
+  await page.getByText('Not saved yet', { exact: true }).waitFor();
+  const told = page.getByText('No connection. Your work is kept').waitFor();
+  await page.keyboard.press('Control+s');
+  await told;
+  const busy = page.getByText('The server does not accept changes at present').waitFor();
   state = 'starting';
-  await page.getByText('The server does not accept changes at present').waitFor();
+  await busy;
   assert.equal((await read('restart-notes', id)).attributes.text, 'Before');
+  // The message goes after some seconds: who waits for it begins before it comes.
+  const again = toast(page, 'The connection is back. Saved.');
   state = 'back';
-  await toast(page, 'The connection is back. Saved.');
+  await again;
   assert.equal((await read('restart-notes', id)).attributes.text, 'After');
   await context.close();
 });

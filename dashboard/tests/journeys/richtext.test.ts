@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { closeBrowser, create, field, makeBlueprint, open, read, signedIn, toast, type Person } from '../browser';
+import { closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast, type Person } from '../browser';
 
 let person: Person;
 
@@ -286,25 +286,36 @@ for (const [name, html, acts, expected] of PASTED) test(`pasted or typed: ${name
 
 test('nothing moves when the editor of a rich text arrives', async () => {
   const texts = { empty: '', short: '<p>Short.</p>', middle: '<p>A sentence of some words, which is repeated here to fill lines.</p>'.repeat(6), long: `<ul>${'<li>An item</li>'.repeat(200)}</ul>` };
+  const EDITOR = /RichText-[^/]*\.js$/;
   for (const [name, rich] of Object.entries(texts)) {
     const id = await create('rich-texts', { text: name, rich, next: 'Below' });
     const { page, context } = await signedIn('Ada', 'editor');
     await page.addInitScript(() => {
-      const kept = window as unknown as { moved: number };
-      kept.moved = 0;
-      new PerformanceObserver((list) => list.getEntries().forEach((entry) => (kept.moved += (entry as unknown as { value: number }).value))).observe({ type: 'layout-shift', buffered: true });
+      let moved = 0;
+      const add = (list: PerformanceEntryList): void => list.forEach((entry) => (moved += (entry as unknown as { value: number }).value));
+      new PerformanceObserver((list) => add(list.getEntries())).observe({ type: 'layout-shift', buffered: true });
+      // How much moved since the last call.
+      (window as unknown as { moved: () => number }).moved = () => {
+        const sum = moved;
+        moved = 0;
+        return sum;
+      };
     });
-    // Late, as on a slow line.
-    await page.route(/RichText-[^/]*\.js$/, async (route) => {
-      await new Promise((resolve) => setTimeout(resolve, 1200));
-      // The rest of the screen has its place by now.
-      await page.evaluate(() => void ((window as unknown as { moved: number }).moved = 0));
-      await route.continue();
-    });
+    // The editor comes when the rest of the screen has its place.
+    let release = (): void => {};
+    const placed = new Promise<void>((resolve) => (release = resolve));
+    await page.route(EDITOR, (route) => placed.then(() => route.continue()));
     await open(page, `/content/rich-texts/${id}`);
-    await prose(page).waitFor();
+    await field(page, 'rich').locator('.waiting').waitFor();
+    await settled(page, EDITOR);
     await told(page);
-    assert.ok((await page.evaluate(() => (window as unknown as { moved: number }).moved)) < 0.01, name);
+    const moved = (): Promise<number> => page.evaluate(() => (window as unknown as { moved: () => number }).moved());
+    await moved();
+    release();
+    await prose(page).waitFor();
+    await settled(page);
+    await told(page);
+    assert.ok((await moved()) < 0.01, name);
     assert.equal(await prose(page).getAttribute('dir'), 'auto');
     await context.close();
   }
