@@ -82,6 +82,7 @@ function readPart({ element, before, after }: Part): Node[] {
 function blocksOf(part: HTMLElement): Node[] | null {
   const read = part.cloneNode(true) as HTMLElement;
   for (const holder of [read, ...read.querySelectorAll(HOLDERS)]) if (holder === read || holder.querySelector(':scope > p')) wrapText(holder);
+  for (const code of read.querySelectorAll('pre')) takeLineEnd(code);
   const blocks = [...reader.parse(read, { topNode: chunk.create() }).children];
   const again = inert.createElement('div');
   again.innerHTML = rendered(blocks).innerHTML;
@@ -102,6 +103,21 @@ function wrapText(holder: Element): void {
       run.append(child);
     }
   }
+}
+
+const holderOf = (code: Element): Element => (code.childNodes.length === 1 && code.firstElementChild?.matches('code') ? code.firstElementChild : code);
+
+/** The line break that ends a code block would be shown as an empty line. */
+function takeLineEnd(code: Element): void {
+  const last = holderOf(code).lastChild;
+  if (last?.nodeType !== 3 || !/[^]\n$/.test(last.textContent!)) return;
+  last.textContent = last.textContent!.slice(0, -1);
+  code.setAttribute('data-end', '\n');
+}
+
+function putLineEnd(code: Element): void {
+  holderOf(code).append(code.getAttribute('data-end')!);
+  code.removeAttribute('data-end');
 }
 
 /** Puts the smallest blocks that the schema cannot hold into elements that keep them as HTML. */
@@ -180,6 +196,7 @@ function rendered(blocks: Node[], gap = ''): HTMLElement {
     element.removeAttribute(HELD);
   }
   for (const element of root.querySelectorAll('[data-embed]')) element.outerHTML = element.getAttribute('data-embed')!;
+  for (const code of root.querySelectorAll('pre[data-end]')) putLineEnd(code);
   for (const table of root.querySelectorAll('table')) groupRows(table);
   for (const element of root.querySelectorAll('[data-captioned]')) captioned(element);
   if (gap) for (const block of [...root.children].slice(1)) block.before(gap);

@@ -112,19 +112,20 @@ const nodes: Record<string, NodeSpec> = {
   code_block: {
     ...PASSABLE,
     ...block('pre', 'text*'),
-    attrs: { ...attrSpecs([]), code: { default: null } },
+    // `end` is the line break before the closing tag, which is no line of its own.
+    attrs: { ...attrSpecs([]), code: { default: null }, end: { default: null } },
     code: true,
     defining: true,
     parseDOM: [
       {
         tag: 'pre',
         preserveWhitespace: 'full',
-        getAttrs: readAttrs([], (element) => ({ code: onlyCode(element) ? (element.firstElementChild!.getAttribute('class') ?? element.firstElementChild!.getAttribute(HELD) ?? '') : null })),
+        getAttrs: readAttrs([], (element) => ({ end: element.getAttribute('data-end'), code: onlyCode(element) ? (element.firstElementChild!.getAttribute('class') ?? element.firstElementChild!.getAttribute(HELD) ?? '') : null })),
         contentElement: (element) => (onlyCode(element as HTMLElement) ? (element as HTMLElement).firstElementChild as HTMLElement : (element as HTMLElement)),
       },
     ],
     toDOM: (node) => {
-      const attributes = written(node.attrs, ['code']);
+      const attributes = { ...written(node.attrs, ['code', 'end']), ...(node.attrs.end ? { 'data-end': node.attrs.end as string } : {}) };
       return node.attrs.code === null ? ['pre', attributes, 0] : ['pre', attributes, ['code', node.attrs.code ? { [HELD]: node.attrs.code as string } : {}, 0]];
     },
   },

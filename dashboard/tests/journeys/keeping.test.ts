@@ -290,15 +290,15 @@ test('a new entry in a second tab is empty, and both are kept', async () => {
 });
 
 test('two tabs that change one entry keep their text apart, and each can show that of the other', async () => {
-  await makeBlueprint('shared-notes', { record_title: 'text' }, [['Text', 'text'], ['Number', 'number']]);
-  const id = await create('shared-notes', { text: 'Stored' });
+  await makeBlueprint('parallel-notes', { record_title: 'text' }, [['Text', 'text'], ['Number', 'number']]);
+  const id = await create('parallel-notes', { text: 'Stored' });
   const { page: first, context, troubles } = await signedIn('Ada', 'editor');
-  await open(first, `/content/shared-notes/${id}`);
+  await open(first, `/content/parallel-notes/${id}`);
   await textOf(first).fill('First tab');
   await unsaved(first, 'First tab');
   // A tab that the first one opens begins with the same session storage.
   const opened = context.waitForEvent('page');
-  await first.evaluate((address) => void window.open(address), `/admin/content/shared-notes/${id}`);
+  await first.evaluate((address) => void window.open(address), `/admin/content/parallel-notes/${id}`);
   const second = await opened;
   await second.getByText('Another tab has changes to this entry that are not saved: “First tab”').waitFor();
   assert.equal(await textOf(second).inputValue(), 'Stored');
@@ -318,13 +318,13 @@ test('two tabs that change one entry keep their text apart, and each can show th
   await offer('Second tab').waitFor();
   assert.equal(await textOf(second).inputValue(), 'First tab');
   await second.goto('/admin/');
-  await second.getByRole('link', { name: /First tab shared-notes/ }).waitFor();
-  await second.getByRole('link', { name: /Second tab shared-notes/ }).click();
+  await second.getByRole('link', { name: /First tab parallel-notes/ }).waitFor();
+  await second.getByRole('link', { name: /Second tab parallel-notes/ }).click();
   await offer('First tab').waitFor();
   assert.equal(await textOf(second).inputValue(), 'Second tab');
   await second.getByRole('button', { name: /^Save/ }).first().click();
   await toast(second, 'Saved');
-  assert.equal((await read('shared-notes', id)).attributes.text, 'Second tab');
+  assert.equal((await read('parallel-notes', id)).attributes.text, 'Second tab');
   await offer('First tab').getByRole('button', { name: 'Discard them' }).click();
   await offer('First tab').waitFor({ state: 'detached' });
   await second.goto('/admin/');

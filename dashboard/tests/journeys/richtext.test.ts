@@ -200,6 +200,7 @@ for (const [name, html] of STORED) {
 const TOUCHED: [string, string, Act[], string][] = [
   ['a caption', '<table><caption>Names</caption><tbody><tr><td>a</td></tr></tbody></table>', [at('Names'), typed('!')], '<table><caption>Names!</caption><tbody><tr><td>a</td></tr></tbody></table>'],
   ['a row of a body with a class', '<table><thead class="h"><tr><td>a</td></tr></thead><tbody class="t"><tr><td>b</td></tr></tbody></table>', [at('b'), keys('Tab'), typed('c')], '<table><thead class="h"><tr><td>a</td></tr></thead><tbody class="t"><tr><td>b</td></tr><tr><td>c</td></tr></tbody></table>'],
+  ['code that ends with a line break', '<pre><code class="language-c">int a;\n</code></pre><pre>b\n</pre>', [at('int a'), typed('!'), at('b'), typed('!')], '<pre><code class="language-c">int a;!\n</code></pre><pre>b!\n</pre>'],
   ['a link without an address', '<p><a>xref</a> x</p>', [at('x'), typed('!')], '<p><a>xref</a> x!</p>'],
   ['text without a paragraph', 'Some <b>text</b>', [at('text'), typed('!')], 'Some <b>text!</b>'],
   ['text without a paragraph, and a paragraph after it', 'Some', [at('Some'), keys('Enter'), typed('More')], 'Some<p>More</p>'],
