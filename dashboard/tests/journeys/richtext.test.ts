@@ -204,7 +204,7 @@ const TOUCHED: [string, string, Act[], string][] = [
   ['a link without an address', '<p><a>xref</a> x</p>', [at('x'), typed('!')], '<p><a>xref</a> x!</p>'],
   ['text without a paragraph', 'Some <b>text</b>', [at('text'), typed('!')], 'Some <b>text!</b>'],
   ['text without a paragraph, and a paragraph after it', 'Some', [at('Some'), keys('Enter'), typed('More')], 'Some<p>More</p>'],
-  ['text without a paragraph that is divided', 'ab', [at('ab'), keys('ArrowLeft', 'Enter')], '<p>a</p><p>b</p>'],
+  ['text without a paragraph that is divided', 'ab', [at('ab'), keys('ArrowLeft'), keys('Enter')], '<p>a</p><p>b</p>'],
   ['a new paragraph stands on a line of its own, as the others do', '<p>a</p>\n<p>b</p>\n<p>c</p>', [at('b'), keys('Enter'), typed('new')], '<p>a</p>\n<p>b</p>\n<p>new</p>\n<p>c</p>'],
 ];
 
