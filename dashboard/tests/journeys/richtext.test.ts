@@ -239,6 +239,7 @@ const INSERTED: [string, string, Act[], string][] = [
   ['typing after a divider does not run into the next paragraph', '<p>a</p><p>b</p>', [at('a'), button('Divider'), typed('After')], '<p>a</p><hr><p>After</p><p>b</p>'],
   ['a divider in a paragraph divides it', '<p>ab</p>', [at('ab'), keys('ArrowLeft'), button('Divider'), typed('>')], '<p>a</p><hr><p>&gt;b</p>'],
   ['a divider in an empty text is its first block', '', [at(''), button('Divider'), typed('After')], '<hr><p>After</p>'],
+  ['typing after a dialog that was left goes on where one was', '<p>a</p><p>b</p>', [at('b'), button('Video'), keys('Escape'), typed('c')], '<p>a</p><p>bc</p>'],
   ['typing after a video stays behind it', '<p>a</p>', [at('a'), videoInserted, typed('After')], `<p>a</p>${VIDEO}<p>After</p>`],
   ['typing on a selected video goes behind it', VIDEO, [(page) => prose(page).locator('.embed').click(), typed('After')], `${VIDEO}<p>After</p>`],
   ['a divider is typed', '<p>a</p>', [at('a'), keys('Enter'), typed('---After')], '<p>a</p><hr><p>After</p>'],
