@@ -74,7 +74,7 @@ pub struct Settings {
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub log_format: Option<LogFormat>,
 
-    /// The token that requests for `/metrics` must have [default: none, loopback addresses only]
+    /// The token that requests for `/metrics` must have, 16 characters or more [default: none, loopback addresses only]
     /// [env: BINDERY_METRICS_TOKEN]
     #[arg(long, value_name = "TOKEN")]
     pub metrics_token: Option<Secret>,

@@ -3,6 +3,7 @@
 //! Knows commands, not who sends them.
 
 pub(crate) mod append;
+mod commit;
 pub(crate) mod committer;
 mod decide;
 mod overlay;

@@ -142,8 +142,7 @@ fn damaged_backups_and_missing_folders_are_rejected() {
         std::fs::write(&file, &damaged).unwrap();
         let target = temp.path().join("target");
         let refused = fail(&["restore", text(&file), "--data", text(&target)]);
-        assert!(refused.contains(&format!("the backup {} cannot be used: it ", text(&file))), "{refused}");
-        assert!(!refused.contains("data folder"), "{refused}");
+        assert!(refused.contains(text(&file)) && !refused.contains("data folder"), "{refused}");
         assert!(!target.exists(), "a backup that is damaged at byte {offset} creates no folder");
     }
     std::fs::write(&file, &intact[..intact.len() - 40]).unwrap();
