@@ -75,19 +75,20 @@ mod tests {
     #[test]
     fn a_column_is_one_of_lists_if_its_short_words_repeat() {
         let prose = format!("{}, red", "x".repeat(LONGEST + 1));
-        let cases: [(&[&str], Option<(char, u64)>); 6] = [
-            (&["red, dry", "red", "white, dry", "white, red", "dry"], Some((',', 3))),
-            (&["red; dry", "red;dry", "white; dry", "red;white"], Some((';', 4))),
+        let none = (' ', 0);
+        let cases: [(&[&str], (char, u64)); 6] = [
+            (&["red, dry", "red", "white, dry", "white, red", "dry"], (',', 3)),
+            (&["red; dry", "red;dry", "white; dry", "red;white"], (';', 4)),
             // Names, too few lists, prose, a decimal comma.
-            (&["Miller, Ann", "Smith, Joe", "Jones, Eve"], None),
-            (&["red, dry", "red, dry", "red", "dry"], None),
-            (&["red, dry", "red, dry", "red, dry", &prose], None),
-            (&["1,5", "2,5", "3,25"], None),
+            (&["Miller, Ann", "Smith, Joe", "Jones, Eve"], none),
+            (&["red, dry", "red, dry", "red", "dry"], none),
+            (&["red, dry", "red, dry", "red, dry", &prose], none),
+            (&["1,5", "2,5", "3,25"], none),
         ];
         for (cells, expected) in cases {
             let mut lists = Lists::default();
             cells.iter().for_each(|cell| lists.add(cell));
-            assert_eq!(lists.separator(cells.len() as u64), expected, "{cells:?}");
+            assert_eq!(lists.separator(cells.len() as u64).unwrap_or(none), expected, "{cells:?}");
         }
     }
 }

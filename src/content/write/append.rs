@@ -71,7 +71,7 @@ pub(crate) struct Appended {
 /// Why a group was not appended.
 pub(crate) enum Failure {
     /// Nothing was applied, and later groups may succeed. With the reason for the log of the server.
-    Refused(Error, LogError),
+    Refused(Error, Box<LogError>),
     /// The log takes no more records. The error says whether the outcome of this group is known.
     Stopped(Error),
     /// As `Stopped`, because of a failed sync: the disk may have lost more than these records.
@@ -148,7 +148,7 @@ impl Appender {
                         true => "the disk is full; nothing was applied; try again when there is room",
                         false => "the log cannot grow at the moment; nothing was applied; try again",
                     };
-                    return Err(Failure::Refused(Error::new(Code::Overloaded, text), cause));
+                    return Err(Failure::Refused(Error::new(Code::Overloaded, text), Box::new(cause)));
                 }
                 // Whether an earlier try of this group succeeded shows at the next start.
                 Err(AppendError::Closed(cause)) if may_be_appended => {

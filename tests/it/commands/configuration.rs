@@ -8,6 +8,9 @@ use std::process::Command;
 use crate::starts::Disk;
 use crate::support::binary;
 
+/// Arguments, whether the check succeeds with them, and what it prints.
+type Case<'a> = (&'a [&'a str], bool, &'a [&'a str]);
+
 /// Returns whether the check succeeded, and what it printed.
 fn check(arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(binary());
@@ -27,7 +30,7 @@ fn the_check_finds_what_would_keep_a_server_from_starting() {
     let (new, deep, file, within) = (path("new"), path("a/b/c"), path("file"), path("file/data"));
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let in_use = listening.local_addr().unwrap().to_string();
-    let cases: [(&[&str], bool, &[&str]); 7] = [
+    let cases: [Case<'_>; 7] = [
         (&["--data", &new], true, &["is valid"]),
         (&["--data", &deep], true, &["is valid"]),
         (&["--data", &file], false, &["cannot be used", "file is no folder"]),
