@@ -317,6 +317,12 @@ fn fill(filler: &Path) {
     Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(filler).output().unwrap();
 }
 
+/// Shortens the file by so many bytes. It is closed then, or the disk would keep its space after it is removed.
+fn give_back(filler: &Path, bytes: u64) {
+    let file = fs::File::options().write(true).open(filler).unwrap();
+    file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
+}
+
 #[test]
 fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that_ends() {
     let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
@@ -333,8 +339,7 @@ fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that
     for round in 1..=2 {
         fill(&filler);
         // The store has not written out everything yet, for which it keeps more than this free.
-        let file = fs::File::options().write(true).open(&filler).unwrap();
-        file.set_len(file.metadata().unwrap().len() - (8 << 20)).unwrap();
+        give_back(&filler, 8 << 20);
         (0..20).for_each(|_| assert_eq!(create(), 503));
         // The committer looks every second as well.
         std::thread::sleep(Duration::from_millis(2500));
@@ -372,8 +377,7 @@ fn a_start_on_a_full_disk_says_how_much_to_free_and_succeeds_with_that() {
     let refused = refused_start(&data, "");
     let (_, behind) = refused.text.split_once("free at least ").unwrap_or_else(|| panic!("{}", refused.text));
     let mebibytes: u64 = behind.split_once(" MiB").unwrap().0.parse().unwrap();
-    let file = fs::File::options().write(true).open(&filler).unwrap();
-    file.set_len(file.metadata().unwrap().len() - (mebibytes << 20)).unwrap();
+    give_back(&filler, mebibytes << 20);
     let server = Server::start_in(&data, &[]);
     assert_eq!(server.get("/v2/resources/notes?per_page=1").expect(200).json()["meta"]["total"], 300);
     assert_eq!(server.get("/readyz").status, 200);
@@ -391,8 +395,7 @@ fn a_backup_that_finds_no_room_on_the_disk_says_so_and_leaves_nothing_behind() {
     fill(&filler);
     // Without any room, and with room for a part of it.
     for free in [0, 64 << 10] {
-        let file = fs::File::options().write(true).open(&filler).unwrap();
-        file.set_len(file.metadata().unwrap().len() - free).unwrap();
+        give_back(&filler, free);
         let refused = server.get("/v2/backup").expect(503);
         assert_eq!(refused.outcome(), "503 OVERLOADED");
         let disk = format!("the disk of {}", data.display());
