@@ -12,6 +12,7 @@ mod answers;
 mod app;
 mod backup;
 mod body;
+mod bounded;
 mod budget;
 mod bulk;
 mod changes;

@@ -6,13 +6,12 @@
 //! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
 //! the same while the answer is being made wait for it.
 //!
-//! Bounded in bytes for all blueprints together; the least recently used answers leave first. Must not know what an answer
+//! Bounded in bytes for all blueprints together; answers that were not asked for again leave first. Must not know what an answer
 //! holds. An encoded form of an answer (`Content-Encoding`) belongs here too, as an entry of its own whose key ends with
 //! the encoding: its bytes are counted then, and it leaves like all others.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,24 +21,26 @@ use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::Response;
-use lru::LruCache;
 use parking_lot::Mutex;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use tokio::sync::watch;
 
+use super::bounded::bounded;
 use super::error::Failure;
 use super::respond::{cacheable, not_modified};
 use crate::content::AnswerVersion;
 
 /// How many bytes of answers are kept.
-const MAX_BYTES: usize = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Larger answers are not kept: each would push out thousands of small ones.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// What an answer takes beside its key and its body: the entries of tables, the counts of references.
-const ENTRY_BYTES: usize = 256;
+const ENTRY_BYTES: u64 = 256;
 
-/// Each part has a lock and a share of the bytes of its own, so that requests on several cores rarely meet.
+/// So many that requests on several cores rarely meet, and so few that the largest answers fit into one.
 const PARTS: usize = 16;
 
 /// What a read asks for, as the client sent it.
@@ -65,20 +66,25 @@ pub(super) struct CachedAnswer {
 
 /// The answers that are kept.
 pub(super) struct AnswerCache {
-    parts: [Mutex<Part>; PARTS],
-    hasher: RandomState,
-    /// Of each part.
-    max_bytes: usize,
+    answers: Cache<Arc<[u8]>, CachedAnswer, Weight>,
+    /// Answers that are being made. The receiver gets the answer, or nothing if its maker was dropped. The cache's own
+    /// placeholders do not do this: they have no version, and hand on no errors.
+    making: Mutex<HashMap<ExactKey, Making>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-struct Part {
-    answers: LruCache<Arc<[u8]>, CachedAnswer>,
-    bytes: usize,
-    /// Answers that are being made. The receiver gets the answer, or nothing if its maker was dropped.
-    making: HashMap<(Arc<[u8]>, AnswerVersion), Making>,
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Arc<[u8]>, CachedAnswer> for Weight {
+    fn weight(&self, key: &Arc<[u8]>, answer: &CachedAnswer) -> u64 {
+        (key.len() + answer.body.len()) as u64 + ENTRY_BYTES
+    }
 }
+
+/// Tells an answer from those of other versions, too.
+type ExactKey = (Arc<[u8]>, AnswerVersion);
 
 type Made = Result<CachedAnswer, Failure>;
 type Making = watch::Receiver<Option<Made>>;
@@ -93,7 +99,7 @@ enum Next<'a> {
 /// The turn to make an answer that others may wait for.
 struct Turn<'a> {
     cache: &'a AnswerCache,
-    key: (Arc<[u8]>, AnswerVersion),
+    key: ExactKey,
     made: watch::Sender<Option<Made>>,
 }
 
@@ -154,19 +160,13 @@ impl Default for AnswerCache {
 impl AnswerCache {
     /// How many answers are kept, and their size in bytes.
     pub(super) fn size(&self) -> (usize, usize) {
-        let sizes = self.parts.iter().map(|part| {
-            let part = part.lock();
-            (part.answers.len(), part.bytes)
-        });
-        sizes.fold((0, 0), |(answers, bytes), (more, larger)| (answers + more, bytes + larger))
+        (self.answers.len(), self.answers.weight() as usize)
     }
 
-    fn with_limit(max_bytes: usize) -> AnswerCache {
-        let part = || Mutex::new(Part { answers: LruCache::unbounded(), bytes: 0, making: HashMap::new() });
+    fn with_limit(max_bytes: u64) -> AnswerCache {
         AnswerCache {
-            parts: std::array::from_fn(|_| part()),
-            hasher: RandomState::new(),
-            max_bytes: max_bytes / PARTS,
+            answers: bounded(max_bytes, PARTS, Weight),
+            making: Mutex::default(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -176,7 +176,7 @@ impl AnswerCache {
     /// depends on.
     pub(super) fn get(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
         // Not counted if there is none: it is asked for once more, to be made.
-        let answer = self.part(key).lock().get(key, version)?;
+        let answer = self.kept(key, version)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(answer)
     }
@@ -190,7 +190,7 @@ impl AnswerCache {
     pub(super) fn keep(&self, key: &[u8], answer: &CachedAnswer) {
         self.misses.fetch_add(1, Ordering::Relaxed);
         if answer.body.len() <= MAX_ANSWER_BYTES {
-            self.part(key).lock().put(Arc::from(key), answer.clone(), self.max_bytes);
+            self.answers.insert(Arc::from(key), answer.clone());
         }
     }
 
@@ -230,53 +230,29 @@ impl AnswerCache {
     }
 
     fn next(&self, key: &[u8], version: AnswerVersion) -> Next<'_> {
-        let mut part = self.part(key).lock();
-        if let Some(answer) = part.get(key, |_| version) {
+        // An answer is kept before its turn ends, so under this lock it is either kept or being made.
+        let mut all = self.making.lock();
+        if let Some(answer) = self.kept(key, |_| version) {
             return Next::Use(answer);
         }
         let key = (Arc::from(key), version);
-        if let Some(making) = part.making.get(&key) {
+        if let Some(making) = all.get(&key) {
             return Next::WaitFor(making.clone());
         }
         let (made, making) = watch::channel(None);
-        part.making.insert(key.clone(), making);
+        all.insert(key.clone(), making);
         Next::Make(Turn { cache: self, key, made })
     }
 
-    fn part(&self, key: &[u8]) -> &Mutex<Part> {
-        let hash = self.hasher.hash_one(key);
-        &self.parts[(hash % PARTS as u64) as usize]
-    }
-}
-
-impl Part {
-    fn get(&mut self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
+    fn kept(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
         let answer = self.answers.get(key)?;
         if answer.version == version(&answer.depends_on) {
-            return Some(answer.clone());
+            return Some(answer);
         }
         // Nobody asks for it again, except a request that took its view before the last write.
-        if let Some(answer) = self.answers.pop(key) {
-            self.bytes -= weight(key, &answer);
-        }
+        self.answers.remove_if(key, |kept| kept.version == answer.version);
         None
     }
-
-    fn put(&mut self, key: Arc<[u8]>, answer: CachedAnswer, max_bytes: usize) {
-        self.bytes += weight(&key, &answer);
-        if let Some(replaced) = self.answers.put(Arc::clone(&key), answer) {
-            self.bytes -= weight(&key, &replaced);
-        }
-        while self.bytes > max_bytes
-            && let Some((key, answer)) = self.answers.pop_lru()
-        {
-            self.bytes -= weight(&key, &answer);
-        }
-    }
-}
-
-fn weight(key: &[u8], answer: &CachedAnswer) -> usize {
-    key.len() + answer.body.len() + ENTRY_BYTES
 }
 
 impl Turn<'_> {
@@ -291,7 +267,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.cache.part(&self.key.0).lock().making.remove(&self.key);
+        self.cache.making.lock().remove(&self.key);
     }
 }
 

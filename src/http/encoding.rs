@@ -12,11 +12,12 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use flate2::Compression;
 use flate2::write::{GzDecoder, GzEncoder};
-use lru::LruCache;
-use parking_lot::Mutex;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use tokio::sync::Semaphore;
 use zstd::zstd_safe::CParameter;
 
+use super::bounded::bounded;
 use super::budget::{Account, Charge};
 use super::offload::offload;
 use super::recode::{Codec, Held, Recoded};
@@ -36,7 +37,10 @@ static STREAMS: Semaphore = Semaphore::const_new(MAX_STREAMS);
 const WINDOW_LOG: u32 = 18;
 
 /// How many bytes of compressed answers are kept.
-const MAX_KEPT_BYTES: usize = 16 << 20;
+const MAX_KEPT_BYTES: u64 = 16 << 20;
+
+/// So few that the largest answers fit into one.
+const PARTS: usize = 4;
 
 /// Larger answers are not kept: each would push out many small ones, and is hashed each time that it is sent.
 const MAX_KEPT_ANSWER_BYTES: usize = 2 << 20;
@@ -164,18 +168,22 @@ impl Encoder {
 
 /// Compressed answers, kept by the hash of what was compressed. An address and an entity tag are no key: they are the same
 /// for answers to clients that may see different things, as `PATCH` with `update` only and `GET` with `view`.
-pub(super) struct EncodedAnswers(Mutex<Kept>);
+pub(super) struct EncodedAnswers(Cache<Key, Bytes, Weight>);
 
 type Key = (blake3::Hash, Encoding);
 
-struct Kept {
-    answers: LruCache<Key, Bytes>,
-    bytes: usize,
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Key, Bytes> for Weight {
+    fn weight(&self, _: &Key, encoded: &Bytes) -> u64 {
+        encoded.len() as u64 + 256
+    }
 }
 
 impl Default for EncodedAnswers {
     fn default() -> EncodedAnswers {
-        EncodedAnswers(Mutex::new(Kept { answers: LruCache::unbounded(), bytes: 0 }))
+        EncodedAnswers(bounded(MAX_KEPT_BYTES, PARTS, Weight))
     }
 }
 
@@ -219,7 +227,7 @@ impl EncodedAnswers {
 
     /// The compressed bytes; `None` if they are not fewer.
     async fn encoded(&self, key: Option<Key>, bytes: &Bytes, encoding: Encoding) -> Option<Bytes> {
-        if let Some(kept) = key.as_ref().and_then(|key| self.0.lock().answers.get(key).cloned()) {
+        if let Some(kept) = key.as_ref().and_then(|key| self.0.get(key)) {
             return Some(kept);
         }
         let encoded = if bytes.len() <= QUICK_BYTES {
@@ -233,31 +241,10 @@ impl EncodedAnswers {
             return None;
         }
         if let Some(key) = key {
-            self.0.lock().keep(key, encoded.clone());
+            self.0.insert(key, encoded.clone());
         }
         Some(encoded)
     }
-}
-
-impl Kept {
-    fn keep(&mut self, key: Key, encoded: Bytes) {
-        if encoded.len() > MAX_KEPT_BYTES / 16 {
-            return;
-        }
-        self.bytes += weight(&encoded);
-        if let Some((_, replaced)) = self.answers.push(key, encoded) {
-            self.bytes -= weight(&replaced);
-        }
-        while self.bytes > MAX_KEPT_BYTES
-            && let Some((_, answer)) = self.answers.pop_lru()
-        {
-            self.bytes -= weight(&answer);
-        }
-    }
-}
-
-fn weight(encoded: &Bytes) -> usize {
-    encoded.len() + 256
 }
 
 fn note(headers: &mut HeaderMap, encoding: Encoding) {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::context::SearchContext;
 use super::dated::dated;
-use super::lru::Key;
 use super::matches::Matches;
 use super::predicate_key::{write_predicate, write_range};
 use super::query_cache::Cached;
+use super::results::Key;
 use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
 use crate::error::Error;

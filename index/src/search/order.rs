@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::context::SearchContext;
 use super::key_column::{Fallback, KeyColumn, compare_texts, directed};
-use super::lru::Key;
 use super::query_cache::{Cached, Known};
+use super::results::Key;
 use super::slot_order::{OrderView, SlotOrder};
 use crate::error::Error;
 use crate::interrupt::Interrupt;

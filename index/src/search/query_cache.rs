@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::changed_slots::ChangedSlots;
-use super::lru::{Key, LruCache, Versioned};
+use super::results::{Key, ResultCache};
 use super::slot_order::SlotOrder;
 use crate::bitmap::Bitmap;
 use crate::damage::Damage;
@@ -25,8 +25,8 @@ use crate::schema::ColumnId;
 #[derive(Debug)]
 pub(crate) struct Caches {
     /// The slots for which a primitive of a filter holds.
-    bitmaps: LruCache<Bitmap>,
-    orders: LruCache<CachedOrder>,
+    bitmaps: ResultCache<Bitmap>,
+    orders: ResultCache<CachedOrder>,
     /// Numbers the indexes.
     next_owner: AtomicU64,
 }
@@ -74,8 +74,8 @@ impl Caches {
     /// Empty caches.
     pub(crate) fn new(options: &Options) -> Caches {
         Caches {
-            bitmaps: LruCache::new(options.bitmap_cache_bytes),
-            orders: LruCache::new(options.order_cache_bytes),
+            bitmaps: ResultCache::new(options.bitmap_cache_bytes),
+            orders: ResultCache::new(options.order_cache_bytes),
             next_owner: AtomicU64::new(0),
         }
     }
@@ -123,7 +123,8 @@ impl QueryCache {
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
     pub(super) fn bitmap(&self, key: &Key, version: u64) -> Option<Cached<Bitmap>> {
-        self.looked_up(self.caches.bitmaps.get(key)?, version)
+        let (computed_for, bitmap) = self.caches.bitmaps.get(key)?;
+        self.looked_up(computed_for, bitmap, version)
     }
 
     pub(super) fn put_bitmap(&self, key: &Key, version: u64, bitmap: &Arc<Bitmap>) {
@@ -134,11 +135,9 @@ impl QueryCache {
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
     pub(super) fn order(&self, key: &Key, version: u64) -> Option<Cached<SlotOrder>> {
-        let Versioned { version: computed_for, result } = self.caches.orders.get(key)?;
+        let (computed_for, result) = self.caches.orders.get(key)?;
         match &*result {
-            CachedOrder::Slots(order) => {
-                self.looked_up(Versioned { version: computed_for, result: Arc::clone(order) }, version)
-            }
+            CachedOrder::Slots(order) => self.looked_up(computed_for, Arc::clone(order), version),
             CachedOrder::OfRun(_) => None,
         }
     }
@@ -173,7 +172,7 @@ impl QueryCache {
 
     /// What was computed of a run.
     pub(super) fn of_run<T: OfRun>(&self, key: &Key) -> Option<Arc<T>> {
-        match &*self.caches.orders.get(key)?.result {
+        match &*self.caches.orders.get(key)?.1 {
             CachedOrder::OfRun(result) => Arc::clone(result).downcast().ok(),
             CachedOrder::Slots(_) => None,
         }
@@ -207,8 +206,7 @@ impl QueryCache {
         None
     }
 
-    fn looked_up<T>(&self, cached: Versioned<T>, version: u64) -> Option<Cached<T>> {
-        let Versioned { version: computed_for, result } = cached;
+    fn looked_up<T>(&self, computed_for: u64, result: Arc<T>, version: u64) -> Option<Cached<T>> {
         if computed_for == version {
             return Some(Cached::Current(result));
         }

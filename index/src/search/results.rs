@@ -1,0 +1,139 @@
+//! A cache of results by key, limited by bytes; what was not asked for again is evicted first. It knows nothing of what the
+//! results mean.
+
+use std::hash::RandomState;
+use std::sync::Arc;
+
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+
+/// Identifies what was computed.
+pub(super) type Key = Arc<[u8]>;
+
+/// Added to each result's size for the cache's own memory.
+const OVERHEAD_BYTES: usize = 128;
+
+/// The size of a usual result. Only the tables of an empty cache depend on it.
+const USUAL_BYTES: usize = 64 << 10;
+
+/// Results, each with the version it was computed for.
+#[derive(Debug)]
+pub(super) struct ResultCache<T> {
+    max_bytes: usize,
+    results: Cache<Key, Cached<T>, Weight>,
+}
+
+#[derive(Debug)]
+struct Cached<T> {
+    version: u64,
+    result: Arc<T>,
+    bytes: usize,
+}
+
+impl<T> Clone for Cached<T> {
+    fn clone(&self) -> Cached<T> {
+        Cached { result: Arc::clone(&self.result), ..*self }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl<T> Weighter<Key, Cached<T>> for Weight {
+    fn weight(&self, key: &Key, result: &Cached<T>) -> u64 {
+        (key.len() + result.bytes + OVERHEAD_BYTES) as u64
+    }
+}
+
+impl<T> ResultCache<T> {
+    pub(super) fn new(max_bytes: usize) -> ResultCache<T> {
+        let mut options = OptionsBuilder::new();
+        options.weight_capacity(max_bytes as u64).estimated_items_capacity(max_bytes.div_ceil(USUAL_BYTES));
+        // Large orders are kept, too: each of several parts would be too small for them.
+        let options = options.shards(1).build().expect("both capacities are set");
+        let results = Cache::with_options(options, Weight, RandomState::new(), DefaultLifecycle::default());
+        ResultCache { max_bytes, results }
+    }
+
+    /// The limit of the whole cache.
+    pub(super) fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
+    /// The cached result for a key, behind the version that it holds for.
+    pub(super) fn get(&self, key: &Key) -> Option<(u64, Arc<T>)> {
+        self.results.get(key).map(|Cached { version, result, .. }| (version, result))
+    }
+
+    /// The version of a cached result, without using it.
+    pub(super) fn peek(&self, key: &Key) -> Option<u64> {
+        self.results.peek(key).map(|cached| cached.version)
+    }
+
+    /// Caches a result of `bytes` bytes. Does nothing if a result of a later version is cached, or if this one exceeds
+    /// the limit of the whole cache.
+    pub(super) fn put(&self, key: &Key, version: u64, result: &Arc<T>, bytes: usize) {
+        // Two threads may get here at once and leave the older result, which costs no more than to bring it up to date.
+        if self.peek(key).is_none_or(|cached| cached <= version) {
+            self.results.insert(Arc::clone(key), Cached { version, result: Arc::clone(result), bytes });
+        }
+    }
+
+    /// Drops the results whose keys begin with `prefix`.
+    pub(super) fn remove_all(&self, prefix: &[u8]) {
+        self.results.retain(|key, _| !key.starts_with(prefix));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        name.as_bytes().into()
+    }
+
+    #[test]
+    fn results_are_bounded_and_those_in_use_stay() {
+        let cache = ResultCache::new(10_000);
+        for number in 0..100 {
+            let new = key(&format!("{number:03}"));
+            cache.put(&new, 1, &Arc::new(0), 869);
+            assert!(cache.get(&key("000")).is_some() && cache.get(&new).is_some(), "{number}");
+        }
+        let kept = (0..100).filter(|number| cache.peek(&key(&format!("{number:03}"))).is_some()).count();
+        assert!((9..=10).contains(&kept), "{kept}");
+        cache.remove_all(b"00");
+        assert!(cache.get(&key("000")).is_none() && cache.get(&key("099")).is_some());
+    }
+
+    #[test]
+    fn a_large_result_is_kept_beside_others_of_its_size() {
+        let cache = ResultCache::new(1_000);
+        for name in ["a", "b", "c"] {
+            cache.put(&key(name), 1, &Arc::new(0), 300);
+            assert!(cache.get(&key(name)).is_some(), "{name}");
+        }
+        assert!(cache.get(&key("b")).is_some());
+    }
+
+    #[test]
+    fn a_result_of_a_later_version_is_not_replaced() {
+        let cache = ResultCache::new(1_000);
+        let kept = || cache.get(&key("a")).map(|(version, result)| (version, *result));
+        cache.put(&key("a"), 5, &Arc::new("new"), 1);
+        cache.put(&key("a"), 4, &Arc::new("old"), 1);
+        assert_eq!(kept(), Some((5, "new")));
+        cache.put(&key("a"), 6, &Arc::new("newer"), 1);
+        assert_eq!(kept(), Some((6, "newer")));
+    }
+
+    #[test]
+    fn a_result_larger_than_the_limit_is_not_cached() {
+        let cache = ResultCache::new(1_000);
+        cache.put(&key("a"), 1, &Arc::new(0), 1_000);
+        assert!(cache.get(&key("a")).is_none());
+    }
+}
