@@ -304,17 +304,6 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_version_stored_in_one_piece_is_read() {
-        let mut progress = Progress::new(7);
-        progress.push(change(7, 1));
-        let mut whole = serde_json::to_value(&progress).unwrap();
-        whole["waiting"] = serde_json::to_value(&progress.waiting).unwrap();
-        let mut parts = ProgressParts::default();
-        parts[0] = serde_json::to_vec(&whole).unwrap();
-        assert_eq!(Progress::decode(&parts).unwrap(), Some(progress));
-    }
-
-    #[test]
     fn pauses_grow_for_a_day_and_after_five_days_without_success_the_webhook_is_switched_off() {
         let mut progress = Progress::new(0);
         progress.push(change(1, 1));
