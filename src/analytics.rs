@@ -93,7 +93,7 @@ enum Opened {
     No(Arc<Closed>),
 }
 
-/// What there is of analytics that could not be opened.
+/// The remains of analytics that could not be opened.
 struct Closed {
     options: AnalyticsOptions,
     dropped: AtomicU64,
@@ -200,7 +200,7 @@ impl Analytics {
         backup::write(self.worker()?, file)
     }
 
-    /// Whether the analytics were opened. If not, nothing is counted.
+    /// Tests whether the analytics were opened. If not, nothing is counted.
     pub fn is_open(&self) -> bool {
         matches!(self.opened, Opened::Yes(_))
     }
@@ -223,7 +223,7 @@ impl Analytics {
         }
     }
 
-    /// How many pageviews were dropped since the start because more arrived than could be counted.
+    /// The number of pageviews that were dropped since the start because more arrived than could be counted.
     pub fn dropped(&self) -> u64 {
         let dropped = match &self.opened {
             Opened::Yes(worker) => &worker.data.dropped,

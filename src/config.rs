@@ -58,7 +58,7 @@ pub struct Config {
     pub data: PathBuf,
     /// The address to listen on.
     pub listen: SocketAddr,
-    /// Whether to fill an empty data folder with demonstration content.
+    /// True to fill an empty data folder with demonstration content.
     pub demo: bool,
     /// The URL that links begin with, without a trailing slash; `None` to use the `Host` header.
     pub public_url: Option<String>,
@@ -66,21 +66,21 @@ pub struct Config {
     pub cors_origins: Vec<String>,
     /// The largest request body, and the longest line of an import, in bytes.
     pub max_body_bytes: usize,
-    /// How long a search of a request may take, waiting included.
+    /// The longest time that a search of a request may take, waiting included.
     pub query_timeout: Duration,
-    /// How many connections may be open; `None` for the default, which depends on the limit on open files.
+    /// The number of connections that may be open; `None` for the default, which depends on the limit on open files.
     pub max_connections: Option<usize>,
-    /// How much memory the bodies of requests and answers may use together, in bytes.
+    /// The memory that the bodies of requests and answers may use together, in bytes.
     pub max_buffer_bytes: usize,
-    /// How long to wait for a client that sends or reads nothing.
+    /// The time to wait for a client that sends or reads nothing.
     pub client_timeout: Duration,
-    /// How long to keep a connection open for the next request.
+    /// The time to keep a connection open for the next request.
     pub keepalive_timeout: Duration,
     /// A token with every ability that is valid while the server runs and never stored.
     pub admin_token: Option<Secret>,
-    /// What a request for `/metrics` must have as its token; `None` to answer loopback addresses only.
+    /// The token that a request for `/metrics` must have; `None` to answer loopback addresses only.
     pub metrics_token: Option<Secret>,
-    /// What is logged, in the syntax of `tracing_subscriber` filters.
+    /// The filter of the log, in the syntax of `tracing_subscriber` filters.
     pub log: String,
     /// In which form a line is written for each request.
     pub log_format: LogFormat,
@@ -88,13 +88,13 @@ pub struct Config {
     pub video_hosts: Vec<String>,
     /// The size of the store's cache.
     pub store_cache_bytes: u64,
-    /// How many requests with one token are accepted; `None` for no limit.
+    /// The number of requests with one token that are accepted; `None` for no limit.
     pub rate_limit_per_token: Option<Rate>,
-    /// How many requests of one address are accepted; `None` for no limit.
+    /// The number of requests of one address that are accepted; `None` for no limit.
     pub rate_limit_per_address: Option<Rate>,
-    /// How many changes the change feed keeps.
+    /// The number of changes the change feed keeps.
     pub changes_kept: u64,
-    /// Whether webhooks may send to loopback, private and link-local addresses.
+    /// True if webhooks may send to loopback, private and link-local addresses.
     pub webhook_private_addresses: bool,
     /// The `Cache-Control` of answers that have an entity tag.
     pub cache_control: String,

@@ -100,7 +100,7 @@ pub use start::repair::SalvagedBlueprint;
 pub use start::salvage::Salvaged;
 pub use start::verify::is_data_folder;
 
-/// How a content is opened.
+/// The options for opening a content.
 #[derive(Debug, Clone)]
 pub struct ContentOptions {
     /// The data folder; created if it is missing.
@@ -109,13 +109,13 @@ pub struct ContentOptions {
     pub admin_token: Option<String>,
     /// Hosts whose videos may be embedded in rich text.
     pub video_hosts: Vec<String>,
-    /// How many bytes of memory the store may use as a cache.
+    /// The number of bytes of memory the store may use as a cache.
     pub store_cache_bytes: u64,
     /// When indexes write to disk and what they keep in memory; the default suits everything but tests.
     pub index: bindery_index::Options,
-    /// How long a search of a request may take.
+    /// The longest time that a search of a request may take.
     pub query_timeout: Duration,
-    /// How many changes the change feed keeps.
+    /// The number of changes the change feed keeps.
     pub changes_kept: u64,
 }
 
@@ -124,7 +124,7 @@ const REPLAYED: (u32, u32) = (0, 200);
 const INDEXED: (u32, u32) = (200, 900);
 const WARMED: (u32, u32) = (900, 1000);
 
-/// What a content is made of.
+/// The parts of a content.
 struct Parts {
     log: Box<dyn CommitLog>,
     /// The number of the last record of the log that the store includes.

@@ -16,7 +16,7 @@ const INDEX: &str = "index.html";
 /// Vite writes files here whose names have a hash of their content.
 const HASHED_FOLDER: &str = "assets/";
 
-/// How many bytes of a file's hash its tag has.
+/// The number of bytes of a file's hash its tag has.
 const TAG_BYTES: usize = 16;
 
 #[derive(Embed)]
@@ -29,11 +29,11 @@ static FILES: LazyLock<BTreeMap<String, DashboardFile>> = LazyLock::new(|| {
 
 /// A file of the dashboard.
 pub struct DashboardFile {
-    /// What it holds.
+    /// Its contents.
     pub bytes: Bytes,
     /// Its type, for `Content-Type`.
     pub media_type: &'static str,
-    /// Whether another content would have another name, so that it can be cached for ever.
+    /// True if another content would have another name, so that it can be cached for ever.
     pub is_hashed: bool,
     /// A hash of its content.
     pub tag: String,

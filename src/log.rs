@@ -46,7 +46,7 @@ use watermark::Watermark;
 const FIRST_SEGMENT_BYTES: u64 = 4 << 20;
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// How a log is stored.
+/// The options for storing a log.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
     /// Size of the first segment of a new log.
@@ -78,7 +78,7 @@ pub struct Log {
     last: u64,
     /// The number of the newest durable record.
     durable: Arc<Watermark>,
-    /// What was found in the last segment, until [`Log::settle`].
+    /// The findings in the last segment, until [`Log::settle`].
     unsettled: Option<Walked>,
     /// Set before the log is settled, and after a failure.
     stopped: bool,

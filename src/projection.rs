@@ -1,4 +1,4 @@
-//! What the index contains of a resource's copy. The only module that knows both field types and columns; must not do
+//! The part of a resource's copy that the index contains. The only module that knows both field types and columns; must not do
 //! I/O.
 //!
 //! Each field has a block of eight column numbers: the first is the field's own column, those of its parts follow.
@@ -23,7 +23,7 @@ pub struct ColumnRef<'a> {
     pub field: &'a Field,
     /// Its number in the index.
     pub id: ColumnId,
-    /// What kind of values it has.
+    /// The kind of its values.
     pub kind: Kind,
 }
 
@@ -103,7 +103,7 @@ pub fn ranked_columns(blueprint: &Blueprint) -> Vec<(ColumnId, f32)> {
     searchable.filter_map(|field| Some((column_of(field), weight(field)?))).collect()
 }
 
-/// Whether a field holds text that people read and search.
+/// Tests whether a field holds text that people read and search.
 pub fn has_prose(field: &Field) -> bool {
     matches!(field.field_type, FieldType::Text | FieldType::RichText)
 }

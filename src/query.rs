@@ -60,7 +60,7 @@ pub struct ListParams {
     pub query: Query,
     /// The variant whose values replace nulls in the response.
     pub fallback: Option<u16>,
-    /// What is shown of the text around what was found.
+    /// The excerpts of texts around what was found.
     pub highlights: Option<Arc<Highlights>>,
     /// The requested page.
     pub page: Page,
@@ -68,7 +68,7 @@ pub struct ListParams {
     pub cursor: Option<String>,
     /// The parts of each resource that are returned.
     pub selection: Selection,
-    /// What is counted and added up of all that matches.
+    /// The counts and sums that are asked for of all that matches.
     pub aggregation: Aggregation,
     /// Which related resources are returned, too.
     pub expansion: Expansion,
@@ -114,21 +114,21 @@ pub struct ExportParams {
     pub fallback: Option<u16>,
     /// The parts of each resource that are returned.
     pub selection: Selection,
-    /// What is shown of the text around what was found.
+    /// The excerpts of texts around what was found.
     pub highlights: Option<Arc<Highlights>>,
     /// The format.
     pub format: Format,
-    /// Whether each resource is returned with the copies of all variants.
+    /// True if each resource is returned with the copies of all variants.
     pub all_variants: bool,
     /// True if cells of CSV that a spreadsheet would run as formulas are made texts.
     pub spreadsheet: bool,
-    /// What is counted and added up of all that matches.
+    /// The counts and sums that are asked for of all that matches.
     pub aggregation: Aggregation,
     /// Which related resources are returned, too.
     pub expansion: Expansion,
 }
 
-/// What all of a blueprint's parameters that choose resources have in common.
+/// The parameters that choose resources, on every endpoint of a blueprint that has them.
 const CHOOSING: [&str; 11] = [
     strict::FILTERS,
     "search",
@@ -143,7 +143,7 @@ const CHOOSING: [&str; 11] = [
     "explain",
 ];
 
-/// What is answered beside the resources.
+/// The parameters that ask for something beside the resources.
 const BESIDE: [&str; 6] = ["highlight", "facets", "facet_mode", "stats", "expand", strict::FIELDS_OF];
 
 impl ListParams {
@@ -310,7 +310,7 @@ struct Asked<'a> {
     query: Query,
     /// The variant whose values replace nulls in the response.
     fallback: Option<u16>,
-    /// What `q` asks for.
+    /// The query of `q`.
     words: Option<Arc<TextQuery>>,
     scope: Scope<'a>,
 }

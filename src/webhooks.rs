@@ -28,7 +28,7 @@ use sender::Sender;
 pub use sender::Sent;
 use worker::Run;
 
-/// How often to look for what is to be saved, and to start again what did not start.
+/// The time between two looks for what is to be saved, and for what did not start.
 const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The deliveries of a server. Clones share them.
@@ -86,7 +86,7 @@ impl Webhooks {
         self.save(true).await;
     }
 
-    /// What failed last of a webhook: its start, its stored progress, or its latest delivery; `None` after a success.
+    /// The last failure of a webhook: its start, its stored progress, or its latest delivery; `None` after a success.
     pub fn error(&self, webhook: &str) -> Option<String> {
         if let Some(error) = self.0.not_started.lock().get(webhook) {
             return Some(error.clone());

@@ -61,12 +61,12 @@ impl Bitmap {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether it has no members.
+    /// Tests whether it has no members.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Whether the other set has one of its members.
+    /// Tests whether the other set has one of its members.
     pub(crate) fn meets(&self, other: &Bitmap) -> bool {
         self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
     }

@@ -56,7 +56,7 @@ impl Collation {
     }
 }
 
-/// Whether a prefix is the whole key of its text. Keys have no zero bytes, so what a short key lacks is known by them.
+/// Tests whether a prefix is the whole key of its text. Keys have no zero bytes, so what a short key lacks is known by them.
 pub(crate) fn is_whole(prefix: u128) -> bool {
     prefix & 0xFF == 0
 }

@@ -1,4 +1,4 @@
-//! Whether the files of an index were found to be damaged. It knows no files.
+//! The flag of damage that was found in the files of an index. It knows no files.
 //!
 //! Values are read in the middle of comparisons and scans, which cannot fail. So a read of damaged bytes reports the
 //! damage first, and then returns nothing. Whatever was computed meanwhile may be wrong: whoever computes a result checks
@@ -38,7 +38,7 @@ impl Damage {
         }
     }
 
-    /// Whether any was found.
+    /// Tests whether any was found.
     pub(crate) fn is_found(&self) -> bool {
         self.first.get().is_some()
     }

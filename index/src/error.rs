@@ -19,7 +19,7 @@ pub enum Error {
     Corrupt {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         what: String,
     },
     /// An [`Interrupt`](crate::Interrupt) ended the search.

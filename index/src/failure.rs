@@ -39,12 +39,12 @@ pub fn write(name: &'static str, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::
     }
 }
 
-/// Whether a test said something of this point: for what happens too rarely by itself.
+/// Tests whether a test said something of this point: for what happens too rarely by itself.
 pub fn is_asked_for(name: &'static str) -> bool {
     action(name).is_some()
 }
 
-/// What a test said of this point, if it is time.
+/// The action that a test asked for at this point, if it is time.
 #[allow(unused_variables, reason = "the macro is empty without its feature")]
 fn action(name: &'static str) -> Option<String> {
     fail::fail_point!(name, |argument| Some(argument.unwrap_or_default()));

@@ -31,7 +31,7 @@ impl IdSet {
         IdSet { is_complement: !self.is_complement, ..self }
     }
 
-    /// How many ids it lists: those that are in it, or those that are not.
+    /// The number of ids it lists: those that are in it, or those that are not.
     pub fn listed(&self) -> usize {
         self.ids.len()
     }
@@ -41,12 +41,12 @@ impl IdSet {
         &self.ids
     }
 
-    /// Whether the listed ids are those that are not in it.
+    /// Tests whether the listed ids are those that are not in it.
     pub(crate) fn is_complement(&self) -> bool {
         self.is_complement
     }
 
-    /// Whether the text is an id of the set.
+    /// Tests whether the text is an id of the set.
     pub(crate) fn contains(&self, text: &[u8]) -> bool {
         let is_listed = parse(text).is_some_and(|id| self.ids.binary_search(&id).is_ok());
         is_listed != self.is_complement

@@ -42,7 +42,7 @@ struct Inner {
     writer: Mutex<IndexWriter>,
     /// The published version.
     current: RwLock<Arc<Version>>,
-    /// Whether writers wait while too many frozen runs are not written to disk.
+    /// True if writers wait while too many frozen runs are not written to disk.
     has_backpressure: AtomicBool,
     /// Signaled when a frozen run has been replaced, and when `has_backpressure` changes.
     room: Condvar,
@@ -53,7 +53,7 @@ struct Inner {
 /// Wakes the thread that writes frozen runs to disk.
 pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// What an index is given besides its contents.
+/// The parts that an index is given besides its contents.
 pub(crate) struct Shared {
     /// Shared with all indexes of a data folder.
     pub(crate) caches: Arc<Caches>,
@@ -92,7 +92,7 @@ pub(crate) struct FrozenVersion {
     pub(crate) runs: Vec<FrozenRun>,
 }
 
-/// Whether cached results account for the slots that a write changed.
+/// Says whether cached results account for the slots that a write changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CachedResults {
     MayChange,
@@ -225,7 +225,7 @@ impl Index {
         Snapshot { context: Arc::clone(&self.inner.context), version: self.version() }
     }
 
-    /// Whether runs of this snapshot were replaced by others with the same copies. A new snapshot answers the same then, and
+    /// Tests whether runs of this snapshot were replaced by others with the same copies. A new snapshot answers the same then, and
     /// lets go of the memory and the files of those runs.
     pub fn has_replaced_runs_of(&self, snapshot: &Snapshot) -> bool {
         let current = self.version();
@@ -237,7 +237,7 @@ impl Index {
         Arc::clone(&self.inner.current.read())
     }
 
-    /// Whether its files were found to be damaged: searches fail, and it must be rebuilt. Operations are still applied.
+    /// Tests whether its files were found to be damaged: searches fail, and it must be rebuilt. Operations are still applied.
     pub fn is_damaged(&self) -> bool {
         self.damage().is_found()
     }

@@ -71,7 +71,7 @@ impl<'a> Interrupt<'a> {
         if self.is_over() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Whether the search is to end.
+    /// Tests whether the search is to end.
     pub fn is_over(&self) -> bool {
         self.is_over.is_some_and(|is_over| is_over())
     }

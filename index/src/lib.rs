@@ -35,7 +35,7 @@
 //! The copies of a variant are *documents* in *runs*. A run is what Lucene calls a segment: one grows in memory, older
 //! ones are frozen, and most are on disk. A run on disk has a *column file*, which holds all values and is the source
 //! of truth; a *dictionary*, an inverted index: sorted strings, each with a *posting list*; and the *orders* of its columns.
-//! What a string in the dictionary states about a document is called a *term*.
+//! A *term* is what a string in the dictionary states about a document.
 //!
 //! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* names, for each slot,
 //! the run and the document with the current copy, and a bitmap for each run names its documents that are current. A
@@ -61,7 +61,7 @@
 //! 4. The bitmap of each primitive is cached with its version. For another version, only the slots that changed between
 //!    the two are tested again.
 //!
-//! Whether a value satisfies a predicate is defined in one place, `predicate.rs`. Posting lists, scans and the cache
+//! One place, `predicate.rs`, defines whether a value satisfies a predicate. Posting lists, scans and the cache
 //! are faster ways to the same result. The module `oracle` (feature `oracle`) is a slow and obvious evaluator to check
 //! them against.
 //!

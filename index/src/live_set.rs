@@ -33,7 +33,7 @@ impl LiveSet {
         self.words.set(member / 64, self.words.get(member / 64) & !(1 << (member % 64)));
     }
 
-    /// How many there are.
+    /// The number of them.
     pub(crate) fn count(&self) -> usize {
         self.words.slices().flatten().map(|word| word.count_ones() as usize).sum()
     }

@@ -106,7 +106,7 @@ impl Oracle {
         }
     }
 
-    /// How far a resource that a text query finds is from what it asks for; the least is best.
+    /// The distance of a resource that a text query finds from what it asks for; the least is best.
     pub fn distance_from(&self, id: u128, variant: VariantNumber, text: &TextQuery) -> usize {
         words::distance_from(text, &self.searched_texts(id, variant, text))
     }

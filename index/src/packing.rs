@@ -72,7 +72,7 @@ pub(crate) fn with_unpacked<T>(packed: &[u8], read: impl FnOnce(Option<&[u8]>) -
     })
 }
 
-/// What [`Packer::pack_behind`] compressed. `None` if it is not that.
+/// Unpacks what [`Packer::pack_behind`] compressed. `None` if it is not that.
 pub(crate) fn unpack_behind(before: &str, packed: &[u8]) -> Option<String> {
     let mut text = Vec::with_capacity(length(packed)?);
     let mut context = DCtx::create();

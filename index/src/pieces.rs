@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 
-/// What a character belongs to.
+/// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// A letter, digit or mark.
@@ -25,7 +25,7 @@ pub(crate) enum Class {
 pub(crate) struct Span<'a> {
     pub(crate) class: Class,
     pub(crate) text: &'a str,
-    /// How many code points it has.
+    /// The number of code points it has.
     pub(crate) chars: usize,
 }
 

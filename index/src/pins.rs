@@ -24,7 +24,7 @@ impl Pins {
         Pin { version, pins: Arc::clone(pins) }
     }
 
-    /// How many versions are in use.
+    /// The number of versions that are in use.
     pub(crate) fn count(&self) -> usize {
         self.counts.lock().len()
     }

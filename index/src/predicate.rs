@@ -1,4 +1,4 @@
-//! Whether a value satisfies a predicate: the only definition of a match. Posting lists, scans and caches are faster
+//! Decides whether a value satisfies a predicate: the only definition of a match. Posting lists, scans and caches are faster
 //! ways to the same result. It knows no runs.
 
 use memchr::memmem::Finder;
@@ -67,7 +67,7 @@ impl PreparedPredicate {
         }
     }
 
-    /// Whether a value of a column of this kind satisfies the predicate.
+    /// Tests whether a value of a column of this kind satisfies the predicate.
     pub(crate) fn matches(&self, kind: Kind, value: ValueRef<'_>) -> bool {
         if let ValueRef::Null = value {
             return matches!(self, PreparedPredicate::Null);
@@ -102,7 +102,7 @@ impl Needle {
         Needle { anchor, in_text, in_list: Finder::new(&in_list).into_owned(), folded }
     }
 
-    /// Whether a folded text contains the needle at its anchor. Comparing bytes is enough: a UTF-8 string contains
+    /// Tests whether a folded text contains the needle at its anchor. Comparing bytes is enough: a UTF-8 string contains
     /// another exactly if its bytes contain the other's.
     pub(crate) fn is_in_text(&self, folded: &[u8]) -> bool {
         match self.anchor {
@@ -112,7 +112,7 @@ impl Needle {
         }
     }
 
-    /// Whether any element of a folded, framed list contains the needle at its anchor.
+    /// Tests whether any element of a folded, framed list contains the needle at its anchor.
     pub(crate) fn is_in_list(&self, folded: &[u8]) -> bool {
         match self.folded.is_empty() {
             true => folded.len() > 1,
@@ -139,7 +139,7 @@ impl Element {
 }
 
 impl<T> Range<T> {
-    /// Whether the value is in the range.
+    /// Tests whether the value is in the range.
     pub(crate) fn holds<U: PartialOrd<T> + ?Sized>(&self, value: &U) -> bool {
         let above = match &self.from {
             None => true,

@@ -80,7 +80,7 @@ impl Filter {
 }
 
 impl Found {
-    /// How many there are.
+    /// The number of them.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         self.0.count() as u64
@@ -145,7 +145,7 @@ pub enum DateColumn {
     Published,
 }
 
-/// What a facet counts.
+/// The values that a facet counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FacetBy {
     /// The values of a column; of a list, its elements.
@@ -174,21 +174,21 @@ pub enum FacetValue {
     Bool(bool),
 }
 
-/// How often each value of a column occurs.
+/// The number of times that each value of a column occurs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facet {
     /// The most frequent values; equally frequent ones by their text form, by code point. Periods are all listed, ascending.
     pub values: Vec<(FacetValue, u64)>,
-    /// How many different values there are.
+    /// The number of different values.
     pub distinct: u64,
-    /// How many resources have no value, or an empty list.
+    /// The number of resources that have no value, or an empty list.
     pub null: u64,
 }
 
-/// What the numbers of a column come to.
+/// The sums of the numbers of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
-    /// How many there are: at least one.
+    /// The number of them; at least one.
     pub count: u64,
     /// The least.
     pub min: f64,
@@ -227,20 +227,20 @@ pub struct Neighbors {
     pub next: Option<Hit>,
     /// Its position, from 1.
     pub position: u64,
-    /// How many resources the list has.
+    /// The number of resources the list has.
     pub total: u64,
 }
 
 /// A key to sort by. Nulls sort last in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SortKey {
-    /// What to compare.
+    /// The values to compare.
     pub by: SortBy,
-    /// Whether larger values come first.
+    /// True if larger values come first.
     pub descending: bool,
 }
 
-/// What a key compares.
+/// The values that a key compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SortBy {
     /// The id. Keys after it have no effect.
@@ -251,7 +251,7 @@ pub enum SortBy {
     Column(ColumnId),
     /// The same, with values of another variant in the place of some.
     ColumnOr(FallbackColumn),
-    /// How well a resource matches the filter's text query, which must be a part of it that every match meets; the best first.
+    /// The fit of a resource with the filter's text query, which must be a part of it that every match meets; the best first.
     /// Then the newest. Only as the first key; keys after it have no effect.
     Relevance,
 }

@@ -81,7 +81,7 @@ impl FrozenRun {
 }
 
 impl Run {
-    /// How many documents it has.
+    /// The number of documents it has.
     pub(crate) fn len(&self) -> u32 {
         match self {
             Run::Memory(run) => run.len(),
@@ -316,7 +316,7 @@ impl Run {
         Ok(())
     }
 
-    /// How many tokens the text of a document has, in Tantivy's steps.
+    /// The number of tokens the text of a document has, in Tantivy's steps.
     pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         match self {
             Run::Memory(run) => run.length_step(column, document),
@@ -324,7 +324,7 @@ impl Run {
         }
     }
 
-    /// How many tokens the texts of a column have. In a run in memory, those that were looked at so far.
+    /// The number of tokens the texts of a column have. In a run in memory, those that were looked at so far.
     pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         match self {
             Run::Memory(run) => run.field_lengths(column),

@@ -1,4 +1,4 @@
-//! What is put into an index: columns, copies and operations. It knows no field types.
+//! The input of an index: columns, copies and operations. It knows no field types.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Schema {
 pub struct Column {
     /// Its number.
     pub id: ColumnId,
-    /// What it holds.
+    /// Its contents.
     pub kind: Kind,
 }
 
@@ -38,7 +38,7 @@ pub struct Variant {
     pub locale: Option<String>,
 }
 
-/// What a column holds, which decides how its values compare. The names are part of the manifest's format.
+/// The kind of a column's values, which decides how they compare. The names are part of the manifest's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -63,7 +63,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether ranked search can look at a column of this kind.
+    /// Tests whether ranked search can look at a column of this kind.
     pub fn is_ranked(self) -> bool {
         matches!(self, Kind::Prose | Kind::Markup)
     }

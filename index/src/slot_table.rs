@@ -83,7 +83,7 @@ impl<T: Copy + Default> SlotTable<T> {
         self.nodes.iter().flat_map(|node| node.iter().map(|chunk| &**chunk))
     }
 
-    /// Whether both tables share the memory of these slots, so that they have the same entries there. A change of any of
+    /// Tests whether both tables share the memory of these slots, so that they have the same entries there. A change of any of
     /// the slots ends that. `slots` must begin and end where a node does, or end with the table.
     pub(crate) fn shares(&self, other: &SlotTable<T>, slots: std::ops::Range<usize>) -> bool {
         (slots.start / NODE..slots.end.div_ceil(NODE)).all(|node| match (self.nodes.get(node), other.nodes.get(node)) {

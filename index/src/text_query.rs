@@ -1,4 +1,4 @@
-//! What ranked search asks for: the words of a query string, and which tokens of a text satisfy them. It knows not how texts are
+//! The query of a ranked search: the words of a query string, and which tokens of a text satisfy them. It knows not how texts are
 //! kept.
 //!
 //! Every word must be found in some field. Where a word is found with fewer typos, or as a whole word, it is closer.
@@ -19,7 +19,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-/// What is looked for, and where.
+/// The words that are looked for, and the fields to look in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextQuery {
     pub(crate) fields: Vec<TextField>,
@@ -31,7 +31,7 @@ pub struct TextQuery {
 pub struct TextField {
     /// The column.
     pub column: ColumnId,
-    /// How much a match in it counts.
+    /// The weight of a match in it.
     pub weight: f32,
     /// If the column is null in the copy of the query's variant, it is searched in the copy of this variant.
     pub fallback: Option<VariantNumber>,
@@ -45,7 +45,7 @@ pub struct Words {
     pub(crate) excluded: Vec<Vec<WantedToken>>,
 }
 
-/// What must be found in some field.
+/// A requirement that some field must meet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Required {
     Token(WantedToken),
@@ -57,12 +57,12 @@ pub(crate) enum Required {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WantedToken {
     pub(crate) text: String,
-    /// How many typos are forgiven.
+    /// The number of typos that are forgiven.
     pub(crate) typos: usize,
     pub(crate) rest: Rest,
 }
 
-/// What may follow the text in a token.
+/// The text that may follow in a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
@@ -72,7 +72,7 @@ pub(crate) enum Rest {
     OfPair,
 }
 
-/// How close a token is: twice the number of typos, and one more if it is only begun. 0 is best.
+/// The closeness of a token: twice the number of typos, and one more if it is only begun. 0 is best.
 pub(crate) type Closeness = u8;
 
 /// Where a text has something of what was asked for.
@@ -97,12 +97,12 @@ impl TextQuery {
 }
 
 impl Words {
-    /// How many words and quoted rows of words there are.
+    /// The number of words and quoted rows of words.
     pub fn len(&self) -> usize {
         self.required.len() + self.excluded.len()
     }
 
-    /// Whether there are none.
+    /// Tests whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -160,7 +160,7 @@ fn keep_first<T: PartialEq>(items: &mut Vec<T>) {
 }
 
 impl WantedToken {
-    /// How close a token is, if it is wanted at all.
+    /// The closeness of a token, if it is wanted at all.
     pub(crate) fn closeness(&self, token: &str) -> Option<Closeness> {
         self.measure().closeness(token.as_bytes())
     }
@@ -170,17 +170,17 @@ impl WantedToken {
         Measure { wanted: self, distance: (self.typos > 0).then(|| Distance::new(&self.text, self.typos)) }
     }
 
-    /// Whether a token can be wanted that is not exactly its text.
+    /// Tests whether a token can be wanted that is not exactly its text.
     pub(crate) fn is_loose(&self) -> bool {
         self.typos > 0 || self.rest != Rest::Nothing
     }
 
-    /// Whether some wanted tokens are closer than others.
+    /// Tests whether some wanted tokens are closer than others.
     pub(crate) fn has_degrees(&self) -> bool {
         self.typos > 0 || self.rest == Rest::Word
     }
 
-    /// What every wanted token begins with.
+    /// The beginning of every wanted token.
     pub(crate) fn beginning(&self) -> &str {
         match self.typos {
             0 => &self.text,
@@ -189,7 +189,7 @@ impl WantedToken {
         }
     }
 
-    /// What of a token is marked: of a pair, only the character that is wanted.
+    /// The part of a token that is marked: of a pair, only the character that is wanted.
     fn shown(&self, kind: TokenKind, range: &Range<usize>, text: &str) -> Range<usize> {
         match (kind, self.rest) {
             (TokenKind::Pair, Rest::OfPair) => {
@@ -209,7 +209,7 @@ pub(crate) struct Measure<'a> {
 }
 
 impl Measure<'_> {
-    /// How close a token is, in UTF-8, if it is wanted at all.
+    /// The closeness of a token, in UTF-8, if it is wanted at all.
     pub(crate) fn closeness(&mut self, token: &[u8]) -> Option<Closeness> {
         let rest = self.wanted.rest;
         let Some(distance) = &mut self.distance else {
@@ -235,7 +235,7 @@ impl Measure<'_> {
 /// Tests texts for a row of tokens.
 pub(crate) struct RowTester<'a> {
     row: &'a [WantedToken],
-    /// What finds the row if it consists of pairs of characters, which overlap: then a text has the row if it has these
+    /// Finds the row if it consists of pairs of characters, which overlap: then a text has the row if it has these
     /// characters, such as `日本語` for the pairs `日本` and `本語`.
     characters: Option<Finder<'static>>,
 }
@@ -262,7 +262,7 @@ impl<'a> RowTester<'a> {
         RowTester { row, characters: Some(Finder::new(characters.as_bytes()).into_owned()) }
     }
 
-    /// Whether a folded text has the tokens one after the other.
+    /// Tests whether a folded text has the tokens one after the other.
     pub(crate) fn is_in(&self, folded: &str) -> bool {
         match &self.characters {
             Some(characters) => characters.find(folded.as_bytes()).is_some(),

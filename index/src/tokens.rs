@@ -9,7 +9,7 @@
 //! | `don't panic, zoë!` | `don't`, `panic`, `zoe` |
 //! | `日本語 go` | `日本`, `本語`, `語`, `go` |
 //!
-//! What is a token, and how it is written, is part of the format of the index.
+//! The definition of a token, and its form, are part of the format of the index.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind,
 }
 
-/// What a token is made of.
+/// The characters that a token is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     Word,
@@ -128,7 +128,7 @@ const NFD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_n
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
-/// Whether a character is no mark, and no letter with one.
+/// Tests whether a character is no mark, and no letter with one.
 fn is_plain(char: char) -> bool {
     match char as usize {
         0..0x80 => true,

@@ -1,4 +1,4 @@
-//! What a search did, step by step, for people who ask why it takes its time. It knows no queries and no files.
+//! The steps of a search, for people who ask why it takes its time. It knows no queries and no files.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -13,24 +13,24 @@ pub struct Trace(RefCell<Vec<TraceStep>>);
 /// A step of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceStep {
-    /// What was done.
+    /// The kind of step.
     pub done: Done,
     /// Where the result came from, or how it was found.
     pub from: &'static str,
-    /// How many resources were found, or put in order.
+    /// The number of resources that were found, or put in order.
     pub count: u64,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
 }
 
-/// What a step of a search did.
+/// The kind of a step of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     /// Found the resources that meet a condition on this column.
     Column {
         /// The column's number.
         column: u32,
-        /// What the condition compares.
+        /// The part of the value that the condition compares.
         compares: &'static str,
     },
     /// Found the resources that meet a condition on this date.
@@ -39,7 +39,7 @@ pub enum Done {
     Words,
     /// Tested the few candidates that were left, one by one, on the conditions that were left.
     Tested {
-        /// How many candidates there were.
+        /// The number of candidates.
         candidates: u64,
     },
     /// Put the matches in order, as far as the page needs.

@@ -39,7 +39,7 @@ pub(crate) struct TextRef<'a> {
     pub(crate) folded: FoldedText<'a>,
 }
 
-/// How the folded text is kept.
+/// The storage of the folded text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FoldedText<'a> {
     Plain(&'a str),
@@ -47,7 +47,7 @@ pub(crate) enum FoldedText<'a> {
     Packed(&'a [u8], FileDamage<'a>),
 }
 
-/// How the whole text is kept.
+/// The storage of the whole text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FullText<'a> {
     /// The head is the whole text.
@@ -160,7 +160,7 @@ impl<'a> ListRef<'a> {
 }
 
 impl<'a> ValueRef<'a> {
-    /// Whether both are the same value with the same folded text.
+    /// Tests whether both are the same value with the same folded text.
     pub(crate) fn is_same(&self, other: &ValueRef<'_>) -> bool {
         match (self, other) {
             (ValueRef::Null, ValueRef::Null) => true,
@@ -178,7 +178,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// What text, markup and lists sort by: the first 256 code points of the text form. `None` for other kinds and for
+    /// The sort key of text, markup and lists: the first 256 code points of the text form. `None` for other kinds and for
     /// null.
     pub(crate) fn sort_text(&self) -> Option<Cow<'a, str>> {
         match self {
@@ -188,7 +188,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// What numbers, booleans and instants sort by. `None` for other kinds and for null.
+    /// The sort key of numbers, booleans and instants. `None` for other kinds and for null.
     ///
     /// A descending order complements ranks, and `u64::MAX` stands for null in it: the rank 0 would collide, but only
     /// the instant `i64::MIN`, which callers never pass, has it.

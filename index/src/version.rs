@@ -25,7 +25,7 @@ pub(crate) struct Version {
     pub(crate) rows: SlotTable<Row>,
     /// The slots that have a resource.
     pub(crate) live_slots: LiveSet,
-    /// How many slots are live.
+    /// The number of slots that are live.
     pub(crate) total: usize,
     /// Every live slot is below this.
     pub(crate) slot_count: u32,
@@ -94,7 +94,7 @@ impl Version {
         self.schema.columns.iter().copied().find(|column| column.id == id)
     }
 
-    /// Whether the slot holds the resource of this id.
+    /// Tests whether the slot holds the resource of this id.
     pub(crate) fn is_in_slot(&self, id: u128, slot: u32) -> bool {
         self.live_slots.contains(slot) && self.rows.get(slot).id == id
     }

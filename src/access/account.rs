@@ -1,4 +1,4 @@
-//! How members sign in: passwords, sessions and invitations, as records and as a look-up of all of them. Must not know how
+//! The sign-in of members: passwords, sessions and invitations, as records and as a look-up of all of them. Must not know how
 //! secrets travel.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,13 +12,13 @@ use super::secret::{SecretHash, hash};
 use super::use_note::UseNote;
 use crate::model::time::Millis;
 
-/// How long a session lasts after it was last used.
+/// The time that a session lasts after its last use.
 const SESSION_LASTS: Millis = 30 * 24 * 3_600_000;
 
 /// The most sessions of a member. A new one ends the one that was not used for the longest time.
 pub const SESSIONS_MAX: usize = 20;
 
-/// How long an invitation is valid.
+/// The time for which an invitation is valid.
 pub const INVITATION_LASTS: Millis = 72 * 3_600_000;
 
 /// Stands for the member that the first owner's link makes. Ids of members begin at 1.
@@ -41,12 +41,12 @@ pub struct Session {
     pub client: ClientNote,
 }
 
-/// What a list of sessions shows of the client, so that people recognize their devices.
+/// The description of the client in a list of sessions, so that people recognize their devices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClientNote {
     /// Its address.
     pub address: Option<String>,
-    /// What it calls itself.
+    /// The name that it calls itself.
     pub agent: String,
 }
 
@@ -100,7 +100,7 @@ impl Session {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What is wrong with the bytes, for the log.
+    /// The problem with the bytes, for the log.
     pub fn decode(bytes: &[u8]) -> Result<Session, String> {
         decode(bytes, "session")
     }
@@ -115,7 +115,7 @@ impl Invitation {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What is wrong with the bytes, for the log.
+    /// The problem with the bytes, for the log.
     pub fn decode(bytes: &[u8]) -> Result<Invitation, String> {
         decode(bytes, "invitation")
     }
@@ -130,7 +130,7 @@ impl PasswordHash {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What is wrong with the bytes, for the log.
+    /// The problem with the bytes, for the log.
     pub fn decode(bytes: &[u8]) -> Result<PasswordHash, String> {
         decode(bytes, "password").map(|StoredPassword { hash }| PasswordHash::from_stored(hash))
     }
@@ -165,7 +165,7 @@ impl Accounts {
         self.passwords.get(&member)
     }
 
-    /// Whether any member has a password.
+    /// Tests whether any member has a password.
     pub fn has_passwords(&self) -> bool {
         !self.passwords.is_empty()
     }
@@ -232,7 +232,7 @@ pub fn csrf_of(secret: &str) -> String {
     csrf_hash(secret).to_hex().to_string()
 }
 
-/// Whether a value that was sent is that of the session with this secret. `blake3::Hash` compares in constant time.
+/// Tests whether a value that was sent is that of the session with this secret. `blake3::Hash` compares in constant time.
 pub fn is_csrf_of(secret: &str, sent: &str) -> bool {
     blake3::Hash::from_hex(sent).is_ok_and(|sent| sent == csrf_hash(secret))
 }

@@ -1,4 +1,4 @@
-//! What the sender of a request may do, and from the secret of a token to that.
+//! The access of the sender of a request, and the way to it from the secret of a token.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::model::time::Millis;
 /// The minimum length of `BINDERY_ADMIN_TOKEN`, in characters.
 pub const ADMIN_TOKEN_MIN: usize = 32;
 
-/// What the sender of a request may do.
+/// The access of the sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// Who it is. An `Idempotency-Key` belongs to them, and so does what they change.
@@ -34,7 +34,7 @@ impl Access {
         Access { actor, abilities, blueprints: None, writes_only_drafts: false }
     }
 
-    /// What a member with this role may do.
+    /// The access of a member with this role.
     pub fn of_member(member: &Member, role: Role) -> Self {
         Access {
             actor: Actor::Member(member.id),
@@ -50,7 +50,7 @@ impl Access {
         Access { actor, abilities, blueprints: blueprints.clone(), writes_only_drafts: false }
     }
 
-    /// Whether a signed-in member sent the request, and not a token.
+    /// Tests whether a signed-in member sent the request, and not a token.
     pub fn is_session(&self) -> bool {
         self.member().is_some()
     }
@@ -63,12 +63,12 @@ impl Access {
         }
     }
 
-    /// Whether resources that readers without `preview` see must stay as they are.
+    /// Tests whether resources that readers without `preview` see must stay as they are.
     pub fn writes_only_drafts(&self) -> bool {
         self.writes_only_drafts
     }
 
-    /// Whether the token has the ability. `preview` includes `view`.
+    /// Tests whether the token has the ability. `preview` includes `view`.
     pub fn may(&self, ability: Ability) -> bool {
         self.abilities.contains(&ability) || (ability == Ability::View && self.abilities.contains(&Ability::Preview))
     }
@@ -109,7 +109,7 @@ pub struct KnownToken {
 }
 
 impl KnownToken {
-    /// What its bearer may do.
+    /// The access of its bearer.
     pub fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access)
     }
@@ -144,7 +144,7 @@ impl Tokens {
         tokens
     }
 
-    /// Whether there are no tokens.
+    /// Tests whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.by_hash.is_empty()
     }

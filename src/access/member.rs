@@ -63,7 +63,7 @@ impl<T> Patch<T> {
 }
 
 impl Member {
-    /// Whether a `user` field may name the member. A field with a role only accepts members with that role.
+    /// Tests whether a `user` field may name the member. A field with a role only accepts members with that role.
     pub fn fits(&self, role: Option<&str>) -> bool {
         role.is_none() || self.role.as_deref() == role
     }
@@ -73,7 +73,7 @@ impl Member {
         self.role.as_deref().and_then(Role::parse)
     }
 
-    /// What a write of the member is answered with beside the member: it may not do what was meant.
+    /// The warnings beside the answer to a write of the member: it may not do what was meant.
     pub fn warnings(&self) -> Vec<String> {
         let role = self.role.as_deref().filter(|_| self.rights().is_none());
         let warning = |role| {
@@ -91,7 +91,7 @@ impl Member {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What is wrong with the bytes, for the log.
+    /// The problem with the bytes, for the log.
     pub fn decode(bytes: &[u8]) -> Result<Member, String> {
         serde_json::from_slice(bytes).map_err(|error| format!("stored member: {error}"))
     }

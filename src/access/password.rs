@@ -37,7 +37,7 @@ impl PasswordHash {
         Ok(PasswordHash(hash.to_string()))
     }
 
-    /// Whether it is the hash of this password.
+    /// Tests whether it is the hash of this password.
     pub fn matches(&self, password: &str) -> bool {
         // The parameters come from the hash, so that earlier ones stay valid when the constants change.
         let hash = PhcString::new(&self.0);

@@ -34,7 +34,7 @@ impl Role {
         }
     }
 
-    /// What its members may do.
+    /// The abilities of its members.
     pub fn abilities(self) -> &'static [Ability] {
         use Ability::{AnalyticsView, Create, Delete, Preview, Publish, Update, View};
         match self {
@@ -45,7 +45,7 @@ impl Role {
         }
     }
 
-    /// Whether its members may write only drafts.
+    /// Tests whether its members may write only drafts.
     pub fn writes_only_drafts(self) -> bool {
         self == Role::Author
     }

@@ -2,7 +2,7 @@
 
 use crate::model::error::Error;
 
-/// What a secret is for. Its prefix tells, also where it should not be found.
+/// The purpose of a secret. Its prefix tells, also where it should not be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretOf {
     /// A token of the API.
@@ -46,7 +46,7 @@ impl SecretOf {
     }
 }
 
-/// Whether the secret looks like one of a token that [`new_secret`] made, but is incomplete or was changed.
+/// Tests whether the secret looks like one of a token that [`new_secret`] made, but is incomplete or was changed.
 pub(super) fn is_damaged(secret: &str) -> bool {
     secret.strip_prefix(SecretOf::Token.prefix()).is_some_and(|rest| !has_valid_checksum(rest))
 }

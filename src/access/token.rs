@@ -13,7 +13,7 @@ pub struct Token {
     pub id: String,
     /// Label.
     pub name: String,
-    /// What it may do, in the documented order.
+    /// Its abilities, in the documented order.
     pub abilities: Vec<Ability>,
     /// The slugs of the blueprints it is limited to; `None` for all blueprints.
     pub blueprints: Option<Vec<String>>,
@@ -69,7 +69,7 @@ impl Token {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What is wrong with the bytes, for the log.
+    /// The problem with the bytes, for the log.
     pub fn decode(bytes: &[u8]) -> Result<Token, String> {
         let stored: StoredToken = serde_json::from_slice(bytes).map_err(|error| format!("stored token: {error}"))?;
         let abilities = stored

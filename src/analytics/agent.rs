@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-/// How many user agents are cached, so that the usual ones are parsed once.
+/// The number of user agents that are cached, so that the usual ones are parsed once.
 const CACHED: usize = 4096;
 
 /// Words of robots that the lists miss and no browser sends: libraries, feed readers, monitors and headless browsers.
@@ -77,7 +77,7 @@ const BROWSERS: [(&str, &str); 20] = [
     ("MAXTHON", "Maxthon"),
 ];
 
-/// What a user agent says about a visitor.
+/// The facts that a user agent states about a visitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agent {
     /// `desktop`, `mobile`, `tablet`, or `unknown`.

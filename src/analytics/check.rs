@@ -17,12 +17,12 @@ use super::start::{OpenError, expected};
 use super::state::{STATE_FILE, State};
 use crate::model::time::{day_number, format_date, now_millis};
 
-/// What was checked, and what is damaged.
+/// The checks that were made, and the damage that was found.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// How many day files were read.
+    /// The number of day files that were read.
     pub day_files: u64,
-    /// What is damaged.
+    /// The damage.
     pub findings: Vec<Finding>,
 }
 

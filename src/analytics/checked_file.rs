@@ -70,7 +70,7 @@ pub(super) fn damaged(path: &Path, what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display()))
 }
 
-/// Whether an error means that what was written is lost, and not that it cannot be read just now.
+/// Tests whether an error means that what was written is lost, and not that it cannot be read just now.
 pub(super) fn is_damage(error: &io::Error) -> bool {
     const EIO: i32 = 5;
     matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound | ErrorKind::UnexpectedEof)

@@ -1,4 +1,4 @@
-//! What is damaged: findings for the server's log and `bindery verify`, and the error of a report that needs what is
+//! Damage: findings for the server's log and `bindery verify`, and the error of a report that needs what is
 //! damaged.
 
 use std::fmt;
@@ -15,7 +15,7 @@ use super::period::Day;
 pub struct Finding {
     /// The file, within the data folder.
     pub file: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub what: String,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct AnalyticsData {
     /// Held while the state is written.
     pub(super) state_file: Mutex<()>,
     pub(super) filter_turns: Turns,
-    /// How many pageviews were dropped since the start.
+    /// The number of pageviews that were dropped since the start.
     pub(super) dropped: AtomicU64,
     /// Holds the lock on the folder.
     pub(super) _lock: File,

@@ -70,7 +70,7 @@ impl DayFile {
         self.sites.values().map(rows).sum()
     }
 
-    /// How many pageviews it counts.
+    /// The number of pageviews it counts.
     pub(super) fn pageviews(&self) -> u64 {
         self.sites.values().map(Rollup::pageviews).sum()
     }

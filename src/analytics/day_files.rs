@@ -17,7 +17,7 @@ use super::period::{Day, Period};
 use crate::model::time::{format_date, parse_date};
 use crate::sync;
 
-/// How many rows are kept in memory: some 200 MB.
+/// The number of rows that are kept in memory: some 200 MB.
 const CACHED_ROWS: usize = 16 << 20;
 /// What a damaged file counts through: everything, so that nothing is counted in its place.
 const UNREADABLE: u64 = u64::MAX;
@@ -31,7 +31,7 @@ pub(super) enum Source {
     Import(u64),
 }
 
-/// What identifies a day file.
+/// The key that identifies a day file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct DayKey {
     pub(super) day: Day,

@@ -17,7 +17,7 @@ use super::period::{Day, Period};
 use super::visit_codec;
 use crate::failure;
 
-/// What is deleted.
+/// The days and the site that are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Deletion {
     pub(super) site: Name,
@@ -30,7 +30,7 @@ pub(super) struct Deletion {
 pub(super) struct PreparedDeletion {
     rewritten: Vec<RewrittenDay>,
     removed_imports: HashSet<DayKey>,
-    /// How many pageviews go with it.
+    /// The number of pageviews that go with it.
     pub(super) pageviews: u64,
 }
 

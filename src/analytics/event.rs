@@ -36,7 +36,7 @@ pub struct Event {
     pub referrer: Option<String>,
     /// The width of the screen in pixels.
     pub screen_width: Option<u64>,
-    /// What it is if it is not a pageview.
+    /// The event, if it is not a pageview.
     pub custom: Option<NamedEvent>,
 }
 
@@ -51,7 +51,7 @@ pub struct NamedEvent {
 
 /// An event and the request that brought it. It is never written to disk or to the server's log.
 pub struct Hit {
-    /// What was sent.
+    /// The event that was sent.
     pub event: Event,
     /// The client's address.
     pub address: IpAddr,
@@ -70,7 +70,7 @@ pub(super) struct QueuedHit {
     pub(super) country: Option<String>,
 }
 
-/// What a waiting hit counts as.
+/// The kind of a waiting hit.
 pub(super) enum Queued {
     Pageview { path: String, referrer: String, device_by_width: Option<&'static str>, utm: Utm },
     Event(NamedEvent),

@@ -36,10 +36,10 @@ pub enum SessionPage {
     Last,
 }
 
-/// How often something came, and from how many visitors.
+/// The count of something, and of the visitors from whom it came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrences {
-    /// How often.
+    /// The number of times.
     pub count: u64,
     /// The visitors of each day, added up.
     pub visitors: u64,
@@ -50,7 +50,7 @@ pub struct Occurrences {
 pub struct EventCount {
     /// The name or the value.
     pub name: Arc<str>,
-    /// How often it came.
+    /// The number of times it came.
     pub occurrences: Occurrences,
 }
 
@@ -68,7 +68,7 @@ pub struct PropertyCount {
 /// One event with its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDetails {
-    /// How often it came.
+    /// The number of times it came.
     pub occurrences: Occurrences,
     /// The most frequent properties, equal ones by name.
     pub properties: Vec<PropertyCount>,

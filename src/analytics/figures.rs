@@ -81,7 +81,7 @@ pub struct ReferrerTrend {
     pub visitors: Comparison,
 }
 
-/// What a time series counts.
+/// The figure that a time series counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // The names say it.
 pub enum Metric {

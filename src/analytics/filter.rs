@@ -4,7 +4,7 @@ use super::names::{Name, Names};
 use super::pageview::Dimension;
 use super::visits::{Step, Visit};
 
-/// What of a visit a filter looks at.
+/// The part of a visit that a filter looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterField {
     /// The pages that were viewed.
@@ -26,7 +26,7 @@ pub struct VisitFilter {
     pub field: FilterField,
     /// The values.
     pub values: Vec<String>,
-    /// Whether the visits without these values are selected.
+    /// True if the visits without these values are selected.
     pub is_negated: bool,
 }
 
@@ -51,7 +51,7 @@ impl NamedFilters {
         NamedFilters { filters: filters.collect() }
     }
 
-    /// Whether all filters select a visit.
+    /// Tests whether all filters select a visit.
     pub(super) fn select(&self, visit: &Visit) -> bool {
         self.filters.iter().all(|filter| filter.finds(visit) != filter.is_negated)
     }

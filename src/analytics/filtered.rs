@@ -27,9 +27,9 @@ use super::visits::{Extension, Step, Visit, VisitKey};
 use crate::model::error::{Code, Error, Result};
 use crate::model::time::{Millis, day_number};
 
-/// How long a filtered report may take, without the time it waits for others.
+/// The time that a filtered report may take, without the time it waits for others.
 const MAX_TIME: Duration = Duration::from_secs(30);
-/// What a filtered report counts.
+/// The figures that a filtered report counts.
 pub(super) struct Filtered<'a> {
     filters: &'a [VisitFilter],
     began: Instant,
@@ -84,7 +84,7 @@ impl<'a> Filtered<'a> {
         Ok(())
     }
 
-    /// What there is at one moment: the files of the period, and the figures of the open days.
+    /// The state at one moment: the files of the period, and the figures of the open days.
     fn look(
         &mut self,
         data: &AnalyticsData,

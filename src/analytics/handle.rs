@@ -22,9 +22,9 @@ use super::period::Period;
 use super::worker::{Job, Worker};
 use crate::model::error::{Code, Error, Result};
 
-/// How many pageviews may be queued; further ones are dropped. A hit is 4 KiB at most, so all of them 64 MiB.
+/// The number of pageviews that may be queued; further ones are dropped. A hit is 4 KiB at most, so all of them 64 MiB.
 const QUEUE_LENGTH: usize = 16_384;
-/// How long a report waits at most for the pageviews before it to be counted.
+/// The longest time that a report waits for the pageviews before it to be counted.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The worker thread and the data that it shares.

@@ -33,7 +33,7 @@ use crate::model::time::{Millis, day_number};
 
 /// The longest line; a longer one is malformed.
 const MAX_LINE_BYTES: usize = 64 << 10;
-/// How many malformed lines are reported, and how much of each.
+/// The number of malformed lines that are reported, and how much of each.
 const REPORTED_LINES: usize = 5;
 const REPORTED_CHARS: usize = 200;
 
@@ -266,7 +266,7 @@ impl Import {
     }
 }
 
-/// What an import adds to a day.
+/// The figures that an import adds to a day.
 struct CountedDay {
     file: DayFile,
     /// Encoded.

@@ -13,7 +13,7 @@ use super::period::Day;
 use crate::model::error::{Code, Error};
 
 pub(super) const IMPORTS_FILE: &str = "imports.json";
-/// How many bytes at the beginning of a file identify it.
+/// The number of bytes at the beginning of a file that identify it.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 /// A shorter beginning identifies nothing: it is less than a line.
 const MIN_HEAD_BYTES: usize = 64;
@@ -34,7 +34,7 @@ pub(super) struct ImportedFile {
     pub(super) site: String,
     /// From the shortest to the longest.
     heads: Vec<HeadHash>,
-    /// How many bytes of the file count; 0 if some of its figures were deleted since.
+    /// The number of bytes of the file that count; 0 if some of its figures were deleted since.
     pub(super) bytes: u64,
     pub(super) pageviews: u64,
     /// The days that it has files of.
@@ -140,7 +140,7 @@ impl ImportedFile {
         ImportedFile { import, site: site.to_owned(), heads, bytes, pageviews, days: BTreeSet::new() }
     }
 
-    /// Whether a file with this beginning is this file, be it unchanged, grown or shorter.
+    /// Tests whether a file with this beginning is this file, be it unchanged, grown or shorter.
     fn begins_with(&self, head: &[u8]) -> bool {
         let known = self.heads.iter().rev().find(|known| known.bytes <= head.len());
         known.is_some_and(|known| *known == HeadHash::of(&head[..known.bytes]))

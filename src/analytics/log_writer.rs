@@ -15,11 +15,11 @@ use super::storage_error::StorageError;
 use crate::failure;
 use crate::log::{Log, LogError};
 
-/// How long a record may wait for its sync to begin.
+/// The time that a record may wait for its sync to begin.
 const SYNC_INTERVAL: Duration = Duration::from_millis(250);
-/// How many bytes of records may wait to be written.
+/// The number of bytes of records that may wait to be written.
 const MAX_WAITING_BYTES: usize = 32 << 20;
-/// How often a full disk is tried again.
+/// The time between two attempts on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 type Work = Box<dyn FnOnce(&mut Log) + Send>;
@@ -37,7 +37,7 @@ pub(super) struct LogWriter {
     status: Arc<Status>,
 }
 
-/// What the thread says about itself.
+/// The status that the thread reports.
 #[derive(Debug, Default)]
 struct Status {
     waiting_bytes: AtomicUsize,

@@ -1,4 +1,4 @@
-//! How the analytics of a data folder are opened.
+//! The options for opening the analytics of a data folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::model::time::{Millis, now_millis};
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 
-/// How the analytics of a data folder are opened.
+/// The options for opening the analytics of a data folder.
 #[derive(Clone)]
 pub struct AnalyticsOptions {
     /// The folder of their files.
@@ -17,7 +17,7 @@ pub struct AnalyticsOptions {
     pub sites: Vec<String>,
     /// A country file in MaxMind's format.
     pub country_file: Option<PathBuf>,
-    /// How many days are kept; all of them without a number.
+    /// The number of days that are kept; all of them without a number.
     pub retention_days: Option<u32>,
     /// The clock by which pageviews are counted.
     pub clock: Clock,

@@ -4,7 +4,7 @@ use super::names::Name;
 use super::session::Visitor;
 use crate::model::time::Millis;
 
-/// What visitors are grouped by. The number of each is its index in the arrays by dimension, also on disk.
+/// The property that visitors are grouped by. The number of each is its index in the arrays by dimension, also on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// The host that the session came from.
@@ -41,13 +41,13 @@ impl Dimension {
         Dimension::Term,
     ];
 
-    /// Whether the first pageview of a session decides it. The others count for every pageview.
+    /// Tests whether the first pageview of a session decides it. The others count for every pageview.
     pub(super) fn is_of_session(self) -> bool {
         !matches!(self, Dimension::Device | Dimension::Browser | Dimension::Country)
     }
 }
 
-/// How many dimensions there are.
+/// The number of dimensions.
 pub(super) const DIMENSIONS: usize = 9;
 
 /// A pageview to be counted.
@@ -78,7 +78,7 @@ pub(super) struct Property {
     pub(super) value: Name,
 }
 
-/// What a visitor did.
+/// An action of a visitor.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Activity {
     Pageview(Pageview),

@@ -38,7 +38,7 @@ impl Period {
         self.end
     }
 
-    /// How many days it has.
+    /// The number of days it has.
     pub fn days(self) -> i64 {
         self.end - self.start + 1
     }
@@ -58,7 +58,7 @@ impl Period {
         Period { start: self.start - self.days(), end: self.start - 1 }
     }
 
-    /// Whether the day is in the period.
+    /// Tests whether the day is in the period.
     pub(super) fn contains(self, day: Day) -> bool {
         (self.start..=self.end).contains(&day)
     }

@@ -27,7 +27,7 @@ const REPLACEMENT: &str = "log.unfinished";
 const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 const SEGMENT_BYTES: u64 = 16 << 20;
 
-/// What a look at the log found.
+/// The findings of a look at the log.
 #[derive(Debug, Default)]
 pub(super) struct LogLook {
     pub(super) findings: Vec<Finding>,
@@ -182,7 +182,7 @@ impl Reading {
         self.last_at = last_at.or(self.last_at);
     }
 
-    /// What is lost behind the last record.
+    /// Finds what is lost behind the last record.
     fn end(&mut self, last: u64, state: &State) {
         if last > self.last {
             let first = self.last_at.map(first_day).or(state.day).unwrap_or(self.today);

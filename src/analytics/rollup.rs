@@ -1,4 +1,4 @@
-//! What the pageviews of one site and day add up to.
+//! The sums of the pageviews of one site and day.
 //!
 //! A rollup is exact because visitors of several days add up, so distinct visitors need to be known only within a day.
 
@@ -54,7 +54,7 @@ impl EventKey {
     }
 }
 
-/// How often an event came, and from how many visitors.
+/// The count of an event, and of the visitors from whom it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventRow {
     pub(super) key: EventKey,

@@ -113,7 +113,7 @@ fn decode(bytes: &[u8]) -> Option<Salt> {
     (check.is_empty() || check == crc32fast::hash(salt).to_le_bytes()).then_some(*salt)
 }
 
-/// Whether there is a valid salt for the day in the folder.
+/// Tests whether there is a valid salt for the day in the folder.
 pub(super) fn has_salt(folder: &Path, day: Day) -> bool {
     fs::read(folder.join(format_date(day))).is_ok_and(|bytes| decode(&bytes).is_some())
 }

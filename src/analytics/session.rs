@@ -8,7 +8,7 @@ use crate::model::time::Millis;
 
 /// The longest time between two pageviews of one session.
 pub(super) const SESSION_GAP: Millis = 30 * 60 * 1000;
-/// How long after its last pageview a session counts as a live user.
+/// The time after its last pageview for which a session counts as a live user.
 const LIVE_TIME: Millis = 5 * 60 * 1000;
 
 /// A visitor of one site, as a keyed hash.
@@ -23,10 +23,10 @@ pub(super) struct Visitor {
     pub(super) yesterday: Option<VisitorHash>,
 }
 
-/// How many names [`Entry`] has.
+/// The number of names [`Entry`] has.
 pub(super) const ENTRY_NAMES: usize = 7;
 
-/// How a session began: the first page, and the dimensions that the first pageview decides, in their order.
+/// The beginning of a session: the first page, and the dimensions that the first pageview decides, in their order.
 pub(super) type Entry = [Name; ENTRY_NAMES];
 
 /// The number of a visit (what a session did on one day) within its site and day.
@@ -38,7 +38,7 @@ pub(super) struct Session {
     pub(super) site: Name,
     pub(super) began: Millis,
     pub(super) last: Millis,
-    /// Whether it has only one pageview so far.
+    /// True if it has only one pageview so far.
     pub(super) is_bounce: bool,
     /// The page of its last pageview.
     pub(super) exit: Name,
@@ -63,7 +63,7 @@ pub(super) struct OpenSession {
     pub(super) session: Session,
 }
 
-/// What a pageview did to its session.
+/// The effect of a pageview on its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionStep {
     /// It began one.

@@ -46,7 +46,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether a setting is wrong, and not the folder.
+    /// Tests whether a setting is wrong, and not the folder.
     pub(super) fn is_setting(&self) -> bool {
         matches!(self, OpenError::Countries(_))
     }
@@ -56,7 +56,7 @@ impl OpenError {
     }
 }
 
-/// What was found in a folder.
+/// The findings in a folder.
 struct Found {
     state: State,
     counts: Counts,

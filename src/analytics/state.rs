@@ -1,4 +1,4 @@
-//! What the folder of the analytics should hold, so that what is missing is noticed, and of which days figures are lost.
+//! The files that the folder of the analytics should hold, so that what is missing is noticed, and of which days figures are lost.
 //! Owns `state.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use super::period::Day;
 
 pub(super) const STATE_FILE: &str = "state.json";
 
-/// What was known when the file was last written.
+/// The state when the file was last written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     /// The log was synced through this record.

@@ -1,4 +1,4 @@
-//! What may go wrong with the files of the analytics.
+//! The errors of the files of the analytics.
 
 use std::io;
 

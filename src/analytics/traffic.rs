@@ -1,4 +1,4 @@
-//! What is being counted: the open days, and the sessions that may still go on. Knows no files.
+//! The figures that are being counted: the open days, and the sessions that may still go on. Knows no files.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ impl Traffic {
         }
     }
 
-    /// How many pageviews are counted.
+    /// The number of pageviews that are counted.
     pub(super) fn pageviews(&self) -> u64 {
         self.days.values().flat_map(|day| day.sites().values()).map(Rollup::pageviews).sum()
     }

@@ -7,9 +7,9 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::model::error::{Code, Error, Result};
 
-/// How long a report may wait for others.
+/// The time that a report may wait for others.
 const MAX_WAIT: Duration = Duration::from_secs(30);
-/// How many reports may wait.
+/// The number of reports that may wait.
 const MAX_WAITING: usize = 32;
 
 /// Lets one filtered report at a time read visits: each takes a core and the memory of a day.

@@ -144,7 +144,7 @@ pub(super) struct BlockReader<'a> {
     texts: Vec<Name>,
     left: usize,
     visit: Visit,
-    /// How many pageviews and events of the day are in no visit.
+    /// The number of pageviews and events of the day that are in no visit.
     pub(super) left_out: u64,
 }
 

@@ -15,12 +15,12 @@ use crate::model::time::Millis;
 const MAX_VISITS: usize = 200_000;
 const MAX_STEPS: usize = 1_000_000;
 
-/// What a session did on one day.
+/// The activity of a session on one day.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Visit {
     /// The number of the visitor within the day.
     pub(super) visitor: u32,
-    /// Whether the session began on this day. If so, the visit has the length of the whole session and its last page.
+    /// True if the session began on this day. If so, the visit has the length of the whole session and its last page.
     pub(super) begins: bool,
     pub(super) is_bounce: bool,
     pub(super) duration: Millis,
@@ -49,20 +49,20 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SiteVisits {
     pub(super) visits: Vec<Visit>,
-    /// How many steps all visits have.
+    /// The number of steps all visits have.
     pub(super) steps: usize,
-    /// How many pageviews and events are in no visit because there were too many.
+    /// The number of pageviews and events that are in no visit because there were too many.
     pub(super) left_out: u64,
 }
 
-/// How a session went on whose visit is in a day file already.
+/// The rest of a session whose visit is in a day file already.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Extension {
     pub(super) gap: Millis,
     pub(super) exit: Name,
 }
 
-/// What identifies a visit within a day.
+/// The key that identifies a visit within a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct VisitKey {
     pub(super) site: Name,
@@ -76,7 +76,7 @@ pub(super) struct DayVisits {
     pub(super) extensions: BTreeMap<VisitKey, Extension>,
 }
 
-/// How a session begins with a pageview.
+/// The entry of a session that begins with a pageview.
 pub(super) fn entry_of(view: &Pageview) -> Entry {
     let mut of_session = Dimension::ALL.into_iter().filter(|dimension| dimension.is_of_session());
     std::array::from_fn(|index| match index {

@@ -28,14 +28,14 @@ use crate::failure;
 use crate::log::Log;
 use crate::model::time::{Millis, day_number};
 
-/// How often it is noted through which record the log is on disk.
+/// The time between two notes of the record through which the log is on disk.
 const STATE_INTERVAL: Duration = Duration::from_secs(60);
-/// How often the worker checks whether a day is over or a salt has expired.
+/// The time between two checks for a day that is over or a salt that has expired.
 const TICK: Duration = Duration::from_millis(200);
 /// The most pageviews in one record.
 const BATCH: usize = 4_096;
 
-/// What the worker is asked to do.
+/// A job for the worker.
 pub(super) enum Job {
     /// Count a pageview.
     Count { at: Millis, hit: Box<QueuedHit> },
@@ -63,7 +63,7 @@ pub(super) struct Worker {
     state_saved_at: Instant,
     /// The thread that writes the state, which may take long.
     saving: Option<JoinHandle<()>>,
-    /// How many dropped pageviews were logged so far.
+    /// The number of dropped pageviews that were logged so far.
     logged_drops: u64,
 }
 
@@ -184,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// What to count, or `None` for a site that is not counted, a robot, or a day without a salt.
+    /// The activity to count, or `None` for a site that is not counted, a robot, or a day without a salt.
     fn activity(&mut self, at: Millis, hit: &QueuedHit) -> Option<Activity> {
         let names = &self.data.names;
         let site = hit.site.as_str();

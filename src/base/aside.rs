@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{BaseError, at};
 
-/// How many of them are kept. One may hold what an operator still wants to look at.
+/// The number of them that are kept. One may hold what an operator still wants to look at.
 const KEPT: usize = 2;
 
 /// Renames a folder of the data folder, to a number after those of the ones moved before. Returns the new path.

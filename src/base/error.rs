@@ -24,7 +24,7 @@ pub enum BaseError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// A base is of another format.
@@ -40,7 +40,7 @@ pub enum BaseError {
     Record {
         /// The number of the record.
         number: u64,
-        /// What is wrong with it.
+        /// The problem with it.
         source: WritesError,
     },
     /// The store must be rebuilt, but the necessary records are in neither the log nor an intact base.

@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-/// What a backup begins with that holds more than a base of this length.
+/// The beginning of a backup that holds more than a base of this length.
 pub fn envelope(base_bytes: u64) -> Vec<u8> {
     [&MAGIC[..], &ENVELOPE_VERSION.to_le_bytes(), &base_bytes.to_le_bytes()].concat()
 }

@@ -16,7 +16,7 @@ use super::recover::{LOG, STORE};
 use crate::log::{Inspection, inspect};
 use crate::store::{Assembler, Entry, Store, StoreError, StoreOptions, StoreWrite, WriteOp, checkpointed, condemned};
 
-/// What is left of a data folder.
+/// The remains of a data folder.
 #[derive(Debug)]
 pub struct Gathered {
     /// A store of what is left.
@@ -25,7 +25,7 @@ pub struct Gathered {
     pub number: u64,
     /// The numbers of the log records of which nothing is known but what a damaged store still holds.
     pub lost: Vec<RangeInclusive<u64>>,
-    /// What was used and what was damaged, as text for the user.
+    /// The sources that were used and those that were damaged, as text for the user.
     pub notes: Vec<String>,
 }
 

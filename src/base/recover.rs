@@ -38,12 +38,12 @@ pub struct RecoverOptions {
     pub store: StoreOptions,
 }
 
-/// What a recovery did, for the server's log.
+/// The result of a recovery, for the server's log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
     /// The number of the last record of the log, which is applied to the store.
     pub number: u64,
-    /// How many log records were replayed.
+    /// The number of log records that were replayed.
     pub replayed: u64,
     /// Why the store was rebuilt. `None` if it was not, or did not exist.
     pub rebuilt: Option<String>,

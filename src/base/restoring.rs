@@ -13,7 +13,7 @@ use crate::sync;
 /// The file.
 pub const RESTORING: &str = "RESTORING";
 
-/// What the file holds if webhooks stay as they are.
+/// The contents of the file if webhooks stay as they are.
 const KEEP_WEBHOOKS: &[u8] = b"keep webhooks\n";
 
 /// Marks a folder. `keeps_webhooks` says whether its webhooks go on sending.
@@ -28,13 +28,13 @@ pub fn begin(data_folder: &Path, keeps_webhooks: bool) -> Result<(), BaseError> 
     sync_folder_of(&mark)
 }
 
-/// Whether the webhooks of a marked folder go on sending.
+/// Tests whether the webhooks of a marked folder go on sending.
 pub fn keeps_webhooks(data_folder: &Path) -> Result<bool, BaseError> {
     let mark = data_folder.join(RESTORING);
     Ok(fs::read(&mark).map_err(at("read", &mark))? == KEEP_WEBHOOKS)
 }
 
-/// Whether the folder is marked: it has its base, and all else can be made from that.
+/// Tests whether the folder is marked: it has its base, and all else can be made from that.
 pub fn is_restoring(data_folder: &Path) -> bool {
     data_folder.join(RESTORING).exists()
 }

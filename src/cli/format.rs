@@ -1,6 +1,6 @@
-//! What a file of items holds, as its name or its beginning says. Must not know how it is read.
+//! The format of a file of items, as its name or its beginning says. Must not know how it is read.
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
     /// One item on each line.
@@ -43,7 +43,7 @@ impl Rows {
         }
     }
 
-    /// What a text that begins like this holds: JSON begins with a bracket, and a table does not.
+    /// The format of a text that begins like this: JSON begins with a bracket, and a table does not.
     pub(super) fn of_beginning(text: &[u8]) -> Rows {
         match text.trim_ascii_start().first() {
             Some(b'[') => Rows::Json,

@@ -40,10 +40,10 @@ const FITS_OF_TEN: u64 = 9;
 /// A longer whole number would lose digits.
 const MOST_DIGITS: usize = 15;
 
-/// How much is kept of a cell to show it: more than a message shows.
+/// The part of a cell that is kept to show it: more than a message shows.
 const KEPT_CHARACTERS: usize = 200;
 
-/// How the cells of a column are read where they can be read in several ways.
+/// The way in which ambiguous cells of a column are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Form {
     pub(super) decimal: Decimal,
@@ -58,17 +58,17 @@ fn example(line: u64, cell: &str) -> Example {
     (line, cell.chars().take(KEPT_CHARACTERS).collect())
 }
 
-/// How many cells are of a kind, and the first one that is not.
+/// The number of cells that are of a kind, and the first one that is not.
 #[derive(Debug, Default)]
 struct Fit {
     count: u64,
     other: Option<Example>,
 }
 
-/// What is known of the cells of a column.
+/// The facts known of the cells of a column.
 #[derive(Debug, Default)]
 pub(super) struct Column {
-    /// How many are not empty.
+    /// The number that are not empty.
     filled: u64,
     kinds: [Fit; COUNTED.len()],
     with_currency: u64,
@@ -155,7 +155,7 @@ impl Column {
         }
     }
 
-    /// How many cells are not empty.
+    /// The number of cells that are not empty.
     pub(super) fn filled(&self) -> u64 {
         self.filled
     }

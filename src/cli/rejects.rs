@@ -24,7 +24,7 @@ fn with_errors(line: &[u8], error: &Value) -> Value {
     Value::Object(item)
 }
 
-/// How lines that failed are written out.
+/// The form in which lines that failed are written out.
 pub(super) enum RejectsForm {
     /// Items of NDJSON.
     Ndjson,
@@ -32,7 +32,7 @@ pub(super) enum RejectsForm {
     Csv {
         /// The header without the column for errors.
         header: String,
-        /// What the file begins with, if it marks its encoding.
+        /// The mark of its encoding at the beginning of the file, if it has one.
         mark: &'static str,
         delimiter: u8,
         /// What ends each line.

@@ -9,14 +9,14 @@ use indicatif::ProgressBar;
 use super::error::{CliError, failed};
 use super::format::Rows;
 
-/// How much of what it has written a decompressor may need to remember, as a power of two: 64 MiB. A small file may ask
+/// The amount of its output that a decompressor may need to remember, as a power of two: 64 MiB. A small file may ask
 /// for 2 GiB.
 const WINDOW_LOG: u32 = 26;
 
 /// The name that stands for standard input.
 pub(super) const STANDARD_INPUT: &str = "-";
 
-/// What a command reads.
+/// The input of a command.
 pub(super) struct Source {
     from: Input,
     progress: ProgressBar,
@@ -25,7 +25,7 @@ pub(super) struct Source {
 enum Input {
     /// A file, which is opened anew for each reading.
     File(PathBuf),
-    /// What came through a pipe, in a file without a name.
+    /// The input that came through a pipe, in a file without a name.
     Kept(File),
     /// A pipe that is read once.
     Once(Option<Box<dyn Read + Send>>),

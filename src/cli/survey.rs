@@ -14,18 +14,18 @@ use super::table::{BYTE_ORDER_MARK, Mark, Row, Table, decoded};
 use crate::config::TableArgs;
 use crate::model::sent::quote;
 
-/// What the command line says of a table.
+/// The options of the command line for a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableOptions {
-    /// What separates cells; without one it is guessed.
+    /// The separator of cells; without one it is guessed.
     pub(super) delimiter: Option<u8>,
     /// The order of dates; without one it is guessed, column by column.
     pub(super) order: Option<Order>,
-    /// How long a row may be.
+    /// The greatest length of a row.
     pub(super) max_bytes: usize,
 }
 
-/// What is known of a table.
+/// The facts known of a table.
 pub(super) struct Survey {
     options: TableOptions,
     delimiter: u8,
@@ -34,7 +34,7 @@ pub(super) struct Survey {
     mark: Mark,
     /// The names of the columns.
     pub(super) header: Vec<String>,
-    /// What their cells look like.
+    /// The looks of their cells.
     pub(super) columns: Vec<Column>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Survey {
 pub(super) const ERRORS: &str = "errors";
 
 impl TableOptions {
-    /// What the arguments say of a table.
+    /// The options of the arguments for a table.
     pub(super) fn of(args: &TableArgs, max_bytes: usize) -> TableOptions {
         TableOptions { delimiter: args.delimiter, order: args.dates.as_deref().and_then(Order::parse), max_bytes }
     }
@@ -115,7 +115,7 @@ impl Survey {
         row
     }
 
-    /// What separates cells.
+    /// The separator of cells.
     pub(super) fn delimiter(&self) -> u8 {
         self.delimiter
     }
@@ -135,7 +135,7 @@ impl Survey {
         if self.mark == Mark::None { "" } else { BYTE_ORDER_MARK }
     }
 
-    /// How numbers of a column are read, and dates if it `has_dates`.
+    /// The form in which numbers of a column are read, and dates if it `has_dates`.
     ///
     /// # Errors
     /// If two orders fit its dates, or none does.

@@ -17,18 +17,18 @@ use self::split::Splitter;
 /// The delimiters that are guessed. The first one wins if several fit.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// How much of a file, and how many of its rows, the delimiter is guessed from.
+/// The part of a file, and the number of its rows, from which the delimiter is guessed.
 const GUESS_BYTES: usize = 64 << 10;
 const GUESS_ROWS: usize = 20;
 
 /// More columns than a blueprint has fields by far, so that a header takes bounded memory.
 const MAX_COLUMNS: usize = 4_096;
 
-/// How much may be read again after quotes that are never closed. Beyond it no cell may have several lines, or a file that is
+/// The amount that may be read again after quotes that are never closed. Beyond it no cell may have several lines, or a file that is
 /// made for it would be read over and over.
 const MAX_REREAD: usize = 256 << 20;
 
-/// How much is kept of a line that is longer than it may be.
+/// The part that is kept of a line that is longer than it may be.
 const KEPT_OF_LONG: usize = 1_000;
 
 /// A row that is not empty.
@@ -131,7 +131,7 @@ impl<R: BufRead> Table<R> {
         Ok(table)
     }
 
-    /// What separates cells.
+    /// The separator of cells.
     pub(super) fn delimiter(&self) -> u8 {
         self.delimiter
     }

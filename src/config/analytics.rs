@@ -20,11 +20,11 @@ pub struct AnalyticsConfig {
     pub country_header: Option<String>,
     /// A file in MaxMind's format that maps addresses to countries.
     pub country_file: Option<PathBuf>,
-    /// How many days figures are kept; `None` for ever.
+    /// The number of days that figures are kept; `None` for ever.
     pub retention_days: Option<u32>,
-    /// How many pageviews a minute are accepted from one address; 0 for no limit.
+    /// The number of pageviews a minute that are accepted from one address; 0 for no limit.
     pub events_per_minute: u32,
-    /// Whether pageviews are ignored if the browser asks not to be tracked.
+    /// True if pageviews are ignored if the browser asks not to be tracked.
     pub do_not_track: bool,
 }
 
@@ -45,7 +45,7 @@ impl Network {
         Some(Network { address, bits })
     }
 
-    /// Whether the network contains the address.
+    /// Tests whether the network contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let common_bits = match (self.address, address.to_canonical()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),

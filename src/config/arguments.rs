@@ -140,7 +140,7 @@ pub enum TokenCommand {
         /// The blueprints that the token is limited to [default: all]
         #[arg(long, value_name = "SLUG,…", value_delimiter = ',')]
         blueprints: Option<Vec<String>>,
-        /// How long the token is valid, such as 90m, 12h, 30d or 2w [default: until it is revoked]
+        /// The time for which the token is valid, such as 90m, 12h, 30d or 2w [default: until it is revoked]
         #[arg(long, value_name = "TIME", value_parser = lifetime)]
         expires: Option<Duration>,
         /// The server or the data folder.

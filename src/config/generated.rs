@@ -1,4 +1,4 @@
-//! What is made of the command line as it is declared: completions for shells, and the manual page.
+//! Completions for shells and the manual page, made from the declaration of the command line.
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;

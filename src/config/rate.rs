@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 /// A number of requests in a second, a minute or an hour. As many may come at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// How many requests.
+    /// The number of requests.
     pub requests: NonZeroU32,
     /// In how many seconds.
     pub seconds: NonZeroU32,

@@ -43,11 +43,11 @@ pub struct Settings {
     #[serde(serialize_with = "in_bytes")]
     pub max_body_bytes: Option<ByteSize>,
 
-    /// How long a search of a request may take, in seconds [default: 10] [env: BINDERY_QUERY_TIMEOUT]
+    /// The longest time that a search of a request may take, in seconds [default: 10] [env: BINDERY_QUERY_TIMEOUT]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3_600))]
     pub query_timeout: Option<u64>,
 
-    /// How many connections may be open [default: 4096, or fewer where open files are limited]
+    /// The number of connections that may be open [default: 4096, or fewer where open files are limited]
     /// [env: BINDERY_MAX_CONNECTIONS]
     #[arg(long, value_name = "NUMBER")]
     pub max_connections: Option<usize>,
@@ -56,17 +56,17 @@ pub struct Settings {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(..=1 << 20))]
     pub max_buffer_mib: Option<u32>,
 
-    /// How long to wait for a client that sends or reads nothing, in seconds [default: 30]
+    /// The time to wait for a client that sends or reads nothing, in seconds [default: 30]
     /// [env: BINDERY_CLIENT_TIMEOUT]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub client_timeout: Option<u64>,
 
-    /// How long to keep a connection open for the next request, in seconds [default: 75]
+    /// The time to keep a connection open for the next request, in seconds [default: 75]
     /// [env: BINDERY_KEEPALIVE_TIMEOUT]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub keepalive_timeout: Option<u64>,
 
-    /// What to log, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
+    /// The filter of the log, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
 
@@ -87,17 +87,17 @@ pub struct Settings {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub store_cache_mib: Option<u64>,
 
-    /// How many requests with one token to accept, such as `50/s` or `3000/m` [default: no limit]
+    /// The number of requests with one token to accept, such as `50/s` or `3000/m` [default: no limit]
     /// [env: BINDERY_RATE_LIMIT_PER_TOKEN]
     #[arg(long, value_name = "RATE")]
     pub rate_limit_per_token: Option<String>,
 
-    /// How many requests of one address to accept, such as `50/s` or `3000/m` [default: no limit]
+    /// The number of requests of one address to accept, such as `50/s` or `3000/m` [default: no limit]
     /// [env: BINDERY_RATE_LIMIT_PER_ADDRESS]
     #[arg(long, value_name = "RATE")]
     pub rate_limit_per_address: Option<String>,
 
-    /// How many changes of resources the change feed keeps [default: 1000000] [env: BINDERY_CHANGES_KEPT]
+    /// The number of changes of resources the change feed keeps [default: 1000000] [env: BINDERY_CHANGES_KEPT]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     pub changes_kept: Option<u64>,
 
@@ -150,11 +150,11 @@ pub struct AnalyticsSettings {
     #[arg(id = "analytics_country_file", long = "analytics-country-file", value_name = "FILE")]
     pub country_file: Option<PathBuf>,
 
-    /// How many days to keep figures [default: for ever] [env: BINDERY_ANALYTICS_RETENTION_DAYS]
+    /// The number of days to keep figures [default: for ever] [env: BINDERY_ANALYTICS_RETENTION_DAYS]
     #[arg(id = "analytics_retention_days", long = "analytics-retention-days", value_name = "DAYS")]
     pub retention_days: Option<u32>,
 
-    /// How many pageviews a minute to accept from one address; 0 for no limit [default: 3000]
+    /// The number of pageviews a minute to accept from one address; 0 for no limit [default: 3000]
     /// [env: BINDERY_ANALYTICS_EVENTS_PER_MINUTE]
     #[arg(id = "analytics_events_per_minute", long = "analytics-events-per-minute", value_name = "NUMBER")]
     pub events_per_minute: Option<u32>,

@@ -20,7 +20,7 @@ pub(super) struct Sources<'a> {
     pub(super) flags: &'a Settings,
     pub(super) environment: &'a Settings,
     pub(super) file: &'a Settings,
-    /// What the file is called.
+    /// The name of the file.
     pub(super) file_name: String,
 }
 

@@ -14,11 +14,11 @@ use crate::model::error::{Code, Error, Result};
 /// Bodies from this size on are read on a thread that may block: parsing and sanitizing them takes milliseconds.
 pub(crate) const LARGE_BODY_BYTES: usize = 32 << 10;
 
-/// How many bytes all bodies that expand to more than [`SMALL_BYTES`] may take together, and all others.
+/// The number of bytes all bodies that expand to more than [`SMALL_BYTES`] may take together, and all others.
 const LARGE_POOL_BYTES: usize = 256 << 20;
 const SMALL_POOL_BYTES: usize = 64 << 20;
 
-/// How many bytes the lines of all imports may take that wait for later lines.
+/// The number of bytes the lines of all imports may take that wait for later lines.
 const WAITING_POOL_BYTES: usize = 256 << 20;
 
 /// Bodies up to this expansion never wait for larger ones.
@@ -27,7 +27,7 @@ const SMALL_BYTES: usize = 1 << 20;
 /// The unit in which memory is counted.
 const UNIT_BYTES: usize = 1 << 10;
 
-/// How long a body waits for memory.
+/// The time that a body waits for memory.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Memory for bodies.

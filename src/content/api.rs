@@ -1,4 +1,4 @@
-//! What callers ask for, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members and how they sign in, backups.
+//! Requests of callers, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members and how they sign in, backups.
 //!
 //! Each file adds methods to `Content`. They prepare commands and wait for their outcomes; none of them decides what
 //! depends on the state.

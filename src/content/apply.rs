@@ -36,7 +36,7 @@ use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
 pub(crate) use rebuild::Rebuilds;
 use rebuild::Rebuilt;
 
-/// What was already computed from the writes of a transaction, on the thread that prepared its command. It saves work
+/// The results that were already computed from the writes of a transaction, on the thread that prepared its command. It saves work
 /// and decides nothing: whatever is missing is computed from the writes, with the same result.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
@@ -174,7 +174,7 @@ impl Applier {
         Ok(())
     }
 
-    /// What the store does at once: the writes of the transaction, except that what readers may still need stays, and is
+    /// The writes that the store does at once: the writes of the transaction, except that what readers may still need stays, and is
     /// listed for the sweeper and for the next start.
     fn store_writes(&self, transaction: Transaction, state: &State, garbage: &mut Garbage) -> Result<Vec<StoreWrite>> {
         let Transaction { first, last, writes, .. } = transaction;

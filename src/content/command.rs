@@ -1,4 +1,4 @@
-//! What the committer is asked to do, and what it answers: data only.
+//! The commands of the committer and its answers: data only.
 //!
 //! A command is prepared on the caller's thread (parsed, checked, sanitized) against one revision of the blueprint. What
 //! depends on the state is left open and decided by the committer, possibly more than once: a command is read, never
@@ -27,7 +27,7 @@ use crate::model::value::Sanitized;
 
 pub(crate) use account::AccountCommand;
 
-/// What a caller asks the committer to do. Most commands become one transaction.
+/// A command of a caller to the committer. Most commands become one transaction.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Writes resources of one blueprint.
@@ -38,16 +38,16 @@ pub(crate) enum Command {
     ReplaceBlueprint {
         /// The blueprint's slug.
         slug: String,
-        /// What it is to become.
+        /// Its new definition.
         definition: Definition,
-        /// Whether variants that hold values may be removed.
+        /// True if variants that hold values may be removed.
         force: bool,
     },
     /// Stores what a blueprint change needs of some resources.
     Backfill {
         /// The blueprint's number.
         blueprint: u32,
-        /// What it needs of each.
+        /// The parts it needs of each.
         resources: Vec<Backfill>,
     },
     /// Brings the change of a blueprint into force.
@@ -64,7 +64,7 @@ pub(crate) enum Command {
     DeleteBlueprint {
         /// The blueprint's slug.
         slug: String,
-        /// Whether it may have resources or be related to.
+        /// True if it may have resources or be related to.
         force: bool,
     },
     /// Creates a token.
@@ -107,15 +107,15 @@ pub(crate) struct Write {
     /// The blueprint that the items were prepared against. If another revision is in force, the command comes back as
     /// [`Outcome::Stale`].
     pub(crate) blueprint: Arc<Blueprint>,
-    /// What to do, in order.
+    /// The steps, in order.
     pub(crate) items: Arc<Vec<Item>>,
-    /// What becomes of imported items that relate to resources that do not exist.
+    /// The treatment of imported items that relate to resources that do not exist.
     pub(crate) missing_targets: MissingTargets,
     /// Who writes: it decides what the errors may name.
     pub(crate) access: Access,
 }
 
-/// What becomes of an imported item that relates to a resource that does not exist.
+/// The treatment of an imported item that relates to a resource that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingTargets {
     /// It comes back as [`ItemOutcome::Waiting`]: a later line may bring the resource.
@@ -150,7 +150,7 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// What sanitizing removed of its values.
+    /// The parts that sanitizing removed from its values.
     pub(crate) fn sanitized(&self) -> Sanitized {
         let copies = match self {
             Item::Create { copy, .. } => std::slice::from_ref(copy),
@@ -171,9 +171,9 @@ pub(crate) struct Update {
     pub(crate) id: ResourceId,
     /// The copy that is written, if one is.
     pub(crate) copy: Option<CopyDraft>,
-    /// What becomes of the publication date.
+    /// The change of the publication date.
     pub(crate) published: Publication,
-    /// Whether the token may change between draft and published.
+    /// True if the token may change between draft and published.
     pub(crate) may_publish: bool,
     /// The versions that the resource may be at.
     pub(crate) if_match: IfMatch,
@@ -192,7 +192,7 @@ pub(crate) struct ImportItem {
     pub(crate) id: Option<ResourceId>,
     /// The copies that are written, each complete.
     pub(crate) copies: Vec<CopyDraft>,
-    /// What becomes of the publication date.
+    /// The change of the publication date.
     pub(crate) published: Publication,
     /// When the resource was created, if the line says so.
     pub(crate) created: Option<Millis>,
@@ -205,7 +205,7 @@ pub(crate) struct ImportItem {
 pub(crate) struct CopyDraft {
     /// The variant's number.
     pub(crate) variant: u16,
-    /// Whether fields that are not named become null.
+    /// The extent of the write: with `PUT`, fields that are not named become null.
     pub(crate) extent: Extent,
     /// The values of named fields.
     pub(crate) values: Vec<WrittenValue>,
@@ -213,7 +213,7 @@ pub(crate) struct CopyDraft {
     pub(crate) columns: Columns,
     /// Errors of the attributes. Reported together with those that depend on the state.
     pub(crate) errors: FieldErrors,
-    /// What sanitizing removed of the attributes.
+    /// The parts that sanitizing removed from the attributes.
     pub(crate) sanitized: Sanitized,
 }
 
@@ -226,7 +226,7 @@ pub(crate) struct WrittenValue {
     pub(crate) value: Value,
 }
 
-/// How much of a copy is written.
+/// The extent to which a copy is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// All of it: fields that are not named become null.
@@ -235,7 +235,7 @@ pub(crate) enum Extent {
     Partial,
 }
 
-/// What becomes of a publication date.
+/// A change of a publication date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Publication {
     /// It stays.
@@ -260,7 +260,7 @@ impl Publication {
     }
 }
 
-/// What the committer answers to a command.
+/// The answer of the committer to a command.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// To [`Command::Write`]: one outcome per item.
@@ -289,7 +289,7 @@ pub(crate) enum Outcome {
     Done,
 }
 
-/// What became of an item.
+/// The outcome of an item.
 #[derive(Debug)]
 pub(crate) enum ItemOutcome {
     /// It was applied.
@@ -305,7 +305,7 @@ pub(crate) enum ItemOutcome {
 pub(crate) struct Written {
     /// The resource.
     pub(crate) id: ResourceId,
-    /// What happened to it.
+    /// Its effect.
     pub(crate) effect: Effect,
     /// The resource's meta record afterwards; of a deleted one, before.
     pub(crate) meta: Meta,
@@ -313,7 +313,7 @@ pub(crate) struct Written {
     pub(crate) before: Option<Meta>,
 }
 
-/// What happened to a resource.
+/// The effect on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It was created.
@@ -349,7 +349,7 @@ impl Outcome {
 }
 
 impl ItemOutcome {
-    /// What was written.
+    /// The resource that was written.
     ///
     /// # Errors
     /// That of the item; `INTERNAL` for an item that waits, which only imports handle.
@@ -369,7 +369,7 @@ pub(crate) type EncodeAnswer = dyn Fn(&Result<Outcome>, &dyn Lookup) -> Option<V
 pub(crate) struct KeepAnswer {
     /// The request.
     pub(crate) request: IdempotentRequest,
-    /// How its answer is encoded.
+    /// Encodes its answer.
     pub(crate) encode: Box<EncodeAnswer>,
 }
 

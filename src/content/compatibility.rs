@@ -1,4 +1,4 @@
-//! What values must satisfy under a changed blueprint, beyond what they satisfy today, and which stored resources do not.
+//! Demands on values under a changed blueprint, beyond those of today, and the stored resources that do not meet them.
 //!
 //! Reads and compares. Writes nothing: what follows from it is decided by `write` and carried out by `blueprint_change`.
 

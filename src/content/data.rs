@@ -1,4 +1,4 @@
-//! What is stored and what readers see, as types: records, unique claims, blueprint changes, the published state.
+//! Types of what is stored and what readers see: records, unique claims, blueprint changes, the published state.
 //!
 //! Decides nothing and starts no thread. Knows no room above it.
 

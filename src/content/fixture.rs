@@ -1,4 +1,4 @@
-//! What the tests of this module's parts begin with.
+//! The common setup of the tests of this module's parts.
 
 #![allow(clippy::unwrap_used)]
 

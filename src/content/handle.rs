@@ -1,7 +1,7 @@
 //! The handle that callers hold, and what all its parts need: the published state, the store, the queue of the
 //! committer.
 //!
-//! What callers can ask for is in `api` and `read`, opening and closing in `content.rs`.
+//! The requests of callers are in `api` and `read`, opening and closing in `content.rs`.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct Content {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all clones share.
+/// The data that all clones share.
 pub(crate) struct Shared {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) was_empty: bool,
     pub(crate) folder: PathBuf,
     pub(crate) log: Arc<dyn FollowLog>,
-    /// What backups that are being written need of the log.
+    /// The parts of the log that running backups need.
     pub(crate) pins: Arc<Mutex<Pins>>,
     /// Held until the process ends: one server a folder.
     pub(crate) _lock: File,
@@ -85,7 +85,7 @@ impl Content {
         self.shared.changes.begin_stop();
     }
 
-    /// Whether the folder held nothing when it was opened.
+    /// Tests whether the folder held nothing when it was opened.
     pub fn was_empty(&self) -> bool {
         self.shared.was_empty
     }
@@ -125,7 +125,7 @@ impl Content {
         self.shared.store.free_bytes().ok()
     }
 
-    /// How much there is, and what was written since the start.
+    /// The sizes, and the amounts written since the start.
     pub fn figures(&self) -> ContentFigures {
         let state = self.state();
         let snapshots = || state.blueprints.values().map(|collection| &collection.snapshot);
@@ -139,12 +139,12 @@ impl Content {
         self.shared.documents.kept_bytes()
     }
 
-    /// How often a document was kept that was read, and how often it was not.
+    /// The numbers of reads of documents that were kept, and of documents that were not.
     pub fn kept_document_reads(&self) -> (u64, u64) {
         self.shared.documents.reads()
     }
 
-    /// What there is now.
+    /// The current status.
     pub fn status(&self) -> ContentStatus {
         let state = self.state();
         let blueprints =
@@ -165,7 +165,7 @@ impl Content {
         self.shared.changes.stop();
     }
 
-    /// What the bearer of a secret may do.
+    /// The access of the bearer of a secret.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`.

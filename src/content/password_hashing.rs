@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use crate::content::thread_pool::{Caller, Class, ThreadPool};
 use crate::model::error::Result;
 
-/// How many of the latest times are known.
+/// The number of latest times that are known.
 const TIMES: usize = 32;
 
 /// The time of hashing before it was measured.

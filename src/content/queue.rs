@@ -13,10 +13,10 @@ use crate::content::command::{Command, KeepAnswer, Outcome};
 use crate::content::data::counters::Counters;
 use crate::model::error::{Code, Error, Result};
 
-/// How many commands may wait for the committer. More are refused with `OVERLOADED`.
+/// The number of commands that may wait for the committer. More are refused with `OVERLOADED`.
 const QUEUE_COMMANDS: usize = 1024;
 
-/// How long a thread of the server waits before it tries a full queue again.
+/// The time that a thread of the server waits before it tries a full queue again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 /// A command with the way back to its caller.
@@ -66,7 +66,7 @@ impl Queue {
         self.sender.lock().take();
     }
 
-    /// Whether commands are accepted.
+    /// Tests whether commands are accepted.
     pub(crate) fn is_open(&self) -> bool {
         self.sender.lock().is_some()
     }

@@ -40,7 +40,7 @@ async fn writes_are_refused_during_a_shutdown_and_reads_go_on() {
     assert_eq!((list.total, &resources[0]["attributes"]["title"]), (1, &json!("accepted")));
 }
 
-/// What is read long after the last write must not keep the memory runs of before in use.
+/// Reads long after the last write must not keep older memory runs in use.
 #[tokio::test]
 async fn readers_let_go_of_replaced_runs_without_another_write() {
     let temp = tempfile::tempdir().unwrap();

@@ -16,10 +16,10 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::budget::Charge;
 
-/// How many bytes of answers wait for their client. Beyond, no more of the body is read until it reads some.
+/// The number of bytes of answers that wait for their client. Beyond, no more of the body is read until it reads some.
 const MAX_WAITING_BYTES: u32 = 16 << 20;
 
-/// How long a client pauses before it is answered.
+/// The pause of a client before it is answered.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The end that answers are put in.

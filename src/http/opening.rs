@@ -21,7 +21,7 @@ const PLACES: usize = 256;
 /// A client must send its head and read the answer within this time.
 const TIME: Duration = Duration::from_secs(2);
 
-/// How long to accept nothing after the system has refused a connection.
+/// The time to accept nothing after the system has refused a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers on the listener until `opening` completes. `progress` is from 0 to 1.

@@ -11,10 +11,10 @@ use tokio_stream::Stream;
 use super::budget::Charge;
 use super::offload::offload;
 
-/// What a stream that is recoded holds of the server until its end.
+/// The resources of the server that a recoded stream holds until its end.
 pub(super) type Held = (Charge, Option<SemaphorePermit<'static>>);
 
-/// What compresses or unpacks a body piece by piece.
+/// Compresses or unpacks a body piece by piece.
 pub(super) trait Codec: Sized + Send + Unpin + 'static {
     /// Pieces up to this size are recoded at once, larger ones on a thread that may block.
     const QUICK_BYTES: usize;
@@ -29,7 +29,7 @@ pub(super) trait Codec: Sized + Send + Unpin + 'static {
 /// A body that is compressed or unpacked while it arrives.
 pub(super) struct Recoded<C> {
     body: BodyDataStream,
-    /// What has arrived and is not recoded yet.
+    /// The bytes that have arrived and are not recoded yet.
     arrived: Bytes,
     step: Step<C>,
     _held: Held,

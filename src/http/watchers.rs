@@ -1,4 +1,4 @@
-//! How many requests may wait for changes at once: each has a connection for as long as it likes, so no client, and not
+//! The number of requests that may wait for changes at once: each has a connection for as long as it likes, so no client, and not
 //! all of them together, may take every place. Must not know what they wait for.
 
 use std::collections::HashMap;

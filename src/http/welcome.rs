@@ -12,7 +12,7 @@ const POLICY: &str =
 
 const PAGE: &str = include_str!("docs/welcome.html");
 
-/// What stands in the page where a first start is explained.
+/// The mark in the page where a first start is explained.
 const FIRST_STEPS: &str = "<!-- first steps -->";
 
 /// Shown until somebody can sign in.

@@ -33,7 +33,7 @@ pub enum LogError {
         file: PathBuf,
         /// The position of the bad record in it.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         what: String,
     },
     /// A segment of another format.

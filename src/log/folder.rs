@@ -16,7 +16,7 @@ const SUFFIX: &str = ".log";
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The temporary name of a file that will become a segment.
 const UNFINISHED: &str = "next.zeros";
-/// What the names of cut tails begin with.
+/// The prefix of the names of cut tails.
 const TORN: &str = "torn-";
 
 /// Creates the folder if it is missing and locks it, by its file `LOCK`. The lock is held until the returned file is closed.

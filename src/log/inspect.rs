@@ -10,7 +10,7 @@ use super::folder;
 use super::segment::{Scan, SegmentFile};
 use super::walk::{Gap, Walked, walk};
 
-/// What a log holds.
+/// The contents of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
     /// The number of the oldest record that the log should have; 0 if it has no files.
@@ -21,10 +21,10 @@ pub struct Inspection {
     pub valid: Vec<RangeInclusive<u64>>,
     /// Every record through this number is known to have been synced.
     pub synced_through: u64,
-    /// What is damaged, in order. [`Log::open`](super::Log::open) refuses damage to the last segment, and readers refuse
+    /// The damage, in order. [`Log::open`](super::Log::open) refuses damage to the last segment, and readers refuse
     /// all of it.
     pub damage: Vec<Damage>,
-    /// How many bytes behind the last record were never completely written. That is no damage: nothing of it was
+    /// The number of bytes behind the last record that were never completely written. That is no damage: nothing of it was
     /// acknowledged, and [`Log::open`](super::Log::open) cuts it.
     pub torn_bytes: u64,
 }
@@ -38,7 +38,7 @@ pub struct Damage {
     pub offset: u64,
     /// The numbers of the records that are lost. Empty if none are.
     pub records: RangeInclusive<u64>,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
 }
 
@@ -70,7 +70,7 @@ pub fn inspect(
 }
 
 impl Inspection {
-    /// How many records are valid.
+    /// The number of records that are valid.
     pub fn count(&self) -> u64 {
         self.valid.iter().map(|records| records.end() - records.start() + 1).sum()
     }

@@ -1,6 +1,6 @@
 //! Opening a log: finds its end, and decides what of its last segment can be trusted.
 //!
-//! What was synced is kept and appended to. If something behind it is valid, it may be in the system's cache only: after
+//! Opening keeps what was synced, and appends to it. If something behind it is valid, it may be in the system's cache only: after
 //! a failed sync a system may take such pages for written, so that they can be read and will never be on disk. Therefore
 //! these records are written again, into a new segment, which is synced before it gets its name. What is torn stays
 //! behind in the old segment, and in a file of its own. Nothing is overwritten.
@@ -20,7 +20,7 @@ use super::watermark::Watermark;
 use super::{Active, Log, LogOptions};
 use crate::sync;
 
-/// How many cut tails are kept.
+/// The number of cut tails that are kept.
 const TORN_FILES: usize = 3;
 
 /// Finds the end of the log in `folder`, see [`Log::examine`].

@@ -94,7 +94,7 @@ fn format_of(header: &[u8; HEADER_BYTES as usize]) -> Option<u8> {
     (1..=9).find(|format| header[..8] == encode_header_of(*format, 0, 0)[..8])
 }
 
-/// What is at a position of a segment.
+/// The entry at a position of a segment.
 #[derive(Debug)]
 pub(super) enum Entry {
     /// A record, and the number through which the log was synced when it was written.

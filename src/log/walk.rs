@@ -9,7 +9,7 @@
 use super::error::LogError;
 use super::segment::{Entry, MARK_BYTES, Scan};
 
-/// What a segment holds.
+/// The contents of a segment.
 #[derive(Debug)]
 pub(super) struct Walked {
     /// That of the segment, which its records repeat.

@@ -39,7 +39,7 @@ pub enum Code {
     Overloaded,
 }
 
-/// How many fields a message names.
+/// The number of fields a message names.
 const NAMED_FIELDS: usize = 50;
 
 /// An error for the caller to read.
@@ -58,7 +58,7 @@ pub struct Error {
 /// Stored resources that conflict with a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// How many there are.
+    /// The number of them.
     pub count: u64,
     /// The first ten ids.
     pub ids: Vec<String>,

@@ -13,11 +13,11 @@ use serde_json::{Map, Number, Value};
 use super::error::{Code, Error};
 use super::sent::quote;
 
-/// How deep arrays and objects may nest, including the outermost. Smaller than serde_json's own limit, so that this one
+/// The depth to which arrays and objects may nest, including the outermost. Smaller than serde_json's own limit, so that this one
 /// is reported.
 pub const MAX_DEPTH: usize = 64;
 
-/// How many values a body may have, objects and arrays included. Parsed, a value takes a hundred times the memory of the
+/// The number of values a body may have, objects and arrays included. Parsed, a value takes a hundred times the memory of the
 /// two bytes that it may be sent in, so the size of a body does not bound what it becomes.
 pub const MAX_VALUES: usize = 500_000;
 

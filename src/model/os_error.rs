@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// What the standard library puts around the number of an error, behind its name: `Connection refused (os error 111)`.
+/// The text that the standard library puts around the number of an error, behind its name: `Connection refused (os error 111)`.
 const BEGIN: &str = " (os error ";
 
 /// A text without the numbers of the system's errors, which say nothing that their names do not.

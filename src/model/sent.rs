@@ -1,11 +1,11 @@
-//! How messages show what was sent, and names: in backticks, with what was sent cut to 100 characters.
+//! The form in which messages show what was sent, and names: in backticks, with what was sent cut to 100 characters.
 
 use serde_json::Value;
 
-/// How many characters a message shows of what was sent.
+/// The number of characters a message shows of what was sent.
 const SHOWN: usize = 100;
 
-/// What was sent, in backticks. A longer text is cut, with an ellipsis at its end.
+/// Puts what was sent in backticks. A longer text is cut, with an ellipsis at its end.
 pub fn quote(sent: &str) -> String {
     match sent.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("`{}…`", &sent[..end]),
@@ -19,7 +19,7 @@ pub fn quote_all<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> St
     names.join(", ")
 }
 
-/// What a JSON value is: `` the string `x` ``, `` `1` ``, `an object`.
+/// Describes a JSON value: `` the string `x` ``, `` `1` ``, `an object`.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

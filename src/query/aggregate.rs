@@ -15,12 +15,12 @@ use crate::projection::{self, ColumnRef};
 
 /// More are refused, of either kind.
 const MAX_NAMED: usize = 10;
-/// How many values a facet lists if the request does not say.
+/// The number of values a facet lists if the request does not say.
 const DEFAULT_VALUES: usize = 10;
 /// It may ask for so many.
 const MAX_VALUES: usize = 1_000;
 
-/// What is counted and added up of the resources that match.
+/// The counts and sums that are asked for of the resources that match.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Aggregation {
     /// In the order in which they were asked for.
@@ -34,11 +34,11 @@ pub struct Aggregation {
 pub struct Facet {
     /// As it was asked for: its key in the answer.
     pub key: String,
-    /// What is counted.
+    /// The values that are counted.
     pub by: FacetBy,
     /// The values that count where there are none.
     pub fallback: Option<FallbackColumn>,
-    /// How many values are listed.
+    /// The number of values that are listed.
     pub limit: usize,
     /// Which resources are counted, if not those of the list.
     pub filter: Option<Filter>,
@@ -58,7 +58,7 @@ pub struct Stats {
 }
 
 impl Aggregation {
-    /// Whether nothing was asked for.
+    /// Tests whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
         self.facets.is_empty() && self.stats.is_empty()
     }
@@ -138,7 +138,7 @@ fn facet(
     Ok(Facet { key: entry.to_owned(), by, fallback, limit, filter })
 }
 
-/// What a facet of a field counts.
+/// The values that a facet of a field counts.
 enum Counted {
     Values(ColumnId),
     Days(ColumnId),

@@ -11,14 +11,14 @@ const DEFAULT_LIMIT: u64 = 1_000;
 const MAX_LIMIT: u64 = 10_000;
 const MAX_WAIT_SECONDS: u64 = 60;
 
-/// What is asked of the change feed.
+/// The parameters of a read of the change feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeParams {
     /// The number of the last change that the client knows; `None` stands for the last change that there is.
     pub since: Option<u64>,
     /// The most changes to answer.
     pub limit: usize,
-    /// How long to wait for the first one.
+    /// The time to wait for the first one.
     pub wait: Duration,
 }
 

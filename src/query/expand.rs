@@ -23,7 +23,7 @@ const MAX_RELATIONS: usize = 2;
 pub struct Expansion {
     /// In the order in which they were asked for. Each is a row of relations.
     pub paths: Vec<Vec<Step>>,
-    /// What is answered of the resources of each blueprint, by its slug. Everything of those that are not listed.
+    /// The parts of resources that are answered, by the slug of their blueprint. Everything of those that are not listed.
     pub selections: BTreeMap<String, Selection>,
 }
 
@@ -37,7 +37,7 @@ pub struct Step {
 }
 
 impl Expansion {
-    /// Whether nothing was asked for.
+    /// Tests whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }

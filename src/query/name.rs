@@ -1,11 +1,11 @@
-//! What a name in `filter` and `sort` refers to: a system field or a column of the blueprint. Must not know operators.
+//! The target of a name in `filter` and `sort`: a system field or a column of the blueprint. Must not know operators.
 
 use bindery_index::DateColumn;
 
 use crate::model::blueprint::Blueprint;
 use crate::projection::{self, ColumnRef};
 
-/// What a name refers to.
+/// The target of a name.
 #[derive(Debug)]
 pub(super) enum Target<'a> {
     Id,

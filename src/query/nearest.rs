@@ -26,7 +26,7 @@ pub(super) fn with_nearest<T: AsRef<str>>(problem: &str, sent: &str, known: impl
     }
 }
 
-/// How many single characters must be added, removed, changed or exchanged with their neighbors to get from one to the other.
+/// The least number of characters to add, remove, change or exchange with their neighbors to get from one to the other.
 fn differences(one: &[char], other: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=other.len()).collect();

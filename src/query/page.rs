@@ -32,7 +32,7 @@ impl Page {
         })
     }
 
-    /// Whether a page is asked for by its number.
+    /// Tests whether a page is asked for by its number.
     pub(super) fn is_numbered(params: &RawParams) -> Result<bool, Error> {
         Ok(params.single("page")?.is_some())
     }

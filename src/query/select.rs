@@ -65,7 +65,7 @@ impl Selection {
         Selection { keys: Key::ALL.to_vec(), attributes: Attributes::Only(fields) }
     }
 
-    /// Whether it is the whole resource.
+    /// Tests whether it is the whole resource.
     pub fn is_all(&self) -> bool {
         self.keys.len() == Key::ALL.len() && self.attributes == Attributes::All
     }
@@ -75,17 +75,17 @@ impl Selection {
         &self.keys
     }
 
-    /// Whether the key is returned.
+    /// Tests whether the key is returned.
     pub fn has(&self, key: Key) -> bool {
         self.keys.contains(&key)
     }
 
-    /// Whether every attribute is returned.
+    /// Tests whether every attribute is returned.
     pub fn has_all_attributes(&self) -> bool {
         self.has(Key::Attributes) && self.attributes == Attributes::All
     }
 
-    /// Whether the attribute of the field with this number is returned.
+    /// Tests whether the attribute of the field with this number is returned.
     pub fn has_attribute(&self, field: u32) -> bool {
         let is_listed = match &self.attributes {
             Attributes::All => true,
@@ -142,7 +142,7 @@ impl Selection {
     }
 }
 
-/// What one entry of `fields` or `exclude` names.
+/// The thing that an entry of `fields` or `exclude` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Key(Key),

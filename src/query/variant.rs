@@ -15,7 +15,7 @@ pub(super) fn requested(params: &RawParams, blueprint: &Blueprint) -> Result<u16
     Ok(named(params, "variant", blueprint)?.unwrap_or_else(|| blueprint.default_variant()))
 }
 
-/// Whether filters, search and order also see the values of the fallback.
+/// Tests whether filters, search and order also see the values of the fallback.
 ///
 /// # Errors
 /// `INVALID_PARAMETER` for another `fallback_mode` than `all`.

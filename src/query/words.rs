@@ -22,7 +22,7 @@ const MAX_HIGHLIGHTS: usize = 10;
 /// The order of ranked search if there is no `sort`.
 pub(super) const BY_RELEVANCE: SortKey = SortKey { by: SortBy::Relevance, descending: true };
 
-/// What is shown of the text around what was found.
+/// The excerpts of texts around what was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Highlights {
     /// The words that are marked.
@@ -31,17 +31,17 @@ pub struct Highlights {
     pub fields: Vec<u32>,
 }
 
-/// Whether a text for `q` has words. Without any, a list ignores it.
+/// Tests whether a text for `q` has words. Without any, a list ignores it.
 pub fn has_words(q: &str) -> bool {
     !Words::parse(q, true).is_empty()
 }
 
-/// Whether a blueprint has fields that `search` and `q` look in. Without any, a list ignores both.
+/// Tests whether a blueprint has fields that `search` and `q` look in. Without any, a list ignores both.
 pub fn has_ranked_fields(blueprint: &Blueprint) -> bool {
     !ranked_columns(blueprint).is_empty()
 }
 
-/// What `q` asks for; `None` if that is nothing.
+/// Parses `q`; `None` if it asks for nothing.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`.

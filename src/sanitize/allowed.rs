@@ -1,17 +1,17 @@
-//! What sanitizing keeps: the tables of tags, attributes and URL schemes. A test compares them with the documentation.
+//! The tables of what sanitizing keeps of tags, attributes and URL schemes. A test compares them with the documentation.
 //!
 //! A tag that is not listed is dropped and its text is kept, except for the tags in [`REMOVED_WHOLE`]. An attribute that
 //! is not listed is dropped. Only pages keep `id`: in rich text it could shadow names of the page that shows it.
 
 use url::Url;
 
-/// What is kept of rich text, or of a page.
+/// The allowlist for rich text, or for a page.
 pub struct Profile {
     /// Attributes that every tag may have.
     pub generic_attributes: &'static [&'static str],
     /// Prefixes of attributes that every tag may have.
     pub generic_prefixes: &'static [&'static str],
-    /// Whether tags that lay out a page are kept.
+    /// True if tags that lay out a page are kept.
     layout: bool,
 }
 
@@ -24,11 +24,11 @@ pub struct Tag {
     pub attributes: &'static [&'static str],
 }
 
-/// What is kept of rich text.
+/// The allowlist for rich text.
 pub const RICH_TEXT: Profile =
     Profile { generic_attributes: &["class", "dir", "lang", "title"], generic_prefixes: &[], layout: false };
 
-/// What is kept of a page's HTML: the same as of rich text, and layout.
+/// The allowlist for a page's HTML: that of rich text, and layout.
 pub const PAGE: Profile = Profile {
     generic_attributes: &["class", "dir", "id", "lang", "role", "title"],
     generic_prefixes: &["aria-"],
@@ -57,7 +57,7 @@ impl Profile {
         self.tags().find(|tag| tag.name == name)
     }
 
-    /// Whether the tag keeps the attribute, unless [`keeps_value`] rejects its value.
+    /// Tests whether the tag keeps the attribute, unless [`keeps_value`] rejects its value.
     pub(super) fn keeps_attribute(&self, tag: &Tag, attribute: &str) -> bool {
         tag.attributes.contains(&attribute)
             || self.generic_attributes.contains(&attribute)
@@ -65,7 +65,7 @@ impl Profile {
     }
 }
 
-/// Whether an attribute that is kept may have this value.
+/// Tests whether an attribute that is kept may have this value.
 pub(super) fn keeps_value(tag: &str, attribute: &str, value: &str, video_hosts: &[String]) -> bool {
     match (tag, attribute) {
         ("iframe", "src") => is_video(value, video_hosts),

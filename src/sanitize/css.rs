@@ -53,9 +53,9 @@ pub fn style_sheet_noting(css: &str, removed: &mut Removed) -> String {
 /// Parses rules at one depth and writes each again.
 struct Rules {
     depth: usize,
-    /// Whether the rules are inside a style rule, where declarations may appear between them.
+    /// True if the rules are inside a style rule, where declarations may appear between them.
     nested: bool,
-    /// How many rules and declarations inside the rules were dropped.
+    /// The number of rules and declarations inside the rules that were dropped.
     dropped: usize,
 }
 
@@ -123,7 +123,7 @@ impl<'i> QualifiedRuleParser<'i> for Rules {
     }
 }
 
-/// What an at-rule has before its block.
+/// The part of an at-rule before its block.
 struct AtRule {
     /// In lowercase.
     name: String,

@@ -1,4 +1,4 @@
-//! What ammonia cannot express, done on its output: frames without a source, and the first newline of `pre`.
+//! Steps that ammonia cannot express, done on its output: frames without a source, and the first newline of `pre`.
 
 /// Removes each `<iframe>` without a source, empties the others, and doubles a newline that begins a `<pre>`, because
 /// parsers drop one there.
@@ -29,7 +29,7 @@ pub(super) fn finish(html: &str) -> String {
     out
 }
 
-/// Whether a start tag has the attribute `src`. Values are in double quotes and contain none.
+/// Tests whether a start tag has the attribute `src`. Values are in double quotes and contain none.
 fn has_source(tag: &str) -> bool {
     tag.split('"').step_by(2).any(|name| name.ends_with(" src="))
 }

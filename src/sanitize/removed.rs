@@ -1,4 +1,4 @@
-//! What sanitizing took out, in a few words for whoever wrote it. Decides nothing: it asks the tables what is kept.
+//! A summary of what sanitizing took out, in a few words for whoever wrote it. Decides nothing: it asks the tables what is kept.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ const MAX_NAMES: usize = 50;
 const MAX_NAME_BYTES: usize = 64;
 const OTHER: &str = "(other)";
 
-/// How often sanitizing removed what: elements under their names, attributes of elements that stayed under their names after
+/// Counts of what sanitizing removed: elements under their names, attributes of elements that stayed under their names after
 /// an `@`, rules and declarations of a style sheet under `css`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Removed(BTreeMap<String, u64>);
 
 impl Removed {
-    /// Whether nothing was removed.
+    /// Tests whether nothing was removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -42,7 +42,7 @@ impl Removed {
         }
     }
 
-    /// What of a start tag is not kept.
+    /// Notes what of a start tag is not kept.
     pub(super) fn note_tag(&mut self, tag: &Tag, profile: &Profile, video_hosts: &[String]) {
         let name = &*tag.name;
         let Some(kept) = profile.tag(name) else { return self.note(name, 1) };

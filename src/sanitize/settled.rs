@@ -14,7 +14,7 @@ use super::allowed::{LINK_REL, Profile, Tag, keeps_value};
 const MAX_DEPTH: usize = 256;
 const MAX_ATTRIBUTES: usize = 64;
 
-/// Whether sanitizing with this profile would leave the HTML unchanged.
+/// Tests whether sanitizing with this profile would leave the HTML unchanged.
 pub(super) fn is_settled(html: &str, profile: &Profile, video_hosts: &[String]) -> bool {
     if html.starts_with('\u{feff}') {
         return false;
@@ -150,7 +150,7 @@ impl<'a> Scanner<'a> {
         (placed && undisturbed && !(closes_paragraph && in_paragraph())).then_some(())
     }
 
-    /// Whether the element is open, searching outward up to the first element for which `ends` holds.
+    /// Tests whether the element is open, searching outward up to the first element for which `ends` holds.
     fn is_open(&self, name: &str, ends: impl Fn(&str) -> bool) -> bool {
         self.open.iter().rev().take_while(|tag| !ends(tag)).any(|tag| *tag == name)
     }

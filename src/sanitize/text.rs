@@ -30,7 +30,7 @@ pub fn text_content(html: &str) -> String {
 
 struct Text {
     out: String,
-    /// Whether white space was read since the last piece of text was written.
+    /// True if white space was read since the last piece of text was written.
     gap: bool,
 }
 

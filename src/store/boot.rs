@@ -21,7 +21,7 @@ use crate::sync;
 /// sled releases its lock some time after the last handle is dropped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often sled's own thread writes buffers to the disk and cleans segments up.
+/// The time between two runs of sled's own thread, which writes buffers to the disk and cleans segments up.
 const FLUSH_EVERY_MILLIS: u64 = 1_000;
 
 /// Opens a database of sled in a subfolder of the store's folder, and makes the names of new files durable.

@@ -110,7 +110,7 @@ pub(super) fn remove_scattered(folder: &Path) -> Result<(), StoreError> {
     fs::remove_dir_all(&scattered).map_err(at("remove", &scattered))
 }
 
-/// Whether a key, or the value that a chunk belongs to, is in the database of scattered keys.
+/// Tests whether a key, or the value that a chunk belongs to, is in the database of scattered keys.
 pub(super) fn is_scattered(key: &[u8]) -> bool {
     let table = match key {
         [CHUNK, table, ..] | [table, ..] => table,

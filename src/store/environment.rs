@@ -25,7 +25,7 @@ pub(super) fn environment_error(text: &str) -> Option<std::io::Error> {
 const EIO: i32 = 5;
 
 impl StoreError {
-    /// Whether the system may have forgotten pages that it could not write, while it still shows them to readers.
+    /// Tests whether the system may have forgotten pages that it could not write, while it still shows them to readers.
     pub(super) fn may_have_dropped_writes(&self) -> bool {
         match self {
             StoreError::Io { action, .. } => *action == "sync",

@@ -53,7 +53,7 @@ pub enum StoreError {
     NoRoom {
         /// The store's folder.
         folder: PathBuf,
-        /// How many bytes must be free.
+        /// The number of bytes that must be free.
         needed: u64,
     },
     /// A file or a value is of another format.
@@ -75,13 +75,13 @@ pub enum StoreError {
     Damaged {
         /// Its key.
         key: String,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
 }
 
 impl StoreError {
-    /// Whether the store can bring nothing to the disk any more after this error of a checkpoint: a sync failed, so that what
+    /// Tests whether the store can bring nothing to the disk any more after this error of a checkpoint: a sync failed, so that what
     /// a later one says proves nothing, or sled did, which refuses everything after its first error.
     pub(crate) fn ends_writing(&self) -> bool {
         matches!(self, StoreError::Io { action: "sync", .. } | StoreError::Sled { .. } | StoreError::Panicked { .. })

@@ -16,7 +16,7 @@ use super::counter::Counter;
 pub enum Key {
     /// One of the server's counters.
     Counter(Counter),
-    /// What the transaction with that number superseded and readers may still need.
+    /// Versions that the transaction with that number superseded and readers may still need.
     Superseded(u64),
     /// A blueprint by number.
     Blueprint(u32),
@@ -92,7 +92,7 @@ pub enum Key {
     Changes(u64),
     /// A webhook.
     Webhook(KeyText),
-    /// How far a webhook is delivered.
+    /// The progress of a webhook.
     WebhookProgress(KeyText),
 }
 
@@ -192,7 +192,7 @@ pub(super) const CHUNK: u8 = 0xf0;
 /// The tables whose keys arrive in no order: texts of users. In the order of the tables.
 pub(super) const SCATTERED: [u8; 3] = [table::IMPORT_KEY, table::UNIQUE, table::IDEMPOTENCY];
 
-/// Whether a value is that of a copy, by its encoded key.
+/// Tests whether a value is that of a copy, by its encoded key.
 pub(super) fn is_copy(key: &[u8]) -> bool {
     key.first() == Some(&table::COPY)
 }

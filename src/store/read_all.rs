@@ -6,7 +6,7 @@ use super::record::{self, Form};
 use super::scan::Entry;
 use super::tree::Store;
 
-/// How many bytes of a chunk's key follow the key of its value: number and index.
+/// The number of bytes of a chunk's key that follow the key of its value: number and index.
 const CHUNK_SUFFIX_BYTES: usize = 12;
 
 impl Store {
@@ -62,7 +62,7 @@ impl Store {
         }
     }
 
-    /// Whether a value names the chunk. (The bytes of a chunk are checked with its value.)
+    /// Tests whether a value names the chunk. (The bytes of a chunk are checked with its value.)
     fn is_chunk_of_a_value(&self, chunk: &[u8]) -> bool {
         let Some(named) = chunk.len().checked_sub(CHUNK_SUFFIX_BYTES).and_then(|end| chunk.get(1..end)) else {
             return false;

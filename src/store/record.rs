@@ -15,7 +15,7 @@ use super::compress::{self, Dictionaries};
 const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 14;
 
-/// How a body is encoded.
+/// The encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
@@ -89,7 +89,7 @@ pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), Invalid> {
     }
 }
 
-/// Whether a record claims to be chunked. Its checksum is not verified.
+/// Tests whether a record claims to be chunked. Its checksum is not verified.
 pub(super) fn has_chunks(record: &[u8]) -> bool {
     record.get(1) == Some(&Form::Chunked.code())
 }

@@ -10,9 +10,9 @@ use super::compress::{Compressor, Dictionary};
 
 /// A dictionary is made of so many bytes of values. Twice as much makes no better one, and takes twice as long: 0.3 s.
 const SAMPLE_BYTES: usize = 4 << 20;
-/// What is used of one value.
+/// The part of one value that is used.
 const VALUE_BYTES: usize = 32 << 10;
-/// What zstd recommends.
+/// The size that zstd recommends.
 const DICTIONARY_BYTES: usize = 112 << 10;
 /// So much more is written before each next dictionary.
 const GROWTH: u64 = 16;
@@ -85,7 +85,7 @@ impl Sample {
         (after + before / 16 <= before).then_some(bytes)
     }
 
-    /// How many bytes its values take.
+    /// The number of bytes its values take.
     fn compressed(&self, dictionary: Option<&Dictionary>) -> Option<usize> {
         let mut compressor = Compressor::new().ok()?;
         let mut rest = &self.values[..];

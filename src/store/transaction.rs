@@ -1,4 +1,4 @@
-//! How the log stores a transaction: writes that take effect together, in one record or several.
+//! The form in which the log stores a transaction: writes that take effect together, in one record or several.
 //!
 //! ```text
 //! record  format version (1)  flags (1)  writer (8)  piece of the list of writes (see `write.rs`)

@@ -37,7 +37,7 @@ pub(super) struct Inner {
     checkpointing: Mutex<()>,
 }
 
-/// What only the writing thread uses.
+/// The data that only the writing thread uses.
 pub(super) struct Writer {
     compressor: Compressor,
     training: Training,

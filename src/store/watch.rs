@@ -9,9 +9,9 @@ use tracing_log::LogTracer;
 
 use crate::sync;
 
-/// What such a line begins with.
+/// The beginning of such a line.
 const FAILED_SYNC: &str = "failed to fsync from periodic flush thread";
-/// What it contains if there is no room or quota, which loses nothing but what had no room.
+/// The texts that it contains if there is no room or quota, which loses nothing but what had no room.
 const NO_ROOM: [&str; 2] = ["(os error 28)", "(os error 122)"];
 
 /// Passes everything on to the log of `tracing`.

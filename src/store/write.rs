@@ -21,11 +21,11 @@ const REINDEX: u8 = 2;
 pub struct StoreWrite {
     /// The key.
     pub key: Key,
-    /// What the write does to it.
+    /// The effect of the write on it.
     pub op: WriteOp,
 }
 
-/// What a write does.
+/// The effect of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteOp {
     /// Sets the key to this value.

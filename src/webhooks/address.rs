@@ -40,7 +40,7 @@ pub(super) fn refused() -> &'static str {
     "the address is loopback, private or link-local; `webhook_private_addresses` allows those"
 }
 
-/// Whether the host of a URL is an address that may not be reached. (A name is resolved, and then checked.)
+/// Tests whether the host of a URL is an address that may not be reached. (A name is resolved, and then checked.)
 pub(super) fn is_private_address(url: &str) -> bool {
     let url = Url::parse(url).ok();
     match url.as_ref().and_then(Url::host) {
@@ -50,7 +50,7 @@ pub(super) fn is_private_address(url: &str) -> bool {
     }
 }
 
-/// Whether an address is one of the public internet.
+/// Tests whether an address is one of the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

@@ -1,4 +1,4 @@
-//! How far a webhook is delivered: the place in the change feed, the changes that wait to be sent or sent again, and the
+//! The progress of a webhook: the place in the change feed, the changes that wait to be sent or sent again, and the
 //! latest attempts. Knows when what is due; must not send.
 
 use std::collections::{HashSet, VecDeque};
@@ -10,14 +10,14 @@ use crate::content::{Change, ChangeOp, PROGRESS_PARTS, ProgressParts};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 
-/// How many changes wait at most. While there are so many, no more are read: they stay in the change feed.
+/// The number of changes that wait at most. While there are so many, no more are read: they stay in the change feed.
 const MAX_WAITING: usize = 1_000;
 
-/// How many attempts are remembered, and how many of them over a restart.
+/// The number of attempts that are remembered, and how many of them over a restart.
 const REMEMBERED: usize = 100;
 const SAVED: usize = 20;
 
-/// How many numbers of changes that follow each other belong to one stored part: what fails, fails in this order, so that
+/// The number of consecutive numbers of changes that belong to one stored part: what fails, fails in this order, so that
 /// few parts change at a time.
 const NUMBERS_A_PART: u64 = 64;
 
@@ -25,13 +25,13 @@ const NUMBERS_A_PART: u64 = 64;
 const FIRST_PAUSE: Millis = 5_000;
 const LONGEST_PAUSE: Millis = 3 * 3_600_000;
 
-/// How long a change is sent again after its first failure.
+/// The time for which a change is sent again after its first failure.
 const GIVE_UP_AFTER: Millis = 24 * 3_600_000;
 
-/// How long a webhook may fail without one success before it is switched off.
+/// The time that a webhook may fail without one success before it is switched off.
 const SWITCH_OFF_AFTER: Millis = 5 * 24 * 3_600_000;
 
-/// How far a webhook is delivered.
+/// The progress of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Progress {
     /// Everything up to this number is delivered, not wanted, or waiting.
@@ -76,7 +76,7 @@ pub struct Delivery {
     pub next_attempt: Option<Millis>,
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {
     /// The receiver accepted it.
@@ -122,7 +122,7 @@ impl Progress {
         Ok(Some(progress))
     }
 
-    /// What the latest attempt failed with; `None` if it succeeded.
+    /// The error of the latest attempt; `None` if it succeeded.
     pub(super) fn error(&self) -> Option<String> {
         self.deliveries.back().and_then(|delivery| delivery.error.clone())
     }
@@ -132,7 +132,7 @@ impl Progress {
         self.failing_since.is_some()
     }
 
-    /// How many more changes may wait.
+    /// The number of further changes that may wait.
     pub(super) fn room(&self) -> usize {
         MAX_WAITING.saturating_sub(self.waiting.len())
     }
@@ -226,7 +226,7 @@ impl Waiting {
         ResourceId::parse(&self.id)
     }
 
-    /// Whether the resource is gone.
+    /// Tests whether the resource is gone.
     pub(super) fn is_deletion(&self) -> bool {
         self.op == ChangeOp::Deleted.as_str()
     }

@@ -18,7 +18,7 @@ use crate::model::error::Code;
 use crate::model::os_error::without_numbers;
 use crate::model::time::{format_millis, now_millis};
 
-/// How long a receiver has to answer, and to accept a connection.
+/// The time that a receiver has to answer, and to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -55,7 +55,7 @@ struct Place {
     _memory: OwnedSemaphorePermit,
 }
 
-/// How a receiver answered its last message.
+/// The pace that follows from a receiver's last answer.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     is_slow: AtomicBool,
@@ -93,16 +93,16 @@ impl Lane {
     }
 }
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// What it was sent under.
+    /// The id that it was sent under.
     pub message: String,
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
     /// Why it was not accepted.
     pub error: Option<String>,
-    /// How long the receiver took.
+    /// The time that the receiver took.
     pub milliseconds: u64,
 }
 

@@ -14,33 +14,33 @@ use crate::content::{Content, FeedEnd, PROGRESS_PARTS, ProgressParts, Webhook};
 use crate::model::error::Code;
 use crate::model::time::now_millis;
 
-/// How many changes are read at a time.
+/// The number of changes that are read at a time.
 const BATCH: usize = 100;
 
-/// How long to leave the feed alone after looking at it, so that a thousand webhooks cost little while much is written.
+/// The time to leave the feed alone after looking at it, so that a thousand webhooks cost little while much is written.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long to wait after an error of the server's own.
+/// The time to wait after an error of the server's own.
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
 
-/// How long a success may be unsaved: after a kill, what was sent since is sent again.
+/// The time that a success may be unsaved: after a kill, what was sent since is sent again.
 const SAVE_SOON: Duration = Duration::ZERO;
 
-/// How long a failure may be unsaved. A kill in between leads to an earlier attempt, which costs less than writing what
+/// The time that a failure may be unsaved. A kill in between leads to an earlier attempt, which costs less than writing what
 /// changes with each attempt at a receiver that is gone for days.
 const SAVE_SELDOM: Duration = Duration::from_secs(60);
 
-/// What is known of a webhook that is being delivered.
+/// The state of a webhook that is being delivered.
 pub(super) struct Run {
     pub(super) progress: Mutex<Progress>,
     /// Notified when the definition changes.
     pub(super) changed: Notify,
-    /// What failed last, as people read it.
+    /// The last failure, as people read it.
     pub(super) error: Mutex<Option<String>>,
     saving: Mutex<Saving>,
 }
 
-/// What is saved of a webhook's progress.
+/// The part of a webhook's progress that is saved.
 struct Saving {
     /// When to save what changed; `None` if nothing did.
     due: Option<Instant>,

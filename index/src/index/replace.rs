@@ -22,7 +22,7 @@ pub(crate) struct ReplacedRun {
     pub(crate) live_docs: Arc<Bitmap>,
 }
 
-/// How runs are replaced.
+/// A replacement of runs.
 pub(super) struct Replacement<'a> {
     replaced: &'a [ReplacedRun],
     /// `None` if the runs are only removed.

@@ -1,4 +1,4 @@
-//! What an operation changes: slots, rows, documents, locations. It knows no queries and publishes nothing.
+//! The changes of an operation: slots, rows, documents, locations. It knows no queries and publishes nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;

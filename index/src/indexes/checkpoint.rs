@@ -21,7 +21,7 @@ use crate::index::FrozenVersion;
 use crate::run::{FrozenRun, Run, RunNumber};
 use crate::version::{CopySet, Location};
 
-/// What all indexes held at a log number. Nothing is durable before [`Checkpoint::write`] returns.
+/// The contents of all indexes at a log number. Nothing is durable before [`Checkpoint::write`] returns.
 #[must_use = "a checkpoint that is not written makes nothing durable"]
 pub struct Checkpoint {
     registry: Arc<Registry>,
@@ -182,7 +182,7 @@ impl DiskDocs {
     }
 }
 
-/// Whether a slot file holds the same slots as before. A change of a slot, or of a copy's location, copies its chunk.
+/// Tests whether a slot file holds the same slots as before. A change of a slot, or of a copy's location, copies its chunk.
 fn is_unchanged(last: &WrittenSlots, new: &WrittenSlots, number: usize) -> bool {
     let end = |slots: &WrittenSlots| ((number + 1) * SLOTS).min(slots.slot_count as usize);
     let variants = |slots: &WrittenSlots| slots.locations.iter().map(|of| of.variant).collect::<Vec<_>>();

@@ -9,23 +9,23 @@ use super::manifest::{FoundManifest, IndexManifest, Manifest};
 use crate::damage::Damage;
 use crate::error::Error;
 
-/// What a check of a folder of indexes found.
+/// The findings of a check of a folder of indexes.
 #[derive(Debug, Default)]
 pub struct FolderCheck {
     /// The log number up to which the indexes are complete; `None` if no index can be used, for example because there is
     /// none yet.
     pub number: Option<u64>,
-    /// How many runs were read.
+    /// The number of runs that were read.
     pub runs: u64,
-    /// How many bytes the runs have.
+    /// The number of bytes the runs have.
     pub bytes: u64,
     /// Why the next start rebuilds every index although none is damaged: they were written by another version.
     pub outdated: Option<String>,
-    /// What is wrong: at most one problem for each index, or one with the manifest.
+    /// The problems: at most one for each index, or one with the manifest.
     pub problems: Vec<FolderProblem>,
 }
 
-/// What is wrong with the files of indexes. The next start rebuilds these indexes.
+/// A problem with the files of indexes. The next start rebuilds these indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderProblem {
     /// The name of the index; `None` if the manifest is damaged, and with it every index.

@@ -29,7 +29,7 @@ pub(super) struct IndexFolder {
     /// Distinguishes indexes that had the same name at different times.
     pub(super) generation: u64,
     pub(super) path: PathBuf,
-    /// Whether checkpoints include it.
+    /// True if checkpoints include it.
     pub(super) is_finished: AtomicBool,
     /// Runs that are completely on disk, with their checksums. Locked while a frozen run is written.
     written: Mutex<HashMap<RunNumber, u32>>,
@@ -69,7 +69,7 @@ struct PlannedRun {
     live: LiveSet,
 }
 
-/// What an attempt to merge did.
+/// The outcome of an attempt to merge.
 pub(super) enum MergeOutcome {
     Merged,
     NothingToDo,
@@ -218,7 +218,7 @@ impl IndexFolder {
         runs
     }
 
-    /// How the manifest names a run; `None` if it is not completely on disk.
+    /// The manifest's name of a run; `None` if it is not completely on disk.
     pub(super) fn named_run(&self, number: RunNumber) -> Option<NamedRun> {
         self.written.lock().get(&number).map(|&crc| NamedRun { number, crc })
     }
@@ -242,7 +242,7 @@ impl IndexFolder {
     }
 }
 
-/// What the files of an index hold.
+/// The contents of the files of an index.
 pub(super) struct ReadIndex {
     rows: Vec<Row>,
     copy_sets: Vec<LoadedCopies>,

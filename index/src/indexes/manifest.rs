@@ -49,7 +49,7 @@ pub(super) struct IndexManifest {
     pub(super) generation: u64,
     columns: Vec<(ColumnId, Kind)>,
     variants: Vec<(VariantNumber, Option<String>)>,
-    /// How many slots the slot files hold.
+    /// The number of slots the slot files hold.
     pub(super) slots: u32,
     /// The slot files, in order.
     pub(super) slot_files: Vec<NamedSlotFile>,
@@ -73,7 +73,7 @@ pub(super) struct NamedRun {
     pub(super) crc: u32,
 }
 
-/// What a folder holds as its manifest.
+/// The manifest that a folder holds.
 #[derive(Debug)]
 pub(super) enum FoundManifest {
     Missing,
@@ -143,7 +143,7 @@ impl Manifest {
         sync_folder(folder)
     }
 
-    /// Whether this is the name of the manifest file.
+    /// Tests whether this is the name of the manifest file.
     pub(super) fn is_file(name: &str) -> bool {
         name == FILE
     }

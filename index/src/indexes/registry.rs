@@ -1,4 +1,4 @@
-//! What the indexes of a data folder and their threads share: the index folders, the manifest, and where they are. It
+//! The data that the indexes of a data folder and their threads share: the index folders, the manifest, and where they are. It
 //! writes nothing.
 
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use crate::index::Wake;
 use crate::options::Options;
 use crate::search::Caches;
 
-/// What the indexes of a data folder and their threads share.
+/// The data that the indexes of a data folder and their threads share.
 pub(super) struct Registry {
     pub(super) dir: PathBuf,
     pub(super) options: Options,
     pub(super) signal: Arc<Signal>,
-    /// What queries of all indexes computed.
+    /// The results that queries of all indexes computed.
     pub(super) caches: Arc<Caches>,
     /// The folder of each index, by the index's name.
     pub(super) folders: Mutex<BTreeMap<u32, Arc<IndexFolder>>>,
@@ -32,7 +32,7 @@ pub(super) struct Registry {
     /// The manifest's log number, to be read while the manifest is locked.
     pub(super) number: AtomicU64,
     pub(super) next_generation: AtomicU64,
-    /// How many merges of runs were done since the start.
+    /// The number of merges of runs that were done since the start.
     pub(super) merges: Arc<AtomicU64>,
     /// The folders that unwritten checkpoints refer to. They may belong to indexes that are removed meanwhile.
     frozen: Mutex<Vec<Weak<IndexFolder>>>,

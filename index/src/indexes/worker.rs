@@ -11,7 +11,7 @@ use super::signal::{Task, Woken};
 use crate::error::Error;
 use crate::priority;
 
-/// How long to wait after an error before trying again.
+/// The time to wait after an error before trying again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Writes frozen runs until it is stopped. While they cannot be written, writers do not wait for it.

@@ -12,7 +12,7 @@ use crate::text_query::{Required, Rest, TextQuery, WantedToken, Words};
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
-/// Whether a resource has what is asked for. `texts` are those of the query's fields, not folded.
+/// Tests whether a resource has what is asked for. `texts` are those of the query's fields, not folded.
 pub(super) fn has_words(query: &TextQuery, texts: &[String]) -> bool {
     let texts: Vec<Vec<String>> = texts.iter().map(|text| tokens(text)).collect();
     let has_row = |row: &[WantedToken]| {
@@ -32,7 +32,7 @@ fn is_wanted(token: &str, wanted: &WantedToken) -> bool {
     closeness(token, wanted).is_some()
 }
 
-/// How far a resource that has what is asked for is from it: for each word twice the typos of its closest form, and one more if
+/// The distance of a resource that has what is asked for from it: for each word twice the typos of its closest form, and one more if
 /// that is only begun.
 pub(super) fn distance_from(query: &TextQuery, texts: &[String]) -> usize {
     let tokens: Vec<String> = texts.iter().flat_map(|text| tokens(text)).collect();

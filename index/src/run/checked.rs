@@ -163,7 +163,7 @@ impl HasLen for CheckedFile {
     }
 }
 
-/// How Tantivy reads.
+/// Reads for Tantivy.
 impl FileHandle for CheckedFile {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
         match self.read(range.clone()) {

@@ -187,7 +187,7 @@ impl MemoryRun {
         Ok(doc)
     }
 
-    /// How many documents it has.
+    /// The number of documents it has.
     pub(crate) fn len(&self) -> u32 {
         self.len.load(Ordering::Acquire)
     }
@@ -264,12 +264,12 @@ impl MemoryRun {
         self.tokens.find(column, self.len(), &text, wanted, interrupt)
     }
 
-    /// How many tokens the text of a document has, in Tantivy's steps, once they were looked for.
+    /// The number of tokens the text of a document has, in Tantivy's steps, once they were looked for.
     pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         self.tokens.length_step(column, document)
     }
 
-    /// How many tokens the texts of a column have that were looked at.
+    /// The number of tokens the texts of a column have that were looked at.
     pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         self.tokens.field_lengths(column)
     }

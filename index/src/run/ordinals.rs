@@ -104,7 +104,7 @@ impl Ordinals {
         &self.places
     }
 
-    /// How many there are.
+    /// The number of them.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
@@ -122,7 +122,7 @@ impl Ordinals {
         }
     }
 
-    /// How many of the documents have each ordinal, and how many have any.
+    /// Counts the documents that have each ordinal, and those that have any.
     pub(crate) fn count(&self, documents: &Bitmap, interrupt: &Interrupt<'_>) -> Result<(Vec<u32>, u64), Error> {
         let mut counts = vec![0u32; self.len() + 1];
         let check = || interrupt.check();

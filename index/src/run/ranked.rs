@@ -21,7 +21,7 @@ pub(crate) struct RunTokens {
 /// Documents that are joined from the postings of many tokens.
 #[derive(Debug)]
 pub(super) struct Joined {
-    /// How many bytes they are going to take.
+    /// The number of bytes they are going to take.
     bytes: usize,
     pub(super) documents: OnceLock<Bitmap>,
 }
@@ -48,7 +48,7 @@ impl RunTokens {
 }
 
 impl TokenPostings {
-    /// Whether there is at most one token in all of the run, so that no document comes twice.
+    /// Tests whether there is at most one token in all of the run, so that no document comes twice.
     pub(super) fn is_single(&self) -> bool {
         matches!(self, TokenPostings::Disk(lists) if lists.len() <= 1)
     }

@@ -13,7 +13,7 @@ use super::checked::{CheckedBytes, CheckedFile};
 use super::sums::{FileSums, SummedFile};
 use crate::schema::ColumnId;
 
-/// What a section belongs to. Files give meaning to `part` and `kind`.
+/// The column or file part that a section belongs to. Files give meaning to `part` and `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SectionName {
     pub(super) column: ColumnId,
@@ -35,7 +35,7 @@ const TRAILER_BYTES: usize = 24;
 /// An open file with its table.
 pub(super) struct SectionFile {
     pub(super) file: Arc<CheckedFile>,
-    /// How many documents the run has.
+    /// The number of documents the run has.
     pub(super) documents: u32,
     sections: Vec<Section>,
 }
@@ -115,7 +115,7 @@ impl SectionWriter {
         Ok(writer)
     }
 
-    /// How many bytes were written.
+    /// The number of bytes that were written.
     pub(super) fn position(&self) -> u64 {
         self.position
     }

@@ -19,11 +19,11 @@ pub(crate) enum Counted<'a> {
     Period(i64),
 }
 
-/// How often each value occurs.
+/// The number of times that each value occurs.
 #[derive(Debug, Default)]
 pub(crate) struct Tally<'a> {
     pub(crate) counts: HashMap<Counted<'a>, u64>,
-    /// How many documents have a value.
+    /// The number of documents that have a value.
     pub(crate) valued: u64,
 }
 

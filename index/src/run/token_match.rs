@@ -12,10 +12,10 @@ pub(crate) struct TokenMatch<P> {
     pub(crate) postings: P,
 }
 
-/// How many tokens the texts of a column have.
+/// The number of tokens the texts of a column have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FieldLengths {
-    /// How many documents have a text with tokens.
+    /// The number of documents that have a text with tokens.
     pub(crate) documents: u64,
     /// The tokens of all of them.
     pub(crate) tokens: u64,

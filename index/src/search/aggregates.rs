@@ -22,10 +22,10 @@ use crate::schema::{ColumnId, VariantNumber};
 /// Like [`READ_SHARE`] for texts whose ordinals are not in memory: if they are in the run's file, and if they are not.
 const READ_SHARES_OF_TEXTS: (usize, usize) = if cfg!(test) { (4, 3) } else { (64, 8) };
 
-/// How long to wait for ordinals that another thread computes before looking at the interrupt.
+/// The time to wait for ordinals that another thread computes before looking at the interrupt.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 
-/// What was found, to be counted and added up.
+/// The matches that are counted and added up.
 pub struct Aggregates<'a> {
     snapshot: &'a Snapshot,
     found: &'a Found,
@@ -48,7 +48,7 @@ impl Snapshot {
 }
 
 impl<'a> Aggregates<'a> {
-    /// How often each value occurs; the `limit` most frequent ones are listed, but all periods. If `fallback` names the column, the values
+    /// Counts each value; the `limit` most frequent ones are listed, but all periods. If `fallback` names the column, the values
     /// of its variant count where there are none.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl<'a> Aggregates<'a> {
         snapshot.sound(facet)
     }
 
-    /// What the numbers of a column come to; `None` if there are none. See [`Aggregates::facet`] for `fallback`.
+    /// Adds up the numbers of a column; `None` if there are none. See [`Aggregates::facet`] for `fallback`.
     ///
     /// # Errors
     /// As [`Snapshot::search_with`].

@@ -10,7 +10,7 @@ const MAX_SLOTS: usize = 65_536;
 pub(super) struct ChangedSlots {
     /// By version, ascending.
     versions: VecDeque<VersionChange>,
-    /// How many slots all of them list.
+    /// The number of slots all of them list.
     slot_count: usize,
     /// The changes of later versions are known.
     known_since: u64,

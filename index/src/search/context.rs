@@ -1,4 +1,4 @@
-//! What all searches of an index share, on any version. It knows no queries.
+//! The data that all searches of an index share, on any version. It knows no queries.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::slots::SlotMap;
 use crate::version::Version;
 
-/// What all searches of an index share.
+/// The data that all searches of an index share.
 #[derive(Debug)]
 pub(crate) struct SearchContext {
     pub(crate) options: Options,

@@ -20,7 +20,7 @@ const WORDS_OF_RESOURCE: u64 = 10;
 const LOOKED_AT: usize = 16;
 
 impl Evaluator<'_> {
-    /// What computing the node's bitmap costs; zero if it is known. For a node whose primitives were looked up.
+    /// The cost of computing the node's bitmap; zero if it is known. For a node whose primitives were looked up.
     pub(super) fn cost(&self, node: &Node) -> u64 {
         self.cost_by(node, &|primitive| if primitive.cached.is_some() { Known::Current } else { Known::No })
     }

@@ -57,7 +57,7 @@ pub(super) fn estimate(context: &SearchContext, version: &Version, query: &Query
     estimate_filter(context, version, query.variant, &query.filter) + order + walk
 }
 
-/// What the order of all slots costs.
+/// The cost of the order of all slots.
 fn cost_of_order(sorter: &Sorter<'_>, slots: u64) -> u64 {
     let cost = |source: &KeySource<'_>| match source {
         KeySource::Text(..) => TEXT_KEY,

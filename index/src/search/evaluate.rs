@@ -301,7 +301,7 @@ impl<'a> Evaluator<'a> {
         Ok(bits)
     }
 
-    /// Whether the node holds for a live slot.
+    /// Tests whether the node holds for a live slot.
     fn holds(&self, node: &Node, slot: u32) -> Result<bool, Error> {
         Ok(match node {
             Node::All => true,

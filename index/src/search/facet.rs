@@ -81,7 +81,7 @@ fn periods(tally: Tally<'_>, period: Period) -> Vec<(FacetValue, u64)> {
     days.into_iter().map(|(day, count)| (FacetValue::Text(period.name(day)), count)).collect()
 }
 
-/// How many of these resources have a date in each period.
+/// The number of these resources with a date in each period.
 pub(super) fn tally_dates(
     snapshot: &Snapshot,
     slots: &Bitmap,

@@ -26,7 +26,7 @@ pub(super) struct Fallback<'a> {
 }
 
 impl<'a> KeyColumn<'a> {
-    /// Whether all values are those of its own copies, whose runs keep their orders.
+    /// Tests whether all values are those of its own copies, whose runs keep their orders.
     pub(super) fn is_plain(&self) -> bool {
         self.fallback.is_none()
     }
@@ -42,7 +42,7 @@ impl<'a> KeyColumn<'a> {
 }
 
 impl Fallback<'_> {
-    /// Whether it is read for a slot whose own copy is in `copies`.
+    /// Tests whether it is read for a slot whose own copy is in `copies`.
     fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
         self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())
     }

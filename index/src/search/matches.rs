@@ -18,7 +18,7 @@ impl Matches {
         Matches::Some(Arc::default())
     }
 
-    /// How many there are.
+    /// The number of them.
     pub(super) fn count(&self, version: &Version) -> usize {
         match self {
             Matches::All => version.total,

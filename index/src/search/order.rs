@@ -63,7 +63,7 @@ struct SortText<'a> {
 /// Up to this many changed slots are always moved in a cached order. Lower in tests, which cover both ways.
 const ALWAYS_MOVED: usize = if cfg!(test) { 5 } else { 256 };
 
-/// How long to wait for an order that another thread computes before looking at the interrupt.
+/// The time to wait for an order that another thread computes before looking at the interrupt.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Sorts last in both directions.
@@ -223,7 +223,7 @@ impl<'a> Sorter<'a> {
         Ok(order)
     }
 
-    /// Whether the order of all live slots is cached.
+    /// Tests whether the order of all live slots is cached.
     pub(super) fn knows_order(&self) -> Known {
         self.context.cache.knows_order(&self.stored().cache_key, self.version.number)
     }

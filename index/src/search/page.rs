@@ -111,7 +111,7 @@ fn filtered(sorter: &Sorter<'_>, filter: &Filter, order: OrderView, matches: Mat
     OrderedSlots::Filtered { order, matches, end }
 }
 
-/// Whether every match has a value of the first key: the filter says so.
+/// Tests whether every match has a value of the first key: the filter says so.
 fn needs_first_key(sorter: &Sorter<'_>, filter: &Filter) -> bool {
     match (filter, sorter.keys.first().map(|key| &key.source)) {
         (Filter::And(filters), _) => filters.iter().any(|filter| needs_first_key(sorter, filter)),
@@ -167,13 +167,13 @@ fn skipped_to(
     sorter.listed(&walk, &start, matches, page.end, max_steps)
 }
 
-/// How many steps a walk may take at most.
+/// The number of steps a walk may take at most.
 fn max_walked(sorter: &Sorter<'_>) -> usize {
     let options = &sorter.context.options;
     options.always_walk_limit.max(sorter.version.total / options.walk_share)
 }
 
-/// How many of so many documents a walk to the first `count` of the matches looks at if they are spread evenly. `total` is the
+/// Estimates how many documents a walk to the first `count` of the matches looks at if they are spread evenly. `total` is the
 /// number of matches.
 fn expected_walk(walked: usize, total: usize, count: usize) -> usize {
     (walked as u64 * count as u64).div_ceil(total as u64) as usize
@@ -303,7 +303,7 @@ fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize)
     (last + 1 == first + total).then_some(first)
 }
 
-/// How many of the ordered slots must be looked at to find a page from the nearer end, if the `total` matches are
+/// The number of ordered slots that must be looked at to find a page from the nearer end, if the `total` matches are
 /// spread evenly.
 fn expected_steps(slots: usize, total: usize, page: &Range<usize>) -> usize {
     slots / total * page.end.min(total - page.start)

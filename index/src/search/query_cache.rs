@@ -48,7 +48,7 @@ pub(super) trait OfRun: Any + Send + Sync {
     fn bytes(&self) -> usize;
 }
 
-/// What queries of one index computed.
+/// The results that queries of one index computed.
 #[derive(Debug)]
 pub(crate) struct QueryCache {
     caches: Arc<Caches>,
@@ -58,7 +58,7 @@ pub(crate) struct QueryCache {
     /// The orders that are being computed.
     computing: Mutex<HashSet<Key>>,
     computed: Condvar,
-    /// How often all resources were tested by each date.
+    /// The number of times that all resources were tested by each date.
     date_scans: [AtomicU32; 3],
     /// Nothing is cached once damage is found: it may be wrong.
     pub(crate) damage: Arc<Damage>,
@@ -81,7 +81,7 @@ impl Caches {
     }
 }
 
-/// Whether something is cached for a version.
+/// Says whether something is cached for a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     Current,
@@ -149,7 +149,7 @@ impl QueryCache {
         }
     }
 
-    /// Whether an order of so many slots is small enough to be kept for long, beside others.
+    /// Tests whether an order of so many slots is small enough to be kept for long, beside others.
     pub(super) fn keeps_order_of(&self, slots: usize) -> bool {
         self.caches.orders.max_bytes() / 4 >= SlotOrder::bytes_of(slots)
     }
@@ -170,7 +170,7 @@ impl QueryCache {
         key.into()
     }
 
-    /// What was computed of a run.
+    /// The results that were computed of a run.
     pub(super) fn of_run<T: OfRun>(&self, key: &Key) -> Option<Arc<T>> {
         match &*self.caches.orders.get(key)?.1 {
             CachedOrder::OfRun(result) => Arc::clone(result).downcast().ok(),
@@ -185,12 +185,12 @@ impl QueryCache {
         }
     }
 
-    /// Whether the bitmap is cached.
+    /// Tests whether the bitmap is cached.
     pub(super) fn knows_bitmap(&self, key: &Key, version: u64) -> Known {
         known(self.caches.bitmaps.peek(key), version)
     }
 
-    /// Whether the order is cached.
+    /// Tests whether the order is cached.
     pub(super) fn knows_order(&self, key: &Key, version: u64) -> Known {
         known(self.caches.orders.peek(key), version)
     }

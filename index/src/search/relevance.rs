@@ -53,11 +53,11 @@ struct Nearest {
     closer: Bitmap,
     /// Those of which the best are on it. They are all equally far, unless all matches are asked for.
     farthest: Bitmap,
-    /// How far each is from what was asked for, by slot; without that, all are equally far.
+    /// The distance of each from what was asked for, by slot; without that, all are equally far.
     distances: Option<Vec<u16>>,
 }
 
-/// What tokens count in each of these slots.
+/// The scores of tokens in each of these slots.
 struct Scored {
     slots: RankBitmap,
     /// By rank.
@@ -159,7 +159,7 @@ impl<'a> TextSearch<'a> {
         Ok(sum * 1.001)
     }
 
-    /// What the tokens count in these slots.
+    /// The scores of the tokens in these slots.
     fn scored(&self, slots: Bitmap) -> Result<Scored, Error> {
         let slots = RankBitmap::of(slots);
         let mut scores = vec![0f32; slots.count()];
@@ -264,13 +264,13 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-/// What was found of a token, by field and by how close it is.
+/// The matches of a token, by field and by how close it is.
 fn equal_parts<'b, 'a>(found: &'b [InRun<'a>]) -> impl Iterator<Item = &'b [InRun<'a>]> {
     found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness))
 }
 
 impl SearchedField<'_> {
-    /// What tokens count that were found in this field.
+    /// The scores of the tokens that were found in this field.
     fn bm25(&self, found: &[InRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
         let mut lengths = FieldLengths::default();
         for (copies, _) in self.copies() {

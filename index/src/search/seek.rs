@@ -17,7 +17,7 @@ use crate::query::{DateColumn, Found, Hits, Neighbors, Position, PositionKey, Qu
 const DATE_SCANS: u32 = 2;
 
 impl Snapshot {
-    /// What a page behind this resource begins behind. The resource is one of this snapshot.
+    /// The position that a page behind this resource begins behind. The resource is one of this snapshot.
     pub fn position(&self, query: &Query, slot: u32) -> Position {
         let interrupt = Interrupt::never();
         let sorter = self.sorter(query, &interrupt);
@@ -183,7 +183,7 @@ fn place_in_order(
 }
 
 impl OrderView {
-    /// How many slots come before the first that does not satisfy `is_before`, in the direction in which it is read.
+    /// The number of slots that come before the first that does not satisfy `is_before`, in the direction in which it is read.
     pub(super) fn partition_point(&self, is_before: impl Fn(u32) -> bool) -> usize {
         let (len, valued) = (self.len(), self.valued);
         if !self.is_reversed {

@@ -39,12 +39,12 @@ impl Snapshot {
 }
 
 impl Selected {
-    /// How many there are.
+    /// The number of them.
     pub fn total(&self) -> u64 {
         self.slots.count() as u64
     }
 
-    /// Whether the resource with this id is among them.
+    /// Tests whether the resource with this id is among them.
     pub fn contains(&self, id: u128) -> bool {
         self.snapshot.get(id).is_some_and(|hit| self.slots.contains(hit.slot))
     }

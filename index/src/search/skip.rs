@@ -35,7 +35,7 @@ pub(super) struct Start {
 struct Cut {
     /// For each order, the first group behind it.
     groups: Vec<usize>,
-    /// How many matches come before it.
+    /// The number of matches before it.
     before: usize,
 }
 

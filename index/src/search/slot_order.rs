@@ -74,7 +74,7 @@ impl SlotOrder {
         })
     }
 
-    /// How many slots come before the first that does not satisfy `is_before`.
+    /// The number of slots that come before the first that does not satisfy `is_before`.
     pub(super) fn partition_point(&self, is_before: impl Fn(u32) -> bool) -> usize {
         let (chunk, within) = self.place(&is_before);
         self.starts.get(chunk).map_or(self.len, |&start| start as usize + within)
@@ -186,9 +186,9 @@ impl SlotOrder {
 #[derive(Debug, Clone)]
 pub(super) struct OrderView {
     pub(super) order: Arc<SlotOrder>,
-    /// How many slots come before those that sort last in both directions.
+    /// The number of slots that come before those that sort last in both directions.
     pub(super) valued: usize,
-    /// Whether those before are read from their end, and then those after from theirs.
+    /// True if those before are read from their end, and then those after from theirs.
     pub(super) is_reversed: bool,
 }
 

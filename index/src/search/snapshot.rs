@@ -39,12 +39,12 @@ pub struct Stream {
 }
 
 impl Snapshot {
-    /// How many resources there are.
+    /// The number of resources.
     pub fn total(&self) -> u64 {
         self.version.total as u64
     }
 
-    /// How many versions of its index are in use: this one, and those that anybody else holds.
+    /// The number of versions of its index that are in use: this one, and those that anybody else holds.
     pub fn versions_held(&self) -> u64 {
         self.version.pin.pins().count() as u64
     }
@@ -144,7 +144,7 @@ impl Snapshot {
         interrupt.traced(first, step).map(OrderedSlots::all)
     }
 
-    /// What was found; all resources are not looked at one by one.
+    /// The matches of what was found; all resources are not looked at one by one.
     pub(super) fn matches_of(&self, found: &Found) -> Matches {
         match found.0.count() == self.version.total {
             true => Matches::All,
@@ -235,7 +235,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether a column is null in a resource's copy.
+    /// Tests whether a column is null in a resource's copy.
     pub fn is_null(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> bool {
         let copies = self.version.copy_set(variant);
         copies.is_none_or(|copies| copies.value_without_folded(slot, column).is_null())
@@ -288,7 +288,7 @@ impl Snapshot {
 }
 
 impl Stream {
-    /// How many resources there are in all.
+    /// The number of all resources.
     pub fn total(&self) -> u64 {
         self.total as u64
     }

@@ -68,7 +68,7 @@ pub(super) struct InRun<'a> {
     pub(super) is_fallback: bool,
     pub(super) run: &'a NumberedRun,
     pub(super) tokens: RunTokens,
-    /// How many documents of the run have one of them, outdated documents included.
+    /// The number of documents of the run that have one of them, outdated documents included.
     having: OnceCell<usize>,
 }
 
@@ -266,7 +266,7 @@ impl InRun<'_> {
         Ok(documents)
     }
 
-    /// How many they are.
+    /// The number of them.
     pub(super) fn count(&self, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
         match self.having.get() {
             Some(count) => Ok(*count),

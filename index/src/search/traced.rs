@@ -1,4 +1,4 @@
-//! How the steps of a search appear in a trace. It evaluates nothing.
+//! The steps of a search as they appear in a trace. It evaluates nothing.
 
 use super::evaluate::Test;
 use crate::bitmap::Bitmap;
@@ -6,7 +6,7 @@ use crate::predicate::PreparedPredicate;
 use crate::query::DateColumn;
 use crate::trace::Done;
 
-/// What a step did, where its result came from, and how many resources that are.
+/// The kind of a step, the source of its result, and the number of its resources.
 pub(super) type Step = (Done, &'static str, u64);
 
 impl Test {

@@ -142,7 +142,7 @@ impl OfRun for RunOrder {
 }
 
 impl Walk<'_> {
-    /// How many documents it may look at.
+    /// The number of documents it may look at.
     pub(super) fn len(&self) -> usize {
         self.each_order().map(|(_, order)| order.of_groups(self.groups(order)).len()).sum()
     }

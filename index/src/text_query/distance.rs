@@ -1,9 +1,9 @@
-//! How many typos are between two words. It knows no queries.
+//! The number of typos that are between two words. It knows no queries.
 //!
 //! A typo is a character inserted, left out, exchanged for another, or two neighbours swapped. A swap is one typo if nothing
 //! is typed between the two (optimal string alignment).
 
-/// How many typos make a word of another.
+/// The number of typos that make a word of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Distances {
     /// The typos to the whole word.
@@ -32,7 +32,7 @@ pub(super) struct Distance {
 /// A row of the table: the distances from a beginning of the word to beginnings of the wanted one.
 #[derive(Debug, Clone, Copy)]
 struct Row {
-    /// How many bytes this beginning of the word has.
+    /// The number of bytes this beginning of the word has.
     end: usize,
     /// Its last character.
     character: char,
@@ -41,7 +41,7 @@ struct Row {
     cells: [u8; 2 * MAX_TYPOS + 1],
     /// The least distance from this beginning or a shorter one to the whole wanted word.
     begun: u8,
-    /// Whether all words that begin so are too far away, but for their shorter beginnings.
+    /// True if all words that begin so are too far away, but for their shorter beginnings.
     is_over: bool,
 }
 

@@ -11,7 +11,7 @@
 use super::{Required, Rest, WantedToken, Words};
 use crate::tokens::{Token, TokenKind, each_raw_token};
 
-/// Whether a part of a query string is in quotes, and whether it is excluded.
+/// Says whether a part of a query string is in quotes, and whether it is excluded.
 struct Part<'a> {
     text: &'a str,
     is_quoted: bool,
@@ -48,7 +48,7 @@ impl Words {
 }
 
 impl Required {
-    /// What a row of tokens requires.
+    /// The requirement of a row of tokens.
     fn of(mut row: Vec<WantedToken>) -> Required {
         match (row.len(), row.pop()) {
             (1, Some(only)) => Required::Token(only),
@@ -105,7 +105,7 @@ fn add_words(text: &str, typos: bool, required: &mut Vec<Required>) -> bool {
     ends_with_word
 }
 
-/// How many typos are forgiven in a word: by its length in characters, and none in numbers.
+/// The number of typos that are forgiven in a word: by its length in characters, and none in numbers.
 fn forgiven_typos(word: &str) -> usize {
     match word.chars().count() {
         _ if word.chars().all(char::is_numeric) => 0,

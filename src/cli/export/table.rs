@@ -15,7 +15,7 @@ use crate::model::blueprint::{Blueprint, FieldType};
 /// Currencies of the blueprint's list without decimals, by ISO 4217. All others have two.
 const WITHOUT_DECIMALS: [&str; 3] = ["CLP", "JPY", "KRW"];
 
-/// How the cells of a table are written.
+/// The form of the cells of a table.
 pub(super) struct Style {
     /// The columns of fields whose cells are rewritten, by slug.
     cells: HashMap<String, CellKind>,
@@ -38,7 +38,7 @@ pub(super) struct Table {
     splitter: Splitter,
     /// The beginning of a line whose end is still to come.
     line: Vec<u8>,
-    /// What is rewritten in each column; `None` before the header.
+    /// The values that are rewritten in each column; `None` before the header.
     columns: Option<Vec<Option<CellKind>>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of the values of a file, and the blueprint that follows from it. Must not know where the values come from.
+//! The facts known of the values of a file, and the blueprint that follows from them. Must not know where the values come from.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -23,10 +23,10 @@ const NO_FIELDS: [&str; 7] = ["id", "type", "key", "published_at", "created_at",
 /// Names that a field that labels a resource often has.
 const TITLES: [&str; 7] = ["title", "name", "label", "headline", "titel", "bezeichnung", "artikel"];
 
-/// How many names are looked at.
+/// The number of names that are looked at.
 const MOST_NAMES: usize = 4_096;
 
-/// What is known of the values of a file.
+/// The facts known of the values of a file.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) rows: u64,
@@ -39,9 +39,9 @@ pub(super) struct Columns {
     hasher: RandomState,
 }
 
-/// What is known of the values of one column.
+/// The facts known of the values of one column.
 struct Column {
-    /// How many are not null.
+    /// The number that are not null.
     values: u64,
     /// Those of [`CANDIDATES`] that all values fit.
     candidates: Vec<&'static str>,

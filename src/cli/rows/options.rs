@@ -1,4 +1,4 @@
-//! How rows become items: what each column means, a field of a blueprint, a part of a field, or a key of the item. Must not
+//! Turns rows into items: what each column means, a field of a blueprint, a part of a field, or a key of the item. Must not
 //! know values.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::model::value::ADDRESS_PARTS;
 const ITEM_KEYS: [&str; 4] = ["id", "published_at", "created_at", "updated_at"];
 const MONEY_PARTS: [&str; 2] = ["amount", "currency"];
 
-/// What a column means.
+/// The meaning of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Target {
     /// A key of the item.
@@ -29,19 +29,19 @@ pub(super) enum Target {
     Ignored,
 }
 
-/// How rows become items.
+/// The options for turning rows into items.
 pub(in crate::cli) struct RowOptions {
     /// The blueprint of the items.
     pub(in crate::cli) blueprint: Blueprint,
     /// Columns and the fields that they mean; an empty field leaves the column out.
     pub(in crate::cli) map: HashMap<String, String>,
-    /// What separates the elements of a list in a cell.
+    /// The separator of the elements of a list in a cell.
     pub(in crate::cli) list_separator: String,
     /// The column or field whose value becomes the item's key.
     pub(in crate::cli) key: Option<String>,
     /// The `published_at` of items that have none.
     pub(in crate::cli) publish: Option<String>,
-    /// What the command line says of a table.
+    /// The options of the command line for a table.
     pub(in crate::cli) table: TableOptions,
 }
 
@@ -58,7 +58,7 @@ impl RowOptions {
         }
     }
 
-    /// What a column means; `None` if that is not known.
+    /// The meaning of a column; `None` if that is not known.
     pub(super) fn target(&self, column: &str) -> Option<Target> {
         let mapped = self.map.get(column);
         let name = mapped.map_or(column, String::as_str);

@@ -1,4 +1,4 @@
-//! How a table becomes items: what its columns mean, and how their cells are read. Must not know values.
+//! The plan for turning a table into items: what its columns mean, and how their cells are read. Must not know values.
 
 use std::io;
 
@@ -9,12 +9,12 @@ use crate::cli::survey::{ERRORS, Survey, is_export};
 use crate::cli::table::joined;
 use crate::model::sent::quote;
 
-/// How a table becomes items.
+/// The plan for turning a table into items.
 pub(in crate::cli) struct Plan {
     pub(super) survey: Survey,
-    /// What each column means.
+    /// The meaning of each column.
     pub(super) targets: Vec<Target>,
-    /// How its cells are read.
+    /// The forms in which its cells are read.
     pub(super) forms: Vec<Form>,
     /// The column with the keys.
     pub(super) key: Option<usize>,
@@ -58,7 +58,7 @@ impl Plan {
         Ok(Plan { survey, targets, forms, key })
     }
 
-    /// What the cells of each column look like.
+    /// Reports what the cells of each column look like.
     pub(super) fn reports(&self, options: &RowOptions) -> Vec<String> {
         let columns = self.survey.header.iter().zip(&self.survey.columns).zip(self.targets.iter().zip(&self.forms));
         let reports = columns.enumerate().filter_map(|(position, ((name, column), (target, form)))| {

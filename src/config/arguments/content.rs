@@ -24,7 +24,7 @@ pub struct ImportArgs {
     pub blueprint: String,
     /// A file, plain, gzip or zstd; `-` for standard input
     pub file: PathBuf,
-    /// What the file holds [default: what its name or its beginning says]
+    /// The format of the file [default: what its name or its beginning says]
     #[arg(long, value_name = "FORMAT", value_parser = ["ndjson", "json", "csv"])]
     pub format: Option<String>,
     /// The column, or field, whose value is the key under which each item is known: a second import updates it
@@ -33,10 +33,10 @@ pub struct ImportArgs {
     /// Which field a column is; without a field the column is left out
     #[arg(long, value_name = "COLUMN=FIELD", value_parser = mapping)]
     pub map: Vec<(String, String)>,
-    /// What separates the elements of a list in a cell
+    /// The separator of the elements of a list in a cell
     #[arg(long, value_name = "TEXT", default_value = ",")]
     pub list_separator: String,
-    /// How the table is written.
+    /// The format of the table.
     #[command(flatten)]
     pub table: TableArgs,
     /// Publish items that have no `published_at`, now or at a time such as 2026-11-20T08:00Z
@@ -50,10 +50,10 @@ pub struct ImportArgs {
     pub server: ServerArgs,
 }
 
-/// How a table of delimited text is written.
+/// The format of a table of delimited text.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct TableArgs {
-    /// What separates the cells of a table, one character [default: guessed among `,` `;` tab `|`]
+    /// The separator of the cells of a table, one character [default: guessed among `,` `;` tab `|`]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     pub delimiter: Option<u8>,
     /// The order of day, month and year in dates such as 03/04/2025 [default: guessed, column by column]
@@ -118,16 +118,16 @@ pub enum BlueprintCommand {
     Infer {
         /// A file, plain, gzip or zstd; `-` for standard input
         file: PathBuf,
-        /// What the file holds [default: what its name or its beginning says]
+        /// The format of the file [default: what its name or its beginning says]
         #[arg(long, value_name = "FORMAT", value_parser = ["ndjson", "json", "csv"])]
         format: Option<String>,
         /// The name of the blueprint [default: that of the file]
         #[arg(long)]
         name: Option<String>,
-        /// What separates the elements of a list in a cell; columns with it become lists
+        /// The separator of the elements of a list in a cell; columns with it become lists
         #[arg(long, value_name = "TEXT")]
         list_separator: Option<String>,
-        /// How the table is written.
+        /// The format of the table.
         #[command(flatten)]
         table: TableArgs,
     },

@@ -22,7 +22,7 @@ pub enum MemberCommand {
     Invite {
         /// The email address; a member who does not exist is created
         email: String,
-        /// What the member may do in the dashboard
+        /// The rights of the member in the dashboard
         #[arg(long, value_name = "ROLE", value_parser = ["owner", "editor", "author", "viewer"])]
         role: Option<String>,
         /// The name of a new member (default: the email address up to `@`)

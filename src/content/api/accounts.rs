@@ -50,7 +50,7 @@ pub struct IssuedInvitation {
     pub secret: String,
 }
 
-/// Whether somebody can sign in to the dashboard.
+/// Says whether somebody can sign in to the dashboard.
 #[derive(Debug)]
 pub enum FirstOwner {
     /// Some member has a password.
@@ -143,7 +143,7 @@ impl Content {
         known.ok_or_else(|| unauthenticated("this session has ended; sign in again"))
     }
 
-    /// What the member of a session may do now. Has the committer note that the session was used, once in a while.
+    /// Looks up what the member of a session may do now. Has the committer note that the session was used, once in a while.
     ///
     /// # Errors
     /// `UNAUTHENTICATED` if the member is gone, `FORBIDDEN` if their role carries no rights.

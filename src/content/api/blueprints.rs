@@ -30,28 +30,28 @@ pub struct Replacement {
     force: bool,
 }
 
-/// Whether a replacement is carried out.
+/// Says whether a replacement is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Apply,
     DryRun,
 }
 
-/// What became of a replacement.
+/// The outcome of a replacement.
 #[derive(Debug)]
 pub enum Replaced {
     /// The blueprint as it is now.
     Applied(Arc<Blueprint>),
-    /// What a dry run found.
+    /// The findings of a dry run.
     Planned(BlueprintPlan),
 }
 
-/// What a replacement of a blueprint would do.
+/// The effects that a replacement of a blueprint would have.
 #[derive(Debug)]
 pub struct BlueprintPlan {
     /// The differences, in order.
     pub differences: Vec<Difference>,
-    /// How many resources lose a value, by field.
+    /// The number of resources that lose a value, by field.
     pub losses: BTreeMap<String, u64>,
     /// The resources that would become invalid.
     pub conflicts: Conflict,
@@ -155,7 +155,7 @@ impl Content {
         }
     }
 
-    /// What a replacement would change. Reads everything that is stored of the blueprint, unless the change concerns none
+    /// Plans what a replacement would change. Reads everything that is stored of the blueprint, unless the change concerns none
     /// of it.
     fn plan_blueprint(&self, slug: &str, definition: Definition, force: bool) -> Result<BlueprintPlan> {
         let state = self.state();

@@ -11,10 +11,10 @@ use crate::model::id::ResourceId;
 use crate::model::json;
 use crate::model::value::Sanitized;
 
-/// What became of the items of a bulk request.
+/// The outcomes of the items of a bulk request.
 #[derive(Debug)]
 pub struct BulkAnswer {
-    /// What was to be done with each.
+    /// The operation for each.
     pub operation: Operation,
     /// The items that were applied, in order.
     pub applied: Vec<AppliedItem>,
@@ -29,7 +29,7 @@ pub struct AppliedItem {
     pub index: usize,
     /// The resource.
     pub id: ResourceId,
-    /// What sanitizing removed of it.
+    /// The parts that sanitizing removed from it.
     pub sanitized: Sanitized,
 }
 
@@ -38,7 +38,7 @@ pub struct AppliedItem {
 pub struct FailedItem {
     /// Its position in the request.
     pub index: usize,
-    /// What is wrong with it.
+    /// The problem with it.
     pub error: Error,
 }
 

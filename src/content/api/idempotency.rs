@@ -23,7 +23,7 @@ pub struct Idempotent<T> {
     encode: Arc<Encode<T>>,
 }
 
-/// How a request was answered.
+/// The way a request was answered.
 #[derive(Debug)]
 pub enum Answered<T> {
     /// It was carried out by this call, and the answer is not kept: it has no key.
@@ -41,7 +41,7 @@ impl<T: 'static> Idempotent<T> {
         Idempotent { request, encode: Arc::new(encode) }
     }
 
-    /// What the committer needs. `read` makes the value that `encode` takes from the outcome of the command.
+    /// Makes what the committer needs. `read` makes the value that `encode` takes from the outcome of the command.
     pub(crate) fn keep(&self, read: impl Fn(&Outcome, &dyn Lookup) -> Result<T> + Send + 'static) -> KeepAnswer {
         let encode = Arc::clone(&self.encode);
         let encode = Box::new(move |result: &Result<Outcome>, lookup: &dyn Lookup| match result {

@@ -36,11 +36,11 @@ pub use self::answer::{ImportLine, ImportedResource};
 const GROUP_LINES: usize = 256;
 const GROUP_BYTES: usize = 2 << 20;
 
-/// How much memory lines may take that are written in one transaction, since they reference each other in a cycle or
+/// The memory that lines may take that are written in one transaction, since they reference each other in a cycle or
 /// come with an idempotency key.
 const TOGETHER_BYTES: usize = 512 << 20;
 
-/// How many groups may be in preparation at once: enough to keep the cores busy, few enough to bound memory.
+/// The number of groups that may be in preparation at once: enough to keep the cores busy, few enough to bound memory.
 const GROUPS_IN_FLIGHT: usize = 3;
 
 /// An import that is under way.
@@ -59,9 +59,9 @@ pub struct Import {
     waiting: Waiting,
     /// The groups of lines that waited, once the file has ended.
     ordered: Option<VecDeque<Vec<Waited>>>,
-    /// Whether the blueprint was changed since the import began.
+    /// True if the blueprint was changed since the import began.
     is_overtaken: bool,
-    /// How many lines are written.
+    /// The number of lines that are written.
     written: u64,
 }
 

@@ -148,7 +148,7 @@ impl Writing {
         written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
     }
 
-    /// How the answer shows what was written.
+    /// The presentation of what was written.
     fn presentation(&self, selection: Selection) -> Presentation {
         let names = AuthorNames::shown_to(&self.access, &self.state);
         Presentation { variant: self.variant, fallback: None, selection, highlights: None, names }
@@ -163,7 +163,7 @@ impl Writing {
         self.run_one(Sent { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
     }
 
-    /// What the answer to an update shows: the whole resource to a token that may see it, before the write or after it.
+    /// The resource that the answer to an update shows: the whole resource to a token that may see it, before the write or after it.
     /// To another token only those attributes that it has just written, or a write that changes nothing would be a way to
     /// read. Every other key of the object is always there.
     fn shown(&self, written: &Written, sent: &SentAttributes) -> Selection {
@@ -185,7 +185,7 @@ impl Writing {
         if_match.check(self.collection.version_of(&hit).tag(self.state.epoch))
     }
 
-    /// Whether the token may change between draft and published.
+    /// Tests whether the token may change between draft and published.
     pub(super) fn may_publish(&self) -> bool {
         self.access.may(Ability::Publish)
     }
@@ -267,12 +267,12 @@ fn sent_attributes(body: &Value, extent: Extent) -> SentAttributes {
     }
 }
 
-/// What was written by a write of one item.
+/// The outcome of a write of one item.
 fn only(outcomes: Vec<ItemOutcome>) -> Result<Written> {
     outcomes.first().ok_or_else(no_outcome)?.written().cloned()
 }
 
-/// What sanitizing removed of the values of a write of one item.
+/// The parts that sanitizing removed from the values of a write of one item.
 fn sanitized(items: &[Item]) -> Sanitized {
     items.first().map(Item::sanitized).unwrap_or_default()
 }

@@ -93,7 +93,7 @@ impl Content {
         self.submit(Command::ChangeWebhook(id.to_owned(), patch)).await.map(|_| ())
     }
 
-    /// How far a webhook is delivered, as it was saved; all parts are empty if nothing was.
+    /// The saved progress of a webhook; all parts are empty if nothing was.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.

@@ -1,4 +1,4 @@
-//! What a transaction does to tokens, webhooks, views, members and how members sign in.
+//! The effects of a transaction on tokens, webhooks, views, members and how members sign in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What applying a transaction means for the change feed: the end that readers see moves, and changes beyond what is kept
+//! The effects of a transaction on the change feed: the end that readers see moves, and changes beyond what is kept
 //! leave the store. They are not removed by the log: a start removes what a kill left.
 
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::content::data::feed::Feed;
 use crate::model::error::{Error, Result};
 use crate::store::{Key, Prefix, Store, StoreWrite};
 
-/// How many changes more than are kept there may be before some are removed.
+/// The number of changes beyond those to keep at which some are removed.
 const SLACK: u64 = 512;
 
-/// How many groups are removed at a time, so that no write waits long.
+/// The number of groups that are removed at a time, so that no write waits long.
 const REMOVED_GROUPS: usize = 1_024;
 
 /// Tracks the recorded changes.
@@ -19,9 +19,9 @@ pub(crate) struct ChangeKeeper {
     feed: Arc<Feed>,
     /// The numbers that were given.
     pub(crate) numbers: ChangeNumbers,
-    /// How many changes are kept.
+    /// The number of changes that are kept.
     kept: u64,
-    /// How many of the recorded changes were removed, at least.
+    /// The least number of recorded changes that were removed.
     removed: u64,
     /// Groups that are applied, and that readers do not see yet.
     unpublished: Vec<ChangeGroup>,

@@ -1,4 +1,4 @@
-//! What the writes of a transaction concern, sorted out. Reads keys and records, changes nothing.
+//! Sorts the writes of a transaction by what they concern. Reads keys and records, changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +25,7 @@ pub(super) struct Effects<'a> {
     pub(super) webhooks: Vec<(String, Option<&'a [u8]>)>,
     /// By id; `None` is deleted.
     pub(super) views: Vec<(String, Option<&'a [u8]>)>,
-    /// How members sign in, in order.
+    /// The effects on how members sign in, in order.
     pub(super) accounts: Vec<AccountEffect<'a>>,
     /// The id that was given last, if one was given.
     pub(super) last_id: Option<ResourceId>,
@@ -46,7 +46,7 @@ struct WrittenCopy<'a> {
     bytes: &'a [u8],
 }
 
-/// What happens to a password, an invitation or a session; `None` is removed.
+/// An effect on a password, an invitation or a session; `None` is removed.
 pub(super) enum AccountEffect<'a> {
     Password(u64, Option<&'a [u8]>),
     Invitation(u64, Option<&'a [u8]>),
@@ -54,14 +54,14 @@ pub(super) enum AccountEffect<'a> {
     Session(&'a str, Option<&'a [u8]>),
 }
 
-/// What happens to a blueprint and to the record of its change.
+/// An effect on a blueprint and on the record of its change.
 #[derive(Default)]
 pub(super) struct BlueprintEffect<'a> {
     pub(super) blueprint: RecordEffect<'a>,
     pub(super) change: RecordEffect<'a>,
 }
 
-/// What happens to a record.
+/// An effect on a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum RecordEffect<'a> {
     /// Nothing.
@@ -73,7 +73,7 @@ pub(super) enum RecordEffect<'a> {
     Put(&'a [u8]),
 }
 
-/// What happens to a resource.
+/// An effect on a resource.
 pub(super) enum ResourceEffect {
     /// It is created or changed.
     Put(Meta),
@@ -176,7 +176,7 @@ impl<'a> Effects<'a> {
     }
 }
 
-/// What a write of a resource's meta record means.
+/// The effect of a write of a resource's meta record.
 ///
 /// # Errors
 /// `INTERNAL` for a malformed record.
@@ -188,12 +188,12 @@ pub(super) fn resource_effect(op: &WriteOp) -> Result<ResourceEffect> {
     }
 }
 
-/// Whether a write deletes a version of a copy that older snapshots may need.
+/// Tests whether a write deletes a version of a copy that older snapshots may need.
 pub(super) fn supersedes(write: &StoreWrite) -> bool {
     matches!(write.key, Key::Copy { .. }) && write.op == WriteOp::Delete
 }
 
-/// Whether a write may change the import key of a resource. Most transactions have none and need not be looked at.
+/// Tests whether a write may change the import key of a resource. Most transactions have none and need not be looked at.
 pub(super) fn may_change_import_keys(write: &StoreWrite) -> bool {
     match write.key {
         Key::ImportKey { .. } => true,

@@ -39,7 +39,7 @@ struct Rebuild {
 /// The most that preparing a rebuilt index may take.
 const WARM_TIME: Duration = Duration::from_secs(60);
 
-/// How long to wait after the store failed.
+/// The time to wait after the store failed.
 const FAILED_PAUSE: Duration = Duration::from_secs(5);
 
 /// A rebuilt index that takes the place of a damaged one.
@@ -49,7 +49,7 @@ pub(super) struct Rebuilt {
 }
 
 impl Rebuilds {
-    /// Whether there is anything to do.
+    /// Tests whether there is anything to do.
     pub(crate) fn is_busy(&self) -> bool {
         !self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How far a blueprint change is, for the server's log; and whether it is to stop.
+//! The progress of a blueprint change, for the server's log; and the request to stop it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::content::data::blueprint_change::BlueprintChange;
 use crate::content::data::state::State;
 use crate::model::error::{Code, Error, Result};
 
-/// How often a long change reports its progress.
+/// The time between two reports of a long change's progress.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The progress of one step of a change.

@@ -1,4 +1,4 @@
-//! What the committer is asked to do with how members sign in: data only.
+//! The commands of the committer about how members sign in: data only.
 
 use crate::access::{ClientNote, Invitation, PasswordHash};
 

@@ -1,4 +1,4 @@
-//! What a changed blueprint asks of the values of a copy. The same demands are made of stored copies and of those that
+//! The demands of a changed blueprint on the values of a copy. The same demands are made of stored copies and of those that
 //! are written while the change is under way.
 
 use std::borrow::Borrow;
@@ -17,7 +17,7 @@ use crate::model::value;
 use crate::sanitize::Sanitizer;
 use crate::store::Key;
 
-/// What stored and written values must satisfy under the changed blueprint, beyond what they satisfy today.
+/// Demands on stored and written values under the changed blueprint, beyond those of today.
 pub(crate) struct Demands<'a> {
     sanitizer: &'a Sanitizer,
     /// The blueprint in force.
@@ -32,7 +32,7 @@ pub(crate) struct Demands<'a> {
     pub(super) becoming_unique: Vec<ClaimedField>,
     /// Variants that are removed.
     pub(super) removed_variants: Vec<u16>,
-    /// Whether those may hold values.
+    /// True if those may hold values.
     pub(super) force: bool,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Demands<'a> {
         demands
     }
 
-    /// Whether the change depends on what stored copies hold. Otherwise it can come into force at once.
+    /// Tests whether the change depends on what stored copies hold. Otherwise it can come into force at once.
     pub(crate) fn concern_copies(&self) -> bool {
         let ask_nothing = self.narrowed.is_empty() && self.redirected.is_empty() && self.becoming_unique.is_empty();
         !ask_nothing || (!self.force && !self.removed_variants.is_empty())

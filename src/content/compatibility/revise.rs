@@ -1,4 +1,4 @@
-//! What a blueprint becomes by a definition, where that depends on the other blueprints.
+//! The blueprint that follows from a definition, where that depends on the other blueprints.
 
 use crate::content::data::refusals::check_kind;
 use crate::content::data::state::State;
@@ -14,7 +14,7 @@ pub(crate) struct Revision {
     pub(crate) differences: Vec<Difference>,
 }
 
-/// What a blueprint becomes by a definition.
+/// The blueprint that follows from a definition.
 ///
 /// # Errors
 /// `VALIDATION_FAILED` for a relation to a blueprint that does not exist, `CONFLICT` for another kind, or if the blueprint

@@ -14,16 +14,16 @@ use crate::model::id::ResourceId;
 use crate::model::value::unique_text;
 use crate::store::Store;
 
-/// What was found among the stored copies.
+/// The findings among the stored copies.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    /// How many resources lose a value, by field.
+    /// The number of resources that lose a value, by field.
     pub(crate) losses: BTreeMap<String, u64>,
     /// The resources that the change would make invalid, by id.
     conflicting: BTreeSet<ResourceId>,
 }
 
-/// What a survey is to find.
+/// The scope of a survey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// Resources that conflict with the change.
@@ -127,7 +127,7 @@ fn load_copies(demands: &Demands<'_>, store: &Store, id: ResourceId, meta: &Meta
         .collect()
 }
 
-/// Whether a stored copy would be invalid under the changed blueprint, apart from unique values.
+/// Tests whether a stored copy would be invalid under the changed blueprint, apart from unique values.
 fn conflicts(demands: &Demands<'_>, state: &State, store: &Store, copy: &VariantValues) -> Result<bool> {
     if demands.removed_variants.contains(&copy.variant) {
         return Ok(!demands.force && copy.values.iter().any(|value| !value.is_null()));

@@ -22,11 +22,11 @@ pub(crate) struct BlueprintChange {
     pub(crate) current: Arc<Blueprint>,
     /// In force after it.
     pub(crate) next: Arc<Blueprint>,
-    /// Whether variants that hold values may be removed.
+    /// True if variants that hold values may be removed.
     pub(crate) force: bool,
 }
 
-/// What the changed blueprint needs of one stored resource.
+/// The writes that the changed blueprint needs for one stored resource.
 #[derive(Debug)]
 pub(crate) struct Backfill {
     /// The resource.
@@ -62,7 +62,7 @@ impl BlueprintChange {
         IndexMapping { blueprint: &self.current, next: Some(&self.next) }
     }
 
-    /// Whether a field is re-typed.
+    /// Tests whether a field is re-typed.
     pub(crate) fn retypes(&self) -> bool {
         self.current.retyped(&self.next).next().is_some()
     }
@@ -72,7 +72,7 @@ impl BlueprintChange {
         ClaimedField::becoming(&self.current, &self.next)
     }
 
-    /// What the changed blueprint needs of the resource with this meta record.
+    /// The writes that the changed blueprint needs for the resource with this meta record.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.

@@ -15,7 +15,7 @@ const FORMAT: u8 = 1;
 const IS_PUBLIC: u8 = 0x40;
 const WAS_PUBLIC: u8 = 0x80;
 
-/// What happened to a resource.
+/// The effect on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeOp {
     /// It was created, as a draft or published.
@@ -64,9 +64,9 @@ pub(crate) struct RecordedChange {
     pub(crate) slug: u16,
     pub(crate) id: ResourceId,
     pub(crate) op: ChangeOp,
-    /// Whether readers without `preview` saw the resource before.
+    /// True if readers without `preview` saw the resource before.
     pub(crate) was_public: bool,
-    /// Whether they see it afterwards.
+    /// True if they see it afterwards.
     pub(crate) is_public: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct ChangeGroup {
     pub(crate) previous: u64,
     /// The number of its last change.
     pub(crate) last: u64,
-    /// How many changes were ever recorded up to its end. Numbers may skip, this does not.
+    /// The number of changes that were ever recorded up to its end. Numbers may skip, this does not.
     pub(crate) recorded: u64,
     /// When they happened.
     pub(crate) at: Millis,
@@ -92,7 +92,7 @@ impl ChangeGroup {
         self.last + 1 - self.n_numbers()
     }
 
-    /// How many numbers it takes. The mark of a new beginning takes one.
+    /// The number of numbers it takes. The mark of a new beginning takes one.
     fn n_numbers(&self) -> u64 {
         self.changes.len().max(1) as u64
     }
@@ -183,7 +183,7 @@ fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
 pub(crate) struct ChangeNumbers {
     /// The last one.
     pub(crate) last: u64,
-    /// How many changes were ever recorded.
+    /// The number of changes that were ever recorded.
     pub(crate) recorded: u64,
     /// The number that the changes of this epoch begin with. Greater than all numbers of other histories.
     pub(crate) first_of_epoch: u64,

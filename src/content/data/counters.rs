@@ -1,4 +1,4 @@
-//! What the committer counts, for whoever watches the server.
+//! The counters of the committer, for whoever watches the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,9 +12,9 @@ pub(crate) struct Counters {
     pub(crate) commands: AtomicU64,
     /// Commands that wait for the committer at the moment.
     pub(crate) queued: AtomicU64,
-    /// How long commands waited for the committer.
+    /// The times that commands waited for the committer.
     pub(crate) queue_time: Durations,
-    /// How long appending and syncing each group took.
+    /// The times of appending and syncing each group.
     pub(crate) sync_time: Durations,
     /// Merges of the runs of all indexes.
     pub(crate) merges: Arc<AtomicU64>,
@@ -33,24 +33,24 @@ pub struct ContentFigures {
     pub commands: u64,
     /// Commands that wait for the committer.
     pub queued: u64,
-    /// How long commands waited for the committer.
+    /// The times that commands waited for the committer.
     pub queue_time: DurationFigures,
-    /// How long appending and syncing each group of writes took.
+    /// The times of appending and syncing each group of writes.
     pub sync_time: DurationFigures,
     /// Merges of the indexes' runs since the start.
     pub merges: u64,
 }
 
-/// What there is, for whoever runs the server.
+/// The status of the content, for whoever runs the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentStatus {
     /// The number of the last record of the log that readers see.
     pub number: u64,
     /// The slug of each blueprint, and how many resources it has.
     pub blueprints: Vec<(String, u64)>,
-    /// How many tokens are stored.
+    /// The number of tokens that are stored.
     pub tokens: usize,
-    /// How many members there are.
+    /// The number of members.
     pub members: usize,
 }
 

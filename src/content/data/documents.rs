@@ -16,11 +16,11 @@ use crate::model::error::Result;
 use crate::model::id::ResourceId;
 use crate::store::{Key, Store};
 
-/// How many bytes of copies are kept.
+/// The number of bytes of copies that are kept.
 const MAX_BYTES: u64 = 32 << 20;
 /// Larger copies are not kept: each would push out hundreds of small ones.
 const MAX_COPY_BYTES: usize = 64 << 10;
-/// What a copy takes beside its text: the entry of the table, the counts of references.
+/// The memory of a copy beside its text: the entry of the table, the counts of references.
 const ENTRY_BYTES: u64 = 128;
 
 /// The store, and copies that were read from it. Clones share them.
@@ -38,7 +38,7 @@ struct Reads {
     others: AtomicU64,
 }
 
-/// What tells a copy from all others, of all times.
+/// The key that tells a copy from all others, of all times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Name {
     blueprint: u32,
@@ -73,17 +73,17 @@ impl Documents {
         }
     }
 
-    /// Whether they keep a copy, so that the store is not asked for it.
+    /// Tests whether they keep a copy, so that the store is not asked for it.
     pub(crate) fn keep(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         self.kept.contains_key(&Name::new(blueprint, id, version))
     }
 
-    /// How many copies were kept that were read since the start, and how many were not.
+    /// The number of copies read since the start that were kept, and of those that were not.
     pub(crate) fn reads(&self) -> (u64, u64) {
         (self.reads.kept.load(Ordering::Relaxed), self.reads.others.load(Ordering::Relaxed))
     }
 
-    /// How many bytes of copies are kept.
+    /// The number of bytes of copies that are kept.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.kept.weight()
     }

@@ -17,7 +17,7 @@ pub(crate) struct Durations {
 /// The durations up to one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DurationFigures {
-    /// How many are in each bucket and in no smaller one: those of [`BOUNDS`], then what is longer.
+    /// The number in each bucket and in no smaller one: those of [`BOUNDS`], then what is longer.
     pub buckets: [u64; BOUNDS.len() + 1],
     /// All of them together.
     pub sum: Duration,
@@ -40,7 +40,7 @@ impl Durations {
 }
 
 impl DurationFigures {
-    /// How many there are.
+    /// The number of them.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::content::data::changes::ChangeGroup;
 
-/// How many changes are kept in memory. Whoever reads further back reads the store.
+/// The number of changes that are kept in memory. Whoever reads further back reads the store.
 const RECENT_CHANGES: usize = 16_384;
 
 /// The end of the feed. Readers see no further than it, since it moves after the state that includes the changes is
@@ -23,7 +23,7 @@ pub(crate) struct Feed {
 pub struct FeedEnd {
     /// The number of the last change.
     pub last: u64,
-    /// Whether the server stops, so that nobody should wait for more.
+    /// True if the server stops, so that nobody should wait for more.
     pub is_stopping: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What an index holds of a stored resource.
+//! The part of a stored resource that an index holds.
 //!
 //! While a blueprint is being changed, its index also has the columns of fields that are re-typed, beside today's
 //! columns, so that they are filled when the change comes into force.

@@ -8,7 +8,7 @@ use crate::model::error::{Code, Error, Result};
 use crate::model::time::Millis;
 use crate::store::Key;
 
-/// How long an answer is kept.
+/// The time for which an answer is kept.
 pub(crate) const KEPT_FOR: Millis = 24 * 3_600_000;
 
 const KEY_MAX: usize = 255;
@@ -82,7 +82,7 @@ impl KeptAnswer {
         KeptAnswer { expires: now + KEPT_FOR, fingerprint: request.fingerprint, answer }
     }
 
-    /// Whether it is no longer kept at `now`.
+    /// Tests whether it is no longer kept at `now`.
     pub(crate) fn is_expired(&self, now: Millis) -> bool {
         self.expires <= now
     }

@@ -32,7 +32,7 @@ pub(crate) trait Lookup {
         self.copy(blueprint.number, id, version)?.values(blueprint)
     }
 
-    /// Whether a resource holds a value, as unique fields compare values, in the field at `position`.
+    /// Tests whether a resource holds a value, as unique fields compare values, in the field at `position`.
     fn holds(&self, blueprint: &Blueprint, id: ResourceId, variant: u16, position: usize, text: &str) -> Result<bool> {
         let Some(meta) = self.meta(blueprint.number, id)? else { return Ok(false) };
         let Some(version) = meta.copy(variant) else { return Ok(false) };

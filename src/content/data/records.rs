@@ -21,7 +21,7 @@ const META_FORMAT: u8 = 1;
 const META_FORMAT_WITH_ACTORS: u8 = 2;
 const COPY_FORMAT: u8 = 1;
 
-/// What belongs to a resource and not to one of its copies.
+/// The data of a resource that belongs to no copy of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
     /// The number of the first log record of the transaction that changed it last. Its `ETag` is made from this.
@@ -101,7 +101,7 @@ impl Meta {
         self.copies.iter().copied().filter(|copy| variants.contains(&copy.variant)).collect()
     }
 
-    /// What the index holds of it.
+    /// The part of it that the index holds.
     pub(crate) fn stamps(&self) -> bindery_index::Stamps {
         let Meta { version, created, updated, published, .. } = *self;
         bindery_index::Stamps { version, created, updated, published }

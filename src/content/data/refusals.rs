@@ -5,7 +5,7 @@ use crate::model::error::{Code, Conflict, Error, FieldErrors, Result};
 use crate::model::id::ResourceId;
 use crate::model::sent::quote;
 
-/// How many ids a conflict names.
+/// The number of ids a conflict names.
 pub(crate) const CONFLICT_IDS: usize = 10;
 
 /// `NOT_FOUND` for a blueprint.

@@ -12,7 +12,7 @@ use crate::model::time::Millis;
 /// Moments that are over for longer than this are forgotten, but for the last of them. No reader's clock is behind by more.
 const KEPT: Millis = 60_000;
 
-/// How many resources are read from a snapshot at a time.
+/// The number of resources that are read from a snapshot at a time.
 const BATCH: usize = 1_024;
 
 /// The moments of one blueprint. Clones share them, also across versions of its resources: a moment that no longer means
@@ -25,7 +25,7 @@ pub(crate) struct Releases {
 #[derive(Default)]
 struct Known {
     moments: BTreeSet<Millis>,
-    /// Whether they include those of the resources that existed when the first reader asked.
+    /// True if they include those of the resources that existed when the first reader asked.
     is_complete: bool,
 }
 

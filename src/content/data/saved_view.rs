@@ -13,7 +13,7 @@ pub struct SavedView {
     pub blueprint: String,
     /// Label.
     pub name: String,
-    /// What the list shows, in the form that its client keeps.
+    /// The query of the list, in the form that its client keeps.
     pub query: String,
     /// True if all members see it who see the blueprint.
     pub shared: bool,
@@ -51,7 +51,7 @@ impl SavedView {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What is wrong with the bytes, for the log.
+    /// The problem with the bytes, for the log.
     pub(crate) fn decode(bytes: &[u8]) -> Result<SavedView, String> {
         serde_json::from_slice(bytes).map_err(|error| format!("stored view: {error}"))
     }

@@ -1,4 +1,4 @@
-//! What a token may see of a blueprint's resources, and what it may learn of the others by writing (`API.md` 5.4, 5.7).
+//! The part of a blueprint's resources that a token may see, and what it may learn of the others by writing (`API.md` 5.4, 5.7).
 
 use bindery_index::{Bound, DateColumn, Filter, Range};
 
@@ -21,7 +21,7 @@ pub(crate) enum Sight {
 }
 
 impl Sight {
-    /// What the token may read at that moment.
+    /// The visibility for the token at that moment.
     pub(crate) fn of(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
         if !access.sees(&blueprint.slug) || !access.may(Ability::View) {
             Sight::Nothing
@@ -32,7 +32,7 @@ impl Sight {
         }
     }
 
-    /// What every reader of the blueprint may read at that moment.
+    /// The visibility for every reader of the blueprint at that moment.
     fn of_the_public(blueprint: &Blueprint, now: Millis) -> Sight {
         match blueprint.kind {
             // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
@@ -42,12 +42,12 @@ impl Sight {
         }
     }
 
-    /// What an answer to a write may name or show. `manage` may read everything, in a backup.
+    /// The visibility that an answer to a write has. `manage` may read everything, in a backup.
     pub(crate) fn of_writer(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
         if access.may(Ability::Manage) { Sight::Drafts } else { Sight::of(access, blueprint, now) }
     }
 
-    /// Whether a resource with this publication date is among them.
+    /// Tests whether a resource with this publication date is among them.
     pub(crate) fn shows(self, published: Option<Millis>) -> bool {
         match self {
             Sight::Nothing => false,
@@ -78,12 +78,12 @@ impl Sight {
     }
 }
 
-/// Whether readers without `preview` see a resource with this publication date at that moment.
+/// Tests whether readers without `preview` see a resource with this publication date at that moment.
 pub(crate) fn is_public(blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
     Sight::of_the_public(blueprint, now).shows(published)
 }
 
-/// Whether a resource with this publication date is of concern to readers without `preview`, now or within moments. Entity
+/// Tests whether a resource with this publication date is of concern to readers without `preview`, now or within moments. Entity
 /// tags of lists that they read change with it.
 ///
 /// A reader's clock may be a little ahead of the time that a write was given. So publications to come count some time before
@@ -93,7 +93,7 @@ pub(crate) fn concerns_the_public(blueprint: &Blueprint, published: Option<Milli
     Sight::of_the_public(blueprint, now + MARGIN).shows(published)
 }
 
-/// Whether a relation may name a resource with this publication date. If it may not, the answer is that of a resource
+/// Tests whether a relation may name a resource with this publication date. If it may not, the answer is that of a resource
 /// that does not exist. A token that may write to drafts can find out which exist anyway, and may relate to them.
 pub(crate) fn may_relate_to(access: &Access, blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
     let writes = [Ability::Update, Ability::Delete, Ability::Publish];

@@ -1,4 +1,4 @@
-//! What readers see: one immutable state after another, each of one log number.
+//! The state that readers see: one immutable state after another, each of one log number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct State {
     pub(crate) webhooks: Arc<BTreeMap<String, Arc<Webhook>>>,
     /// The views that members saved, by id.
     pub(crate) views: Arc<BTreeMap<String, Arc<SavedView>>>,
-    /// How members sign in.
+    /// The accounts with which members sign in.
     pub(crate) accounts: Arc<Accounts>,
 }
 
@@ -162,7 +162,7 @@ impl Collection {
         if self.index.is_damaged() { index_is_damaged(&self.blueprint.slug) } else { Error::internal(error) }
     }
 
-    /// What its resources are at, as a token sees them.
+    /// The version of its resources, as a token sees them.
     pub(crate) fn seen_version(&self, sight: Sight) -> SeenVersion {
         let seen = match sight {
             Sight::Nothing => Seen::Nothing,

@@ -32,7 +32,7 @@ enum AnsweredVersion {
     List(ListVersion),
 }
 
-/// What the entity tag of a resource is made from: its version and that of its blueprint.
+/// The source of the entity tag of a resource: its version and that of its blueprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ResourceVersion {
     pub(crate) id: ResourceId,
@@ -42,7 +42,7 @@ pub(crate) struct ResourceVersion {
     pub(crate) blueprint: u64,
 }
 
-/// What the entity tag of a list is made from, beside the address that its links begin with.
+/// The source of the entity tag of a list, beside the address that its links begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ListVersion {
     own: SeenVersion,
@@ -54,7 +54,7 @@ pub(crate) struct ListVersion {
 /// A hash of the versions of the related blueprints that an answer depends on, if there are any.
 type RelatedHash = [u8; TAG_BYTES];
 
-/// What the resources of a blueprint are at, as a token sees them.
+/// The version of a blueprint's resources, as a token sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SeenVersion {
     /// The blueprint's number.
@@ -227,7 +227,7 @@ pub(crate) fn decode_first_change(bytes: &[u8]) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// What `If-Match` asks of a resource.
+/// The condition of `If-Match` on a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfMatch {
     /// There is no such header, or it is `*`: every version will do.
@@ -251,7 +251,7 @@ impl IfMatch {
 }
 
 impl Meta {
-    /// What the entity tag of the resource is made from.
+    /// The source of the entity tag of the resource.
     pub(crate) fn resource_version(&self, id: ResourceId, blueprint: &Blueprint) -> ResourceVersion {
         ResourceVersion { id, resource: self.version, blueprint: blueprint.revision }
     }

@@ -39,7 +39,7 @@ pub struct Webhook {
     pub events: Vec<String>,
     /// The slugs of the blueprints whose changes are sent; `None` for all.
     pub blueprints: Option<Vec<String>>,
-    /// Whether anything is sent.
+    /// True if anything is sent.
     pub active: bool,
     /// When it was created.
     pub created_at: Millis,
@@ -47,7 +47,7 @@ pub struct Webhook {
     pub updated_at: Millis,
     /// The last change before it was created.
     pub since: u64,
-    /// What its deliveries are signed with.
+    /// The secret that signs its deliveries.
     pub secret: String,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct WebhookPatch {
 }
 
 impl Webhook {
-    /// Whether a change is sent.
+    /// Tests whether a change is sent.
     pub fn wants(&self, op: ChangeOp, blueprint: &str) -> bool {
         self.events.iter().any(|event| event == op.as_str())
             && self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
@@ -91,7 +91,7 @@ impl Webhook {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// What is wrong with the bytes, for the log.
+    /// The problem with the bytes, for the log.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Webhook, String> {
         serde_json::from_slice(bytes).map_err(|error| format!("stored webhook: {error}"))
     }

@@ -56,7 +56,7 @@ pub(crate) struct Checkpointer {
     /// The log number at which the last checkpoint was started.
     started_at: u64,
     last_start: Instant,
-    /// Whether the next one is due as soon as there is a new transaction.
+    /// True if the next one is due as soon as there is a new transaction.
     is_wanted: bool,
     /// True if an index was rebuilt since the last one. Until a checkpoint names its files, a start uses the damaged ones again.
     has_rebuilt_index: bool,
@@ -127,7 +127,7 @@ impl Checkpointer {
         self.has_rebuilt_index = true;
     }
 
-    /// Whether the store could not be brought to the disk, so that there may be no more writes in this process.
+    /// Tests whether the store could not be brought to the disk, so that there may be no more writes in this process.
     pub(crate) fn has_lost_data(&self) -> bool {
         self.progress.has_lost_data()
     }

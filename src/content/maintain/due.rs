@@ -15,11 +15,11 @@ const BASE_LOG_BYTES: u64 = 256 << 20;
 /// an import is often followed by days without one.
 const IDLE_AFTER: Duration = Duration::from_secs(120);
 
-/// What was written since the last checkpoint and the last base.
+/// The amount written since the last checkpoint and the last base.
 pub(super) struct Situation {
-    /// Whether there was a transaction since the last checkpoint.
+    /// True if there was a transaction since the last checkpoint.
     pub(super) is_changed: bool,
-    /// Whether a checkpoint was asked for.
+    /// True if a checkpoint was asked for.
     pub(super) is_wanted: bool,
     /// True if an index was rebuilt since the last checkpoint.
     pub(super) has_rebuilt_index: bool,
@@ -45,7 +45,7 @@ impl Situation {
         }
     }
 
-    /// Whether a checkpoint that is written now is followed by a base.
+    /// Tests whether a checkpoint that is written now is followed by a base.
     pub(super) fn is_base_due(&self) -> bool {
         let busy = BASE_LOG_BYTES.max(self.base_bytes);
         self.log_bytes_since_base > if self.is_changed { busy } else { busy / 4 }

@@ -45,7 +45,7 @@ struct Replaced {
     garbage: Garbage,
 }
 
-/// What only a replaced state and its predecessors may need.
+/// Data that only a replaced state and its predecessors may need.
 #[derive(Debug, Default)]
 pub(crate) struct Garbage {
     /// Single keys of the store.
@@ -82,7 +82,7 @@ impl Sweeper {
         self.replaced.push_back(Replaced { state: Arc::downgrade(state), garbage });
     }
 
-    /// Whether there are obsolete parts to remove.
+    /// Tests whether there are obsolete parts to remove.
     pub(crate) fn is_busy(&self) -> bool {
         !self.obsolete.is_empty()
     }
@@ -150,7 +150,7 @@ impl Sweeper {
     }
 }
 
-/// Whether the store holds any key of an obsolete part.
+/// Tests whether the store holds any key of an obsolete part.
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.

@@ -14,20 +14,20 @@ pub(crate) struct SignIn {
     pub(crate) password: String,
 }
 
-/// What a member sends who wants another password.
+/// The body of a request for another password.
 pub(crate) struct PasswordChange {
     pub(crate) present: String,
     pub(crate) password: String,
 }
 
-/// What somebody sends who has an invitation.
+/// The body of a request with an invitation.
 pub(crate) struct Acceptance {
     /// The secret of the invitation.
     pub(crate) token: String,
     rest: Map<String, Value>,
 }
 
-/// What a member sets with an invitation.
+/// The settings that a member makes with an invitation.
 pub(crate) struct Profile {
     pub(crate) name: Option<String>,
     pub(crate) email: Option<String>,

@@ -65,9 +65,9 @@ pub(crate) struct UpdateTerms {
     pub(crate) id: ResourceId,
     /// The versions that the resource may have.
     pub(crate) if_match: IfMatch,
-    /// Whether the token may change between draft and published.
+    /// True if the token may change between draft and published.
     pub(crate) may_publish: bool,
-    /// Whether all attributes are replaced (`PUT`) or only some (`PATCH`).
+    /// The extent of the write: all attributes are replaced (`PUT`) or only some (`PATCH`).
     pub(crate) extent: Extent,
 }
 

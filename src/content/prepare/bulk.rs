@@ -14,7 +14,7 @@ use crate::model::id::ResourceId;
 /// The maximum number of items in a request.
 const MAX_ITEMS: usize = 100;
 
-/// What a bulk request does with each of its items.
+/// The operation of a bulk request on each of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `POST …/bulk`
@@ -117,9 +117,9 @@ fn publish_date(object: &Map<String, Value>, errors: &mut FieldErrors) -> Public
 pub(crate) struct BulkTerms {
     /// The operation on each item.
     pub(crate) operation: Operation,
-    /// How their publication dates change.
+    /// The change of their publication dates.
     pub(crate) published: Publication,
-    /// Whether the token may change between draft and published.
+    /// True if the token may change between draft and published.
     pub(crate) may_publish: bool,
 }
 

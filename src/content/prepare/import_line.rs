@@ -24,7 +24,7 @@ impl ImportCheck {
         ImportCheck { blueprint, sanitizer: Sanitizer::new(video_hosts) }
     }
 
-    /// Whether a line is valid, but for relations and unique values, which depend on other resources.
+    /// Tests whether a line is valid, but for relations and unique values, which depend on other resources.
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `VALIDATION_FAILED`.

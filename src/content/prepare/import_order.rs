@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::content::command::ImportItem;
 use crate::model::blueprint::{Blueprint, BlueprintKind};
 
-/// What orders an item among others: the names of its resource, and the names that it relates to.
+/// The names that order an item among others: the names of its resource, and the names that it relates to.
 pub(crate) struct Relations {
     /// As of [`given_names`].
     pub(crate) names: Vec<String>,

@@ -11,7 +11,7 @@ use crate::model::json;
 /// The longest query of a view. An address of that length is one that every server takes.
 const MAX_QUERY_BYTES: usize = 8_192;
 
-/// What the server answers in a view and ignores in a body.
+/// Keys of a view that the server answers, and ignores in a body.
 const ANSWERED: [&str; 5] = ["id", "type", "owner", "created_at", "updated_at"];
 
 /// Reads the body of a new view.

@@ -12,7 +12,7 @@ use crate::model::json;
 
 const MAX_URL_BYTES: usize = 2_048;
 
-/// What the server answers in a webhook and ignores in a body.
+/// Keys of a webhook that the server answers, and ignores in a body.
 const ANSWERED: [&str; 6] = ["id", "type", "created_at", "updated_at", "secret", "error"];
 
 /// Reads the body of a new webhook.

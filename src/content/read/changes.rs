@@ -15,7 +15,7 @@ use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::{Key, Prefix, Store};
 
-/// How many readers may look for changes in the store at once. Others wait their turn.
+/// The number of readers that may look for changes in the store at once. Others wait their turn.
 static READING: Semaphore = Semaphore::const_new(2);
 
 /// One change as a token sees it.
@@ -25,7 +25,7 @@ pub struct Change {
     pub number: u64,
     /// When it happened.
     pub at: Millis,
-    /// What happened.
+    /// The kind of change.
     pub op: ChangeOp,
     /// The blueprint's slug.
     pub blueprint: Arc<str>,
@@ -151,7 +151,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Whether the token sees a change: with `preview` all of its blueprints, otherwise what a site sees.
+    /// Tests whether the token sees a change: with `preview` all of its blueprints, otherwise what a site sees.
     fn sees(&self, slug: &str, change: &RecordedChange) -> bool {
         self.access.sees(slug) && (self.access.may(Ability::Preview) || change.was_public || change.is_public)
     }

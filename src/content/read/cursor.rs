@@ -18,7 +18,7 @@ const FORM: u8 = 1;
 const TAG_BYTES: usize = 16;
 const ID_BYTES: usize = 16;
 
-/// What a cursor belongs to.
+/// The list that a cursor belongs to.
 pub(super) struct CursorKey([u8; blake3::KEY_LEN]);
 
 impl CursorKey {

@@ -59,7 +59,7 @@ impl<'a> Included<'a> {
         Ok(())
     }
 
-    /// How many there are.
+    /// The number of them.
     pub(super) fn len(&self) -> u64 {
         self.count as u64
     }

@@ -13,16 +13,16 @@ use crate::projection::column_name;
 /// More steps are not answered.
 const MAX_STEPS: usize = 500;
 
-/// What a search did, and how long its parts took.
+/// The steps of a search, and the times that they took.
 #[derive(Debug, Clone)]
 pub struct Explained {
     /// The steps, as JSON objects.
     pub steps: Vec<Value>,
-    /// How long the search waited for a thread.
+    /// The time that the search waited for a thread.
     pub queued: Duration,
-    /// How long it took.
+    /// The time that it took.
     pub searched: Duration,
-    /// How long reading the resources took that are shown; `None` if they are read while they are sent.
+    /// The time of reading the resources that are shown; `None` if they are read while they are sent.
     pub documents: Option<Duration>,
 }
 

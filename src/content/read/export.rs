@@ -19,7 +19,7 @@ use crate::model::id::ResourceId;
 use crate::query::{ExportParams, Format, Key as Selected};
 use crate::store::Store;
 
-/// How many hits are read from the index at once.
+/// The number of hits that are read from the index at once.
 const CHUNK_RESOURCES: usize = 256;
 
 /// The minimum size of a chunk, except for the last one and those that take longer than [`CHUNK_TIME`].
@@ -33,7 +33,7 @@ pub struct Export {
     view: View,
     params: ExportParams,
     stream: bindery_index::Stream,
-    /// What stands behind the resources in JSON: other keys, each after a comma.
+    /// The text behind the resources in JSON: other keys, each after a comma.
     end: String,
     explained: Option<Explained>,
     /// Hits that are not written yet, in reverse order.
@@ -49,7 +49,7 @@ enum Position {
     End,
 }
 
-/// What an export writes.
+/// The resources that an export writes.
 struct FoundExport {
     stream: bindery_index::Stream,
     /// The related resources that were asked for, as a JSON array.
@@ -95,7 +95,7 @@ impl Export {
         Export { view, params, stream, end, explained, pending: Vec::new(), position: Position::Begin }
     }
 
-    /// How the resources were found, if that was asked for.
+    /// The explanation of how the resources were found, if that was asked for.
     pub fn explained(&self) -> Option<&Explained> {
         self.explained.as_ref()
     }
@@ -247,7 +247,7 @@ fn parameters(view: &View, raw_query: &str, accept: Option<&str>) -> Result<Expo
     ExportParams::parse(raw_query, accept, &view.collection.blueprint, &|slug| view.related(slug), view.now)
 }
 
-/// What an export writes, with what is answered beside the resources.
+/// Finds what an export writes, with what is answered beside the resources.
 fn find(searching: &Searching<'_>, params: &ExportParams, store: &Store) -> SearchResult<FoundExport> {
     let ExportParams { query, fallback, aggregation, expansion, .. } = params;
     let (collection, resolver) = (searching.collection, searching.resolver);

@@ -75,7 +75,7 @@ impl View {
 }
 
 impl Shown {
-    /// Whether writing these takes microseconds: nothing is read from the store, and no text is searched.
+    /// Tests whether writing these takes microseconds: nothing is read from the store, and no text is searched.
     fn is_at_hand(&self, hits: &[Hit]) -> bool {
         let Presentation { highlights, names, .. } = &*self.presentation;
         highlights.is_none() && names.is_none() && hits.iter().all(|hit| self.missing(hit).next().is_none())

@@ -25,11 +25,11 @@ pub struct ListPage {
     pub included: Option<String>,
     /// Which page it is.
     pub place: Place,
-    /// How many resources match.
+    /// The number of resources that match.
     pub total: u64,
     /// The keys `facets` and `stats` of `meta`, if they were asked for.
     pub aggregates: Map<String, Value>,
-    /// How the page was found and read, if that was asked for.
+    /// The explanation of how the page was found and read, if that was asked for.
     pub explained: Option<Explained>,
 }
 
@@ -40,7 +40,7 @@ pub enum Place {
     Numbered(Page),
     /// A page of a walk.
     Walk {
-        /// How many resources a page has.
+        /// The number of resources a page has.
         per_page: u64,
         /// The cursor of the next page; `None` at the end.
         next: Option<String>,

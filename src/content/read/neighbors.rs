@@ -20,9 +20,9 @@ pub struct NeighborsAnswer {
     pub next: Option<String>,
     /// Its position in the list, from 1.
     pub position: u64,
-    /// How many resources the list has.
+    /// The number of resources the list has.
     pub total: u64,
-    /// How they were found and read, if that was asked for.
+    /// The explanation of how they were found and read, if that was asked for.
     pub explained: Option<Explained>,
 }
 

@@ -13,7 +13,7 @@ use crate::content::handle::Content;
 use crate::model::error::Result;
 use crate::model::id::ResourceId;
 
-/// How many ids are named for each field.
+/// The number of ids that are named for each field.
 const NAMED: usize = 10;
 
 /// Posting lists of an id: it takes longer than a thread of requests should be held up, and is soon done.
@@ -26,7 +26,7 @@ pub struct FieldReferrers {
     pub blueprint: String,
     /// The slug of the field.
     pub field: String,
-    /// How many there are: at least one.
+    /// The number of them; at least one.
     pub total: u64,
     /// The first ten, by id.
     pub ids: Vec<ResourceId>,

@@ -36,7 +36,7 @@ pub(super) struct Resolver<'a> {
     pub(super) access: &'a Access,
     pub(super) now: Millis,
     pub(super) interrupt: &'a Interrupt<'a>,
-    /// What is written while it runs, if somebody asks how it does.
+    /// Collects the explanation for `explain=true`.
     pub(super) explanation: Option<&'a Explanation>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Resolver<'a> {
         Ok(index::Query { variant: copies.variant, filter, sort: sort.clone() })
     }
 
-    /// What a filter finds of what the token may see.
+    /// Finds the resources that match a filter and that the token may see.
     ///
     /// # Errors
     /// As [`Resolver::query`].

@@ -20,7 +20,7 @@ use crate::model::value::Sanitized;
 use crate::query::{Highlights, Key as Selected, Selection};
 use crate::sanitize::text_content;
 
-/// What of a resource is answered, and from which copies.
+/// The part of a resource that is answered, and the copies that it comes from.
 #[derive(Clone)]
 pub(crate) struct Presentation {
     /// The variant whose values are shown.
@@ -29,7 +29,7 @@ pub(crate) struct Presentation {
     pub(crate) fallback: Option<u16>,
     /// The keys and attributes that are answered.
     pub(crate) selection: Selection,
-    /// What is shown of the text around what was found.
+    /// The excerpts of texts around what was found.
     pub(crate) highlights: Option<Arc<Highlights>>,
     /// Set if it is answered who wrote the resource, and which translations are outdated.
     pub(crate) names: Option<AuthorNames>,
@@ -49,7 +49,7 @@ pub struct ResourceAnswer {
     pub json: String,
     /// Its entity tag.
     pub tag: EntityTag,
-    /// What sanitizing removed of what was sent.
+    /// The parts that sanitizing removed from what was sent.
     pub sanitized: Sanitized,
 }
 

@@ -63,7 +63,7 @@ pub(super) struct Searching<'a> {
 }
 
 impl Searching<'_> {
-    /// What the query finds.
+    /// Finds the resources that match the query.
     ///
     /// # Errors
     /// If the search fails or is interrupted.
@@ -128,7 +128,7 @@ impl View {
         hit.map(Located).ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
-    /// Whether a request asks how it is answered.
+    /// Tests whether a request asks how it is answered.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, and `FORBIDDEN` without `manage`: times and counts tell of what a token may not see.
@@ -187,7 +187,7 @@ impl View {
         self.searches.run(EXPANDED, search).await
     }
 
-    /// Whether the token sees drafts. Of two tokens that both do, or both do not, each sees what the other sees.
+    /// Tests whether the token sees drafts. Of two tokens that both do, or both do not, each sees what the other sees.
     pub fn sees_drafts(&self) -> bool {
         self.sight == Sight::Drafts
     }

@@ -57,7 +57,7 @@ impl Comparison<'_> {
         true
     }
 
-    /// Whether a resource references a version of a copy.
+    /// Tests whether a resource references a version of a copy.
     fn references(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         let meta = self.store.meta(blueprint, id).ok().flatten();
         meta.is_some_and(|meta| meta.copies.contains(&version))

@@ -54,7 +54,7 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
     Ok(switched_off)
 }
 
-/// What switches off all webhooks, and has them begin with the first change of the new history once they are switched on:
+/// Switches off all webhooks, and has them begin with the first change of the new history once they are switched on:
 /// what the backup had left to send is for the original to send. Returns how many were on, too.
 fn switch_off_webhooks(store: &Store, first_change: u64) -> Result<(Vec<StoreWrite>, usize), StartError> {
     let (mut writes, mut count) = (Vec::new(), 0);

@@ -27,7 +27,7 @@ pub enum StartError {
     /// Another server has the folder open.
     #[error("the data folder {0} is in use by another bindery process; talk to that one with `--url` and `--token`")]
     InUse(String),
-    /// What is stored cannot be read.
+    /// The stored content cannot be read.
     #[error("the stored content cannot be read: {0}")]
     Content(String),
 }
@@ -93,7 +93,7 @@ fn earlier_stores(folder: &Path) -> String {
     }
 }
 
-/// What to do about an error of the system, by its number in the text of an error.
+/// The advice about an error of the system, by its number in the text of an error.
 fn advice(cause: &str) -> Option<&'static str> {
     match number(cause)? {
         23 | 24 => Some("raise the limit of open files (`ulimit -n`, `LimitNOFILE` of systemd) and start again"),

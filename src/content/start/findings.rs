@@ -1,9 +1,9 @@
-//! What a verification found.
+//! The findings of a verification.
 
 /// The maximum number of issues that are reported individually.
 const REPORTED_ISSUES: usize = 50;
 
-/// What was checked, and the issues found.
+/// The checks that were made, and the issues found.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The number of valid log records.
@@ -16,7 +16,7 @@ pub struct Findings {
     pub resources: u64,
     /// The number of copies that no resource references. A kill may leave some; they are not an issue.
     pub unnamed_copies: u64,
-    /// What is no issue but may interest, as text.
+    /// Facts that are no issues but may interest, as text.
     pub notes: Vec<String>,
     /// The number of issues.
     pub issue_count: u64,

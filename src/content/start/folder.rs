@@ -61,7 +61,7 @@ pub fn verify_backup(file: &Path) -> Result<Header, StartError> {
     base::verify(file).map_err(|error| StartError::backup(file, &error))
 }
 
-/// What a backup begins with that holds content of this many bytes, and more behind it.
+/// The beginning of a backup that holds content of this many bytes, and more behind it.
 pub fn backup_envelope(content_bytes: u64) -> Vec<u8> {
     base::envelope(content_bytes)
 }
@@ -171,7 +171,7 @@ pub(crate) fn name_unknown_files(folder: &Path, findings: &mut Findings) -> std:
     Ok(())
 }
 
-/// Whether a name is a known one, in which `*` stands for anything.
+/// Tests whether a name is a known one, in which `*` stands for anything.
 fn is_named(name: &str, known: &str) -> bool {
     match known.split_once('*') {
         Some((begin, end)) => name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),

@@ -1,4 +1,4 @@
-//! How far the opening of a data folder has come, for whoever waits for it. Must not know what is done.
+//! The progress of opening a data folder, for whoever waits for it. Must not know what is done.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -30,7 +30,7 @@ use crate::store::{Assembler, Counter, Key, Prefix, Store, StoreWrite, decode_wr
 /// Blueprint changes that have begun, by the number of their blueprint.
 pub(crate) type Changes = BTreeMap<u32, Arc<BlueprintChange>>;
 
-/// How many operations the index is given at once.
+/// The number of operations the index is given at once.
 const BATCH_OPS: usize = 512;
 
 /// The blueprints that the store holds.
@@ -163,7 +163,7 @@ pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartE
     Ok(())
 }
 
-/// What the store still holds of deleted blueprints, and of claims that nothing makes any more.
+/// Finds what the store still holds of deleted blueprints, and of claims that nothing makes any more.
 pub(crate) fn obsolete(
     store: &Store,
     blueprints: &[Arc<Blueprint>],
@@ -188,9 +188,9 @@ pub(crate) fn obsolete(
     Ok(obsolete)
 }
 
-/// What it took to bring the indexes up.
+/// The work that it took to bring the indexes up.
 pub(crate) struct IndexStart {
-    /// How many resources were indexed.
+    /// The number of resources that were indexed.
     pub(crate) resources: u64,
     /// The number that store and index are on disk for; 0 if an index was rebuilt, which is on disk nowhere yet.
     pub(crate) checkpoint: u64,

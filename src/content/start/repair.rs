@@ -14,10 +14,10 @@ use crate::model::id::ResourceId;
 use crate::model::time::now_millis;
 use crate::store::{Counter, Key, Prefix, Store, StoreWrite, decode_writes};
 
-/// How many writes are applied at once.
+/// The number of writes that are applied at once.
 const BATCH: usize = 512;
 
-/// What was kept of a blueprint, in numbers of resources.
+/// The numbers of resources of a blueprint that were kept.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct SalvagedBlueprint {
     /// Its slug; of a lost blueprint its number.
@@ -30,7 +30,7 @@ pub struct SalvagedBlueprint {
     pub lost: u64,
 }
 
-/// What was left, and what had to be dropped.
+/// The data that was left, and what had to be dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Repaired {
     pub(crate) blueprints: Vec<SalvagedBlueprint>,

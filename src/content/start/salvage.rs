@@ -13,14 +13,14 @@ use crate::log::LogReader;
 /// The folder of the analytics, which are copied as they are.
 const ANALYTICS: &str = "analytics";
 
-/// What a salvage did.
+/// The result of a salvage.
 #[derive(Debug)]
 pub struct Salvaged {
-    /// What was used and what was damaged.
+    /// The sources that were used, and those that were damaged.
     pub notes: Vec<String>,
-    /// What was kept of each blueprint.
+    /// The resources of each blueprint that were kept.
     pub blueprints: Vec<SalvagedBlueprint>,
-    /// What is lost.
+    /// The losses.
     pub losses: Vec<String>,
 }
 

@@ -142,7 +142,7 @@ fn verify_store(
     Ok(replayed.map(|()| store).map_err(|error| findings.report(error)).ok())
 }
 
-/// What store, checkpoint and log say about each other.
+/// Compares the numbers of store, checkpoint and log.
 fn compare_numbers(store: &Store, checkpoint: u64, log: &Inspection, findings: &mut Findings) {
     let applied = store.applied();
     if applied < checkpoint {
@@ -287,7 +287,7 @@ impl CommitLog for ClosedLog {
     }
 }
 
-/// Whether a folder holds anything of a server's.
+/// Tests whether a folder holds anything of a server's.
 pub fn is_data_folder(folder: &Path) -> bool {
     [base::LOG, base::STORE, "base", "analytics"].iter().any(|name| fs::metadata(folder.join(name)).is_ok())
 }

@@ -19,7 +19,7 @@ pub(super) struct Shared {
     grown: Condvar,
 }
 
-/// What went wrong so far.
+/// The errors so far.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Mishaps {
     pub(super) conflicts: u32,

@@ -24,9 +24,9 @@ use crate::model::error::{Code, Result};
 use crate::model::id::ResourceId;
 use crate::store::{Store, StoreOptions};
 
-/// How many histories are tried.
+/// The number of histories that are tried.
 const HISTORIES: u64 = 200;
-/// How many steps each has.
+/// The number of steps each has.
 const STEPS: u64 = 24;
 
 /// A content of its own folder over a shared log, which applies what others append as soon as it is there.

@@ -16,7 +16,7 @@ use crate::model::error::{Code, Error, Result};
 use crate::model::os_error::is_disk_full;
 use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
-/// How long an append with an unknown outcome waits before it is tried again.
+/// The pause before an append with an unknown outcome is tried again.
 const UNKNOWN_PAUSE: Duration = Duration::from_millis(50);
 
 /// About how many bytes a group may have: bounds the memory that it takes, the space that the log reserves for it, and how
@@ -47,7 +47,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Whether no transaction is in it yet.
+    /// Tests whether no transaction is in it yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.transactions.is_empty()
     }
@@ -56,11 +56,11 @@ impl Group {
 struct Pending {
     decided: Decided,
     n_records: usize,
-    /// How many jobs of the group were decided up to this transaction, its own included.
+    /// The number of jobs of the group that were decided up to this transaction, its own included.
     jobs_decided: usize,
 }
 
-/// What is in the log of a group.
+/// The part of a group that is in the log.
 pub(crate) struct Appended {
     /// The transactions that are in the log, in order.
     pub(crate) transactions: Vec<Committed>,
@@ -99,12 +99,12 @@ impl Appender {
         self.position + 1
     }
 
-    /// Whether a group is large enough to be appended before more jobs are decided.
+    /// Tests whether a group is large enough to be appended before more jobs are decided.
     pub(crate) fn is_full(&self, group: &Group) -> bool {
         group.bytes > GROUP_BYTES
     }
 
-    /// How many bytes a group has.
+    /// The number of bytes a group has.
     pub(crate) fn bytes_of(&self, group: &Group) -> u64 {
         group.bytes as u64
     }
@@ -166,7 +166,7 @@ impl Appender {
         }
     }
 
-    /// How many of the records of a group are in the log: an earlier try of the same append may have succeeded, up to the
+    /// Counts the records of a group that are in the log: an earlier try of the same append may have succeeded, up to the
     /// point where another process appended.
     fn count_appended(&self, last: u64, records: &[Vec<u8>]) -> Result<usize> {
         let through = last.min(self.position + records.len() as u64);

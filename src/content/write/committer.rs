@@ -39,10 +39,10 @@ use crate::sync;
 /// The most commands of one group: bounds how long the first of them waits.
 const GROUP_COMMANDS: usize = 256;
 
-/// How often an idle committer looks whether a checkpoint is due, or the log has grown.
+/// The time after which an idle committer looks whether a checkpoint is due, or the log has grown.
 const IDLE_TICK: Duration = Duration::from_secs(1);
 
-/// How long a rebuild of an index leaves the committer to its callers after each piece.
+/// The time for which a rebuild of an index leaves the committer to its callers after each piece.
 const REBUILD_PAUSE: Duration = Duration::from_millis(1);
 
 /// Called when a blueprint change has begun, with the way back to its caller.
@@ -59,7 +59,7 @@ pub(crate) struct Committer {
     pub(crate) broken: Arc<AtomicBool>,
     pub(crate) room: Room,
     pub(crate) counters: Arc<Counters>,
-    /// What reads know of the time.
+    /// The time as reads know it.
     pub(crate) time: Arc<ContentClock>,
     /// The last id that was handed out, even if its transaction was not committed.
     pub(crate) last_id: Option<ResourceId>,

@@ -85,7 +85,7 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
     }
 }
 
-/// Whether the blueprint that a write was prepared against is still in force.
+/// Tests whether the blueprint that a write was prepared against is still in force.
 fn is_current(state: &State, write: &Write) -> bool {
     let prepared = &write.blueprint;
     let current = state.blueprints.get(&prepared.slug).map(|collection| &collection.blueprint);

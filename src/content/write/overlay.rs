@@ -1,4 +1,4 @@
-//! What commands are decided against: the store, under the writes of the transactions of the group that are not
+//! The state that commands are decided against: the store, under the writes of the transactions of the group that are not
 //! applied yet.
 
 use std::collections::{HashMap, HashSet};
@@ -24,14 +24,14 @@ pub(crate) struct Overlay<'a> {
     values: HashMap<Key, Option<Vec<u8>>>,
     /// The writes of the transaction that is being decided, in order.
     writes: Vec<StoreWrite>,
-    /// What `values` held before each of `writes`.
+    /// The entries of `values` before each of `writes`.
     undo: Vec<Undo>,
     /// Versions of copies that this transaction replaces or removes.
     superseded: Vec<Key>,
     prepared: Prepared,
-    /// What the transaction records for the change feed.
+    /// The changes that the transaction records for the change feed.
     changes: ChangeGroup,
-    /// Whether the change feed begins anew with this transaction.
+    /// True if the change feed begins anew with this transaction.
     begins_changes: bool,
     change_numbers: ChangeNumbers,
     /// The number of the log record that the transaction begins with.
@@ -43,7 +43,7 @@ pub(crate) struct Overlay<'a> {
     last_id: Option<ResourceId>,
 }
 
-/// What the group had written under a key before.
+/// The value that the group had written under a key before.
 enum Undo {
     Nothing,
     Value(Option<Vec<u8>>),
@@ -59,9 +59,9 @@ pub(crate) struct Savepoint {
 
 /// A decided transaction.
 pub(crate) struct Decided {
-    /// What it writes. Superseded versions are deleted at its end.
+    /// Its writes. Superseded versions are deleted at its end.
     pub(crate) writes: Vec<StoreWrite>,
-    /// What was computed from these writes already.
+    /// The results that were computed from these writes already.
     pub(crate) prepared: Prepared,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Overlay<'a> {
         self.writes.push(StoreWrite::delete(key));
     }
 
-    /// Whether the group has written the key (true) or removed it; none if it did neither.
+    /// Tests whether the group has written the key (true) or removed it; none if it did neither.
     pub(crate) fn writes_of(&self, key: &Key) -> Option<bool> {
         self.values.get(key).map(Option::is_some)
     }

@@ -20,10 +20,10 @@ use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::store::Store;
 
-/// How many publications one transaction records, unless more became due in the same millisecond.
+/// The number of publications one transaction records, unless more became due in the same millisecond.
 const GROUP_RELEASES: usize = 10_000;
 
-/// How many resources are read from a snapshot at a time.
+/// The number of resources that are read from a snapshot at a time.
 const BATCH: usize = 1_024;
 
 /// A publication that became due.
@@ -47,7 +47,7 @@ impl Committer {
         }
     }
 
-    /// How long until the next publication becomes due.
+    /// The time until the next publication becomes due.
     pub(super) fn until_next_release(&mut self) -> Duration {
         let state = self.applier.cell.load();
         let after = self.applier.clock.released;
@@ -114,7 +114,7 @@ fn first_after(collection: &Collection, store: &Store, after: Millis) -> Result<
     releases.first_after(after, snapshot).map_err(Error::internal)
 }
 
-/// What became due after `after` and until `until`, in that order.
+/// The publications that became due after `after` and until `until`, in that order.
 fn due_between<'a>(state: &'a State, store: &Store, after: Millis, until: Millis) -> Result<Vec<Due<'a>>> {
     let mut due = Vec::new();
     for collection in scheduled(state) {

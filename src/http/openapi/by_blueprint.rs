@@ -93,7 +93,7 @@ fn describe(operation: &Operation, blueprint: &Blueprint, name: &str) -> Value {
     description
 }
 
-/// What an identifier of the operation begins with.
+/// The word that the identifier of an operation begins with.
 fn verb(id: &str) -> String {
     let verb = match id {
         "listResources" => "list",

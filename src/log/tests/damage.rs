@@ -1,4 +1,4 @@
-//! What a damaged or torn log opens as: never without a record that was synced.
+//! Tests of opening a damaged or torn log: never without a record that was synced.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -15,7 +15,7 @@ pub struct Definition {
     pub name: String,
     /// `None` if the body leaves it out: a new blueprint is then a resource, and an existing one keeps its kind.
     pub kind: Option<BlueprintKind>,
-    /// Whether readers see a publication only once its date has come.
+    /// True if readers see a publication only once its date has come.
     pub scheduled: bool,
     /// Label in the dashboard.
     pub icon: Option<String>,
@@ -25,7 +25,7 @@ pub struct Definition {
     pub variants: Vec<VariantDefinition>,
     /// Slugs of fields.
     pub seo: Option<Seo>,
-    /// What ranked search looks at.
+    /// The fields that ranked search looks at.
     pub search: Option<SearchSettings>,
     /// In order, with distinct slugs.
     pub fields: Vec<FieldDefinition>,
@@ -63,7 +63,7 @@ pub struct RelationDefinition<'a> {
     pub blueprint: &'a str,
 }
 
-/// What the server adds to the definition of a field.
+/// The numbers that the server adds to the definition of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FieldNumbers {
     pub(super) number: u32,

@@ -1,4 +1,4 @@
-//! What differs between a blueprint and its next revision, as `?dry_run=true` lists it (`API.md` 4.9.5).
+//! The differences between a blueprint and its next revision, as `?dry_run=true` lists it (`API.md` 4.9.5).
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use super::types::Blueprint;
 /// One difference between a blueprint and its next revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What is different.
+    /// The kind of difference.
     pub op: DifferenceOp,
     /// A field's slug; for [`DifferenceOp::Set`] the body's key, and for [`DifferenceOp::Reorder`] `fields`.
     pub field: String,
 }
 
-/// What is different.
+/// The kind of difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DifferenceOp {
     /// The field is new.

@@ -25,7 +25,7 @@ pub struct Field {
     pub slug: String,
     /// Text for editors.
     pub description: Option<String>,
-    /// Whether a written copy must have a value.
+    /// True if a written copy must have a value.
     pub required: bool,
     /// If the field is unique (no two resources may have the same value in the same variant): the number under which its
     /// values are claimed, from the same sequence as field numbers. A field that becomes unique again gets a new number,
@@ -76,11 +76,11 @@ pub struct Relation {
     pub blueprint: String,
     /// The fields of related resources that the dashboard shows.
     pub display: Vec<String>,
-    /// What becomes of values whose resource is deleted.
+    /// The effect on values whose resource is deleted.
     pub on_delete: OnDelete,
 }
 
-/// What becomes of the values of a relation when the resource that they name is deleted (`API.md` 2.4.9).
+/// The effect on the values of a relation when the resource that they name is deleted (`API.md` 2.4.9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDelete {
     /// They stay, and name nothing.
@@ -110,7 +110,7 @@ impl Choices {
         &self.values
     }
 
-    /// Whether the value is allowed.
+    /// Tests whether the value is allowed.
     pub fn contains(&self, value: &str) -> bool {
         self.known.contains(value)
     }
@@ -222,7 +222,7 @@ impl FieldType {
         }
     }
 
-    /// Whether a field of this type may be unique.
+    /// Tests whether a field of this type may be unique.
     pub fn may_be_unique(&self) -> bool {
         matches!(self, FieldType::Text | FieldType::Slug | FieldType::Email | FieldType::Link | FieldType::Number)
     }

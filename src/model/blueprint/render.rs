@@ -68,7 +68,7 @@ pub fn encode(blueprint: &Blueprint) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// What is wrong with the bytes, for the log.
+/// The problem with the bytes, for the log.
 pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
     let stored: StoredBlueprint =
         serde_json::from_slice(bytes).map_err(|error| format!("stored blueprint: {error}"))?;

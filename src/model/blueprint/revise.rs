@@ -45,7 +45,7 @@ impl Blueprint {
         (next, differences)
     }
 
-    /// Whether there are numbers left for what a definition adds: they are never used again, so a blueprint that was
+    /// Tests whether there are numbers left for what a definition adds: they are never used again, so a blueprint that was
     /// changed very often runs out of them.
     pub fn has_numbers_for(&self, definition: &Definition) -> bool {
         let is_new = |variant: &&VariantDefinition| self.variants.iter().all(|known| known.slug != variant.slug);

@@ -9,13 +9,13 @@ use crate::model::sent::quote;
 const MAX_LENGTH: usize = 63;
 const MAX_VARIANT_LENGTH: usize = 35;
 
-/// Whether the text is a slug of a blueprint or field: `[a-z][a-z0-9_-]{0,62}`.
+/// Tests whether the text is a slug of a blueprint or field: `[a-z][a-z0-9_-]{0,62}`.
 pub(super) fn is_slug(text: &str) -> bool {
     let follows = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte == b'-';
     text.len() <= MAX_LENGTH && text.starts_with(|first: char| first.is_ascii_lowercase()) && text.bytes().all(follows)
 }
 
-/// Whether the text is a slug of a variant: a letter, then up to 34 letters, digits or `-`.
+/// Tests whether the text is a slug of a variant: a letter, then up to 34 letters, digits or `-`.
 pub(super) fn is_variant_slug(text: &str) -> bool {
     let follows = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     text.len() <= MAX_VARIANT_LENGTH

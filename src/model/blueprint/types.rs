@@ -27,7 +27,7 @@ pub struct Blueprint {
     pub name: String,
     /// Resource, singular or read-only.
     pub kind: BlueprintKind,
-    /// Whether readers see a publication only once its date has come.
+    /// True if readers see a publication only once its date has come.
     pub scheduled: bool,
     /// Label in the dashboard.
     pub icon: Option<String>,
@@ -37,7 +37,7 @@ pub struct Blueprint {
     pub variants: Vec<Variant>,
     /// The fields that the dashboard's SEO checks read.
     pub seo: Option<Seo>,
-    /// What ranked search looks at; its defaults if there is none.
+    /// The fields that ranked search looks at; its defaults if there is none.
     pub search: Option<SearchSettings>,
     /// The fields, in the order in which `attributes` lists them.
     pub fields: Vec<Field>,
@@ -70,7 +70,7 @@ pub struct Variant {
     pub name: String,
     /// The value of `?variant=` that selects it.
     pub slug: String,
-    /// Whether it is used when a request names no variant.
+    /// True if it is used when a request names no variant.
     pub default: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Seo {
     pub slug: Option<String>,
 }
 
-/// What ranked search looks at, and how much it counts.
+/// The fields that ranked search looks at, and their weights.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchSettings {
     /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0.

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 
-/// How many fields an error lists. One more entry says how many are left out.
+/// The number of fields an error lists. One more entry says how many are left out.
 pub const LISTED_FIELDS: usize = 100;
 
-/// How many messages an error lists for one field. One more says how many are left out.
+/// The number of messages an error lists for one field. One more says how many are left out.
 const LISTED_TEXTS: usize = 20;
 
-/// How many fields are kept while faults are collected: more than a blueprint may have, so that sorting them can still
+/// The number of fields that are kept while faults are collected: more than a blueprint may have, so that sorting them can still
 /// bring each of its fields to the front.
 const KEPT_FIELDS: usize = 1_000;
 
@@ -27,7 +27,7 @@ pub struct FieldErrors {
     entries: Vec<Entry>,
     /// The position of each field in `entries`.
     positions: HashMap<String, usize>,
-    /// How many fields are not valid beside those in `entries`.
+    /// The number of fields that are not valid beside those in `entries`.
     left_out: usize,
 }
 
@@ -36,7 +36,7 @@ struct Entry {
     field: String,
     /// Each text once.
     texts: Vec<String>,
-    /// How many texts there are beside those.
+    /// The number of further texts.
     left_out: usize,
 }
 
@@ -46,17 +46,17 @@ impl FieldErrors {
         FieldErrors::default()
     }
 
-    /// Whether nothing is wrong.
+    /// Tests whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// How many fields are not valid. Fields beyond those that are kept count each time.
+    /// The number of fields that are not valid. Fields beyond those that are kept count each time.
     pub fn count(&self) -> usize {
         self.entries.len() + self.left_out
     }
 
-    /// Whether something is wrong with the field. Not known of fields that are only counted.
+    /// Tests whether something is wrong with the field. Not known of fields that are only counted.
     pub fn has(&self, field: &str) -> bool {
         self.positions.contains_key(field)
     }
@@ -93,7 +93,7 @@ impl FieldErrors {
         self.positions = (0..).zip(&self.entries).map(|(position, entry)| (entry.field.clone(), position)).collect();
     }
 
-    /// What an error lists: the first [`LISTED_FIELDS`] fields, and how many are left out.
+    /// The fields that an error lists: the first [`LISTED_FIELDS`] fields, and how many are left out.
     pub fn into_listed(self) -> Vec<FieldError> {
         let left_out = self.count().saturating_sub(LISTED_FIELDS);
         let mut listed: Vec<FieldError> = self.entries.into_iter().take(LISTED_FIELDS).map(Entry::listed).collect();

@@ -11,7 +11,7 @@ use crate::model::error::{FieldErrors, LISTED_FIELDS};
 use crate::model::sent::{quote, quote_all};
 use crate::sanitize::Removed;
 
-/// How many messages about unknown attributes name the fields that there are, and how many fields each names.
+/// The number of messages about unknown attributes that name the fields that there are, and how many fields each names.
 const NAMING_MESSAGES: usize = 10;
 const NAMED_FIELDS: usize = 50;
 
@@ -22,16 +22,16 @@ pub struct CheckedAttributes {
     pub values: Vec<(usize, Value)>,
     /// The errors of fields in the order of the body, then those of slugs that the blueprint does not have.
     pub errors: FieldErrors,
-    /// What sanitizing removed.
+    /// The parts that sanitizing removed.
     pub sanitized: Sanitized,
 }
 
-/// What sanitizing removed, by the slug of the field. Has no field of which nothing was removed.
+/// The parts that sanitizing removed, by the slug of the field. Has no field of which nothing was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sanitized(BTreeMap<String, Removed>);
 
 impl Sanitized {
-    /// Whether nothing was removed.
+    /// Tests whether nothing was removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -110,7 +110,7 @@ fn positions(blueprint: &Blueprint) -> HashMap<&str, usize> {
     blueprint.fields.iter().enumerate().map(|(position, field)| (field.slug.as_str(), position)).collect()
 }
 
-/// Whether a required field with this value counts as empty: `null`, `""` and `[]` do. An object never does, whatever its
+/// Tests whether a required field with this value counts as empty: `null`, `""` and `[]` do. An object never does, whatever its
 /// parts are.
 fn is_empty(value: &Value) -> bool {
     match value {

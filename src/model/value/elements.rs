@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::model::sent::{describe, quote};
 
-/// How many errors of elements are listed.
+/// The number of errors of elements that are listed.
 const LISTED_ELEMENTS: usize = 20;
 
 /// The array's elements.

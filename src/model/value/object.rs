@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::model::sent::{describe, quote, quote_all};
 
-/// How many keys are listed that an object must not have.
+/// The number of keys that are listed that an object must not have.
 const LISTED_KEYS: usize = 20;
 
 /// The object.

@@ -10,7 +10,7 @@ use crate::model::sent::quote;
 /// The most elements of a `references` value: the committer looks each of them up.
 const MAX_TARGETS: usize = 10_000;
 
-/// What a relation may contain.
+/// The ids that a relation may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relations {
     /// Ids as responses contain them.

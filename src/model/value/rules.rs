@@ -10,12 +10,12 @@ use crate::model::blueprint::{Field, FieldType};
 use crate::model::sent::describe;
 use crate::sanitize::{Removed, Sanitizer};
 
-/// What a check needs in addition to the field.
+/// The context that a check needs in addition to the field.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
     /// Sanitizes rich text and pages.
     pub sanitizer: &'a Sanitizer,
-    /// What a relation may contain.
+    /// The ids that a relation may contain.
     pub relations: Relations,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn check_noting(
     checked.map_err(|error| vec![error])
 }
 
-/// Whether a field of this type, which is not HTML, accepts a value.
+/// Tests whether a field of this type, which is not HTML, accepts a value.
 pub fn accepts(field_type: FieldType, value: &Value) -> bool {
     static SANITIZER: LazyLock<Sanitizer> = LazyLock::new(Sanitizer::default);
     let (name, slug, description) = (String::new(), String::new(), None);

@@ -49,7 +49,7 @@ pub(super) fn slug(value: Value) -> Result<Value, String> {
     }
 }
 
-/// Whether a slug may contain the character: letters, marks and digits of any script, and some punctuation of paths.
+/// Tests whether a slug may contain the character: letters, marks and digits of any script, and some punctuation of paths.
 fn is_slug_character(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric() || "-_.~/".contains(character);
@@ -72,7 +72,7 @@ pub(super) fn email(value: Value) -> Result<Value, String> {
     Ok(Value::String(email))
 }
 
-/// Whether the text matches the pattern of HTML's `<input type=email>`. Does not limit its length.
+/// Tests whether the text matches the pattern of HTML's `<input type=email>`. Does not limit its length.
 pub(crate) fn is_email(email: &str) -> bool {
     let Some((local, domain)) = email.split_once('@') else { return false };
     let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&byte);

@@ -14,7 +14,7 @@ const MAX_LIST_VALUES: usize = 1_000;
 
 /// A condition on a field that exists, with an operator that the field supports.
 pub(super) struct Condition<'a> {
-    /// What stands between `filter[` and the operator: the field's name, behind the groups that it is in.
+    /// The text between `filter[` and the operator: the field's name, behind the groups that it is in.
     pub(super) name: &'a str,
     pub(super) operator: Operator,
     pub(super) value: &'a str,

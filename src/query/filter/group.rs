@@ -34,7 +34,7 @@ pub(super) struct Group<'a> {
 /// One filter as it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent<'a> {
-    /// What stands between `filter[` and the operator, for messages: `price`, or `$or][0][price` in a group.
+    /// The text between `filter[` and the operator, for messages: `price`, or `$or][0][price` in a group.
     pub(super) place: &'a str,
     pub(super) field: &'a str,
     pub(super) operator: &'a str,

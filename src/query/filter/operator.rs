@@ -4,7 +4,7 @@ use bindery_index::Kind;
 
 use super::super::name::Target;
 
-/// How a filter compares.
+/// The comparison of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Eq,

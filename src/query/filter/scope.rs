@@ -29,7 +29,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) fallback: Option<&'a str>,
     /// "Today" for `filter[published]`.
     pub(crate) now: Millis,
-    /// Whether values that would be ignored are errors.
+    /// True if values that would be ignored are errors.
     pub(crate) is_strict: bool,
     /// The relations that lead from the resources of the request to these, each with a dot after it.
     pub(crate) path: String,

@@ -21,7 +21,7 @@ pub(super) struct Gate<'a> {
     max_steps: u64,
     max_nodes: usize,
     refusal: Cell<Option<Refusal>>,
-    /// Whether there was a token since this was last asked.
+    /// True if there was a token since this was last asked.
     token: Cell<bool>,
     start_tags: Cell<usize>,
     /// Start tags until the open elements are counted again.
@@ -63,7 +63,7 @@ impl<'a> Gate<'a> {
         self.builder.sink.steps()
     }
 
-    /// How many start tags, elements and nodes there were.
+    /// The numbers of start tags, elements and nodes.
     #[cfg(test)]
     pub(super) fn shape(&self) -> (usize, usize, usize) {
         (self.start_tags.get(), self.builder.sink.elements(), self.builder.sink.nodes())
@@ -73,17 +73,17 @@ impl<'a> Gate<'a> {
         self.token.set(false);
     }
 
-    /// Whether there was a token since [`Gate::forget_token`].
+    /// Tests whether there was a token since [`Gate::forget_token`].
     pub(super) fn saw_token(&self) -> bool {
         self.token.get()
     }
 
-    /// Whether the parser is inside SVG or MathML, where it reads CDATA sections.
+    /// Tests whether the parser is inside SVG or MathML, where it reads CDATA sections.
     pub(super) fn is_foreign(&self) -> bool {
         self.builder.adjusted_current_node_present_but_not_in_html_namespace()
     }
 
-    /// What a tag costs beside the calls of the tree builder.
+    /// Counts the cost of a tag beside the calls of the tree builder.
     fn before_tag(&self, tag: &Tag) {
         let attributes = tag.attrs.len() as u64;
         self.builder.sink.charge(attributes * attributes / 16);

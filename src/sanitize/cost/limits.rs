@@ -1,4 +1,4 @@
-//! What markup may cost, and why it is rejected if it costs more.
+//! Limits on the cost of markup, and the messages for markup that costs more.
 
 /// Elements that are open at once, without those whose end tag is usually left out. Browsers stop nesting there, too.
 pub(super) const MAX_DEPTH: usize = 512;

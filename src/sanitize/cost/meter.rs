@@ -39,7 +39,7 @@ struct Element {
     parent: Option<usize>,
     /// The list of its children.
     children: usize,
-    /// What a template contains.
+    /// The contents of a template.
     contents: Option<Node>,
     is_integration_point: bool,
     is_traced: bool,
@@ -50,9 +50,9 @@ struct Element {
 struct List {
     /// At least their number.
     length: u64,
-    /// Whether text that is appended is joined to what is there.
+    /// True if text that is appended is joined to what is there.
     ends_with_text: bool,
-    /// Whether text that is inserted before this node is joined to what is there.
+    /// True if text that is inserted before this node is joined to what is there.
     text_before: Option<Node>,
 }
 
@@ -65,7 +65,7 @@ impl Meter {
         self.steps.set(self.steps.get().saturating_add(steps));
     }
 
-    /// How many nodes were made, and how many of them are elements.
+    /// The number of nodes that were made, and how many of them are elements.
     pub(super) fn nodes(&self) -> usize {
         self.node_count.get()
     }

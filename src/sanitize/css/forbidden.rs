@@ -1,4 +1,4 @@
-//! What a style sheet may not contain: functions, properties and texts that load something or run something.
+//! Functions, properties and texts that a style sheet may not contain, because they load or run something.
 
 /// Functions that load what their argument names, or run it.
 const FUNCTIONS: [&str; 9] = [
@@ -27,13 +27,13 @@ pub(super) fn is_property(name: &str) -> bool {
     is_among(name, &PROPERTIES)
 }
 
-/// Whether a value may not contain this identifier: it could become part of a forbidden declaration or call, for example
+/// Tests whether a value may not contain this identifier: it could become part of a forbidden declaration or call, for example
 /// of a call with a comment before its parenthesis.
 pub(super) fn is_value_identifier(name: &str) -> bool {
     is_property(name) || name.eq_ignore_ascii_case("expression")
 }
 
-/// Whether a browser that does not support nested rules would read the selector as a forbidden declaration.
+/// Tests whether a browser that does not support nested rules would read the selector as a forbidden declaration.
 pub(super) fn reads_as_declaration(selector: &str) -> bool {
     selector.split_once(':').is_some_and(|(name, _)| is_property(name.trim()))
 }

@@ -16,12 +16,12 @@ pub(super) fn rejected() -> Rejection {
     ParseError::unexpected_token()
 }
 
-/// What the tokens belong to; it decides which delimiters are allowed.
+/// The context of the tokens; it decides which delimiters are allowed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Context {
     /// The selector of a style rule.
     Selector,
-    /// What an at-rule has before its block, such as a media query.
+    /// The part of an at-rule before its block, such as a media query.
     Condition,
     /// The value of a declaration.
     Value,

@@ -1,6 +1,6 @@
 //! Random hostile markup: the result is parsed as a browser parses it, and the tree must contain nothing forbidden.
 //!
-//! What is allowed is looked up in the published tables. What must never appear is listed here again, independently.
+//! The published tables say what is allowed. A list here, which is independent of them, has what must never appear.
 
 mod markup;
 

@@ -5,7 +5,7 @@ use crate::period::{day_of_micros, day_of_millis};
 use crate::query::{Facet, FacetBy, FacetValue, Period, Stats};
 use crate::sum::ExactSum;
 
-/// What a value counts as: its text form and itself.
+/// The facet value of a value: its text form and itself.
 type Counted = (String, FacetValue);
 
 pub(super) fn check(snapshot: &Snapshot, oracle: &Oracle, query: &Query, expected: &[u128]) {

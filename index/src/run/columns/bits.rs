@@ -8,7 +8,7 @@ use crate::run::sections::array;
 pub(crate) struct Bits(CheckedBytes);
 
 impl Bits {
-    /// How many bytes hold a bit for each of `documents`.
+    /// The number of bytes that hold a bit for each of `documents`.
     pub(super) fn bytes(documents: usize) -> usize {
         documents.div_ceil(64) * 8
     }
@@ -18,7 +18,7 @@ impl Bits {
         Bits(bytes)
     }
 
-    /// Whether a document's bit is set.
+    /// Tests whether a document's bit is set.
     pub(crate) fn contains(&self, document: u32) -> bool {
         let byte = document as usize / 8;
         self.0.get(byte..byte + 1).is_some_and(|bytes| bytes[0] & (1 << (document % 8)) != 0)

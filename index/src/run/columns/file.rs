@@ -39,7 +39,7 @@ impl ColumnFile {
         })
     }
 
-    /// How many documents it has.
+    /// The number of documents it has.
     pub(crate) fn len(&self) -> u32 {
         self.documents
     }
@@ -105,7 +105,7 @@ impl ColumnFile {
         self.present(document, id).map_or(ValueRef::Null, |column| column.value_without_folded(document))
     }
 
-    /// Whether the ordinals in the file are those of its texts and lists.
+    /// Tests whether the ordinals in the file are those of its texts and lists.
     pub(crate) fn has_ordinals_of_texts(&self) -> bool {
         self.columns.iter().all(|column| {
             let value = |document| match column.presence.contains(document) {

@@ -9,7 +9,7 @@ use crate::run::sections::SectionName;
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
-/// How the values of a column are stored. Part of the file format.
+/// The encoding of the values of a column. Part of the file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Encoding {
@@ -21,7 +21,7 @@ pub(crate) enum Encoding {
     List = 5,
 }
 
-/// What a section holds of its column. Part of the file format.
+/// The part of its column that a section holds. Part of the file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum SectionKind {

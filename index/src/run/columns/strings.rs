@@ -13,7 +13,7 @@ pub(super) struct Strings {
     /// Where each string begins, and where the last one ends.
     offsets: CheckedBytes,
     bytes: CheckedBytes,
-    /// How many bytes an offset has: 4 or 8.
+    /// The number of bytes an offset has: 4 or 8.
     offset_width: usize,
 }
 

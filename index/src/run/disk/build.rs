@@ -24,7 +24,7 @@ use crate::run::orders::{self, OrderedColumn, RunOrder};
 use crate::run::sums::FileSums;
 use crate::schema::{ColumnId, Schema};
 
-/// What a run is built of.
+/// The source that a run is built from.
 struct Source<'a> {
     folder: &'a Path,
     documents: &'a [Arc<Document>],
@@ -35,7 +35,7 @@ struct Source<'a> {
 /// Lists of a column that one thread collects.
 struct Task {
     column: ColumnId,
-    /// Whether ranked search looks at the column.
+    /// True if ranked search looks at the column.
     is_ranked: bool,
     lists: &'static [StringsOf],
 }
@@ -103,7 +103,7 @@ impl Source<'_> {
         })
     }
 
-    /// What is to be collected.
+    /// Lists the terms to be collected.
     fn tasks(&self, schema: &Schema) -> Vec<Task> {
         let is_ranked = |id| schema.columns.iter().any(|column| column.id == id && column.kind.is_ranked());
         let columns = self.columns.chunk_by(|a, b| a.0 == b.0).map(|of_one_column| of_one_column[0].0);
@@ -149,7 +149,7 @@ fn beside<'scope, T: Send + 'scope>(
     Builder::new().name(name.to_owned()).spawn_scoped(scope, work).map_err(Error::io(folder))
 }
 
-/// What a thread returned. Panics if it did.
+/// Returns the result of a thread. Panics if it did.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -121,7 +121,7 @@ impl DiskRun {
         DiskRun::finish(folder, vec![columns_sums, dictionary_sums, orders_sums], damage)
     }
 
-    /// How many documents it has.
+    /// The number of documents it has.
     pub(crate) fn len(&self) -> u32 {
         self.columns.len()
     }
@@ -186,7 +186,7 @@ impl DiskRun {
         }
     }
 
-    /// Whether the dictionary holds what the columns say, and nothing else. Collects the terms of a few documents at a time,
+    /// Tests whether the dictionary holds what the columns say, and nothing else. Collects the terms of a few documents at a time,
     /// since those of all would need too much memory.
     fn has_terms_of_columns(&self) -> Result<bool, Error> {
         let ids = self.columns.columns().chunk_by(|a, b| a.id == b.id).map(|of_one_column| of_one_column[0].id);
@@ -284,7 +284,7 @@ fn merged_order(
     RunOrder::merge(column.kind, merged, collation, &never)
 }
 
-/// How many documents are verified at once.
+/// The number of documents that are verified at once.
 const VERIFIED_AT_ONCE: usize = 2_048;
 
 /// The length of `slots`, which fits: there are at most 2^32 slots, and each document has its own.

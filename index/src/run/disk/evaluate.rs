@@ -164,7 +164,7 @@ impl QueriedColumn<'_> {
         }
     }
 
-    /// Whether a document's folded text contains the needle at its anchor.
+    /// Tests whether a document's folded text contains the needle at its anchor.
     pub(super) fn holds(self, needle: &Needle, document: u32) -> bool {
         let is_list = self.stored.encoding == Encoding::List;
         let holds = |folded: &[u8]| if is_list { needle.is_in_list(folded) } else { needle.is_in_text(folded) };

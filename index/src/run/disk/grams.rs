@@ -24,7 +24,7 @@ pub(super) struct Grams {
     seen_ascii: Box<[u32; 128]>,
 }
 
-/// How many entries [`Grams::seen`] has: a power of two.
+/// The number of entries [`Grams::seen`] has: a power of two.
 const SEEN: usize = 1 << 11;
 
 impl Default for Grams {

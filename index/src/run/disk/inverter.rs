@@ -21,7 +21,7 @@ pub(super) struct KeyedInverter {
     waiting: Vec<Hashed>,
     /// The numbers of the keys of each document, one document after another.
     found: Vec<u32>,
-    /// How often the document has the key, for each of `found`; empty if that is not counted.
+    /// The number of times that the document has the key, for each of `found`; empty if that is not counted.
     counts: Vec<u32>,
     has_counts: bool,
     documents: Vec<DocumentEnd>,
@@ -38,7 +38,7 @@ struct Entry {
     key: Code,
     /// Keys are numbered in the order of their first appearance.
     number: u32,
-    /// How many documents have the key.
+    /// The number of documents that have the key.
     documents: u32,
     /// The last document that has it.
     last: u32,

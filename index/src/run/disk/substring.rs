@@ -35,7 +35,7 @@ struct Condition {
     postings: u64,
 }
 
-/// What a needle is looked up by.
+/// The way in which a needle is looked up.
 enum Lookup {
     /// The documents that satisfy the condition contain the needle. Of the others, only those of the list may.
     Decides(Condition, Vec<PostingList>),
@@ -51,7 +51,7 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Whether it is found without a search of all words or joints.
+    /// Tests whether it is found without a search of all words or joints.
     fn is_looked_up(&self) -> bool {
         matches!(self.place, Place::AtStart | Place::Whole)
     }
@@ -172,7 +172,7 @@ impl QueriedColumn<'_> {
         Ok(condition)
     }
 
-    /// What the grams of the needle say: all pairs of code points if the needle has gaps only, else what has unspaced text.
+    /// The matches by the grams of the needle: all pairs of code points if the needle has gaps only, else what has unspaced text.
     fn grams(self, needle: &str, has_gaps_only: bool, conditions: &mut Vec<Condition>) {
         let chars: Vec<(usize, bool)> =
             needle.char_indices().map(|(at, char)| (at, class(char) == Class::Unspaced)).collect();
@@ -222,7 +222,7 @@ impl Condition {
     }
 }
 
-/// What every text that contains a needle of these spans has among its words and joints.
+/// The words and joints that every text with a needle of these spans has.
 fn wanted<'a>(spans: &[Span<'a>]) -> Vec<Wanted<'a>> {
     let mut wanted = Vec::new();
     for (index, span) in spans.iter().enumerate() {
@@ -279,7 +279,7 @@ fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<Wanted<'
     }
 }
 
-/// Whether every text that contains a needle of these spans has it inside a joint.
+/// Tests whether every text that contains a needle of these spans has it inside a joint.
 fn is_within_joint(spans: &[Span<'_>]) -> bool {
     let is_side = |span: &Span<'_>| span.class == Class::Word && span.chars <= JOINT_SIDE;
     let is_gap = |span: &Span<'_>| span.class == Class::Gap && span.chars <= JOINT_GAP;

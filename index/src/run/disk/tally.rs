@@ -13,7 +13,7 @@ use crate::run::tally::{Counted, Tally};
 use crate::schema::ColumnId;
 use crate::value::{ValueRef, integer_of_rank, number_of_rank, rank_of_integer};
 
-/// How many numbers are read by one call.
+/// The number of numbers that are read by one call.
 const READ_TOGETHER: usize = 128;
 
 impl DiskRun {
@@ -51,7 +51,7 @@ impl DiskRun {
         Ok(true)
     }
 
-    /// Whether the ordinals of a column are in its file, so that they are read fast.
+    /// Tests whether the ordinals of a column are in its file, so that they are read fast.
     pub(crate) fn has_ordinals(&self, column: ColumnId) -> bool {
         matches!(self.columns.column(column), [stored] if stored.ordinals.is_some())
     }

@@ -12,7 +12,7 @@ use crate::ids;
 use crate::run::postings::Posting;
 use crate::value::{ValueRef, unframed};
 
-/// What an exact term states about the value in its column. Part of the file format: such a term is the tag and the payload.
+/// The statement of an exact term about the value in its column. Part of the file format: such a term is the tag and the payload.
 /// Neither has a byte `FF`.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
@@ -86,7 +86,7 @@ pub(super) const LONG_WORD: &[u8] = &[Tag::LongWord as u8];
 /// The terms of one column, from its values by document, ascending.
 pub(super) struct ColumnTerms<V> {
     values: V,
-    /// Whether ranked search looks at the column.
+    /// True if ranked search looks at the column.
     is_ranked: bool,
     /// The documents with a word that is too long to be a term.
     long: Vec<u32>,
@@ -137,7 +137,7 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
         }
     }
 
-    /// How many tokens each document has that has a text. Known once the tokens were collected.
+    /// The number of tokens each document has that has a text. Known once the tokens were collected.
     pub(super) fn lengths(&self) -> &[DocumentLength] {
         &self.lengths
     }

@@ -15,7 +15,7 @@ pub(super) struct Tokens {
     lengths: Vec<DocumentLength>,
 }
 
-/// How many tokens the text of a document has.
+/// The number of tokens the text of a document has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DocumentLength {
     pub(super) document: u32,

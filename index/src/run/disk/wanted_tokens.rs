@@ -42,12 +42,12 @@ impl DiskRun {
         self.dictionary.lists()
     }
 
-    /// How many tokens the text of a document has, in Tantivy's steps.
+    /// The number of tokens the text of a document has, in Tantivy's steps.
     pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         self.dictionary.length_step(column, document)
     }
 
-    /// How many tokens the texts of a column have.
+    /// The number of tokens the texts of a column have.
     pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         self.dictionary.field_lengths(column)
     }

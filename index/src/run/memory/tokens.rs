@@ -39,7 +39,7 @@ struct TokenBlock {
     text: String,
     tokens: Vec<TokenEnd>,
     postings: Vec<BlockPosting>,
-    /// How many tokens each document has, in Tantivy's steps.
+    /// The number of tokens each document has, in Tantivy's steps.
     steps: Vec<u8>,
 }
 
@@ -92,14 +92,14 @@ impl MemoryTokens {
         Ok(found)
     }
 
-    /// How many tokens a document has, in Tantivy's steps. It must have been looked at by [`MemoryTokens::find`].
+    /// The number of tokens a document has, in Tantivy's steps. It must have been looked at by [`MemoryTokens::find`].
     pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         let columns = self.columns.lock();
         let block = columns.get(&column).and_then(|blocks| blocks.get((document / BLOCK) as usize));
         block.and_then(|block| block.steps.get((document % BLOCK) as usize)).copied().unwrap_or(0)
     }
 
-    /// How many tokens the texts have that were looked at.
+    /// The number of tokens the texts have that were looked at.
     pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         let mut lengths = FieldLengths::default();
         for block in self.columns.lock().get(&column).into_iter().flatten() {

@@ -24,7 +24,7 @@ use crate::value::ValueRef;
 pub(crate) const FILE: &str = "orders";
 const MAGIC: [u8; 8] = *b"bndord01";
 
-/// What a section holds. Part of the file format.
+/// The kind of a section. Part of the file format.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum SectionKind {
@@ -136,7 +136,7 @@ impl OrderFile {
         Some(order)
     }
 
-    /// Whether these are the orders of what the columns hold.
+    /// Tests whether these are the orders of what the columns hold.
     pub(crate) fn is_of(&self, file: &ColumnFile) -> bool {
         let collation = Collation::of(Some(&self.collation));
         let encodings: Vec<_> = file.columns().iter().map(|column| (column.id, column.encoding)).collect();
@@ -175,7 +175,7 @@ fn stored<T: Element>(bytes: Option<crate::run::checked::CheckedBytes>) -> Array
 }
 
 impl RunOrder {
-    /// Whether this is the order of these values.
+    /// Tests whether this is the order of these values.
     fn is_of<'a>(&self, documents: u32, value: impl Fn(u32) -> ValueRef<'a>, collation: &Collation) -> bool {
         let key = |document: u32| match self.kind {
             KeyKind::Rank => value(document).rank().map(u128::from),

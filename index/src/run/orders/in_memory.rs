@@ -25,7 +25,7 @@ struct ColumnOrders {
     column: ColumnId,
     kind: KeyKind,
     collation: String,
-    /// How many documents they cover.
+    /// The number of documents they cover.
     covered: u32,
     /// Each covers more than twice the documents of the next one, so there are few.
     pieces: Vec<Piece>,

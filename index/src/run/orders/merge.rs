@@ -18,7 +18,7 @@ pub(crate) struct OrderInput<'a> {
     pub(crate) order: Arc<RunOrder>,
     /// The groups to merge.
     pub(crate) groups: Range<usize>,
-    /// What stands for a document in the merged order; `None` leaves it out.
+    /// The number of a document in the merged order; `None` leaves it out.
     pub(crate) number: Box<dyn Fn(u32) -> Option<u32> + 'a>,
     pub(crate) value: Box<dyn Fn(u32) -> ValueRef<'a> + 'a>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct MergedOrder<'a, 'i> {
     heads: Vec<Head<'i>>,
     /// The indexes of the heads that are not at their end, the one with the next group last.
     queue: Vec<usize>,
-    /// How many more documents are looked at.
+    /// The number of further documents that are looked at.
     steps_left: usize,
 }
 
@@ -41,7 +41,7 @@ struct Head<'i> {
     key: u128,
     /// A document of the group.
     document: u32,
-    /// What the group is sorted by, once it is needed: reading it takes longer than comparing it.
+    /// The text that the group is sorted by, once it is needed: reading it takes longer than comparing it.
     text: OnceCell<Option<Cow<'i, str>>>,
     numbers: Vec<u32>,
 }
@@ -66,7 +66,7 @@ impl<'a, 'i> MergedOrder<'a, 'i> {
         Ok(merged)
     }
 
-    /// Whether the order ended before all of it was read.
+    /// Tests whether the order ended before all of it was read.
     pub(crate) fn is_cut(&self) -> bool {
         self.steps_left == 0
     }

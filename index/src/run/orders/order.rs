@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::array::Array;
 
-/// What an order compares.
+/// The values that an order compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyKind {
     /// [`ValueRef::rank`](crate::value::ValueRef::rank).
@@ -31,12 +31,12 @@ pub(super) enum Keys {
 }
 
 impl RunOrder {
-    /// How many documents have a value.
+    /// The number of documents that have a value.
     pub(crate) fn len(&self) -> usize {
         self.documents.len()
     }
 
-    /// How many different values there are.
+    /// The number of different values.
     pub(crate) fn groups(&self) -> usize {
         match &self.keys {
             Keys::Ranks(ranks) => ranks.len(),
@@ -72,7 +72,7 @@ impl RunOrder {
         self.documents.iter()
     }
 
-    /// How many groups come before the first whose key does not satisfy `is_before`.
+    /// The number of groups that come before the first whose key does not satisfy `is_before`.
     pub(crate) fn groups_before(&self, is_before: impl Fn(u128) -> bool) -> usize {
         let (mut low, mut high) = (0, self.groups());
         while low < high {

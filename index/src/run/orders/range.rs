@@ -87,7 +87,7 @@ impl RunOrder {
         Ok(())
     }
 
-    /// How many of the documents at these indexes are among others.
+    /// Counts the documents at these indexes that are among others.
     pub(crate) fn count_among(
         &self,
         indexes: Indexes<usize>,
@@ -119,7 +119,7 @@ impl RunOrder {
         Ok(())
     }
 
-    /// How many documents have a value in the range. For orders of ranks.
+    /// The number of documents that have a value in the range. For orders of ranks.
     pub(crate) fn count_in(&self, range: &RankRange) -> usize {
         self.of_groups(self.groups_in(range)).len()
     }

@@ -1,4 +1,4 @@
-//! What a posting list is, in memory and in a file.
+//! The posting list, in memory and in a file.
 
 /// Lists of at least so many documents are packed by Tantivy: as many as are in one of its blocks. It has nothing to pack in
 /// shorter ones.
@@ -22,7 +22,7 @@ pub(crate) struct PostingList {
 }
 
 impl PostingList {
-    /// How many documents it has; at least one.
+    /// The number of documents it has; at least one.
     pub(crate) fn doc_count(&self) -> u32 {
         self.documents
     }

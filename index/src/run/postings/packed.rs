@@ -116,7 +116,7 @@ fn segment_id() -> SegmentId {
 /// The directory of a segment that has a file with lists for its postings.
 #[derive(Debug, Clone)]
 struct SegmentDirectory {
-    /// What Tantivy writes: its metadata.
+    /// The files that Tantivy writes: its metadata.
     memory: RamDirectory,
     postings: Arc<CheckedFile>,
 }

@@ -27,7 +27,7 @@ pub(crate) struct PostingLists {
 /// Seeking a document costs about as much as reading so many.
 const SKIP_FROM: usize = 64;
 
-/// What reading packed lists needs again and again, without and with counts.
+/// The buffers that reading packed lists needs again and again, without and with counts.
 #[derive(Default)]
 pub(crate) struct ReusedBlocks([Option<BlockSegmentPostings>; 2]);
 
@@ -174,7 +174,7 @@ impl PostingLists {
         Ok(())
     }
 
-    /// Whether the list has all these documents with these counts.
+    /// Tests whether the list has all these documents with these counts.
     pub(crate) fn has_all(&self, list: PostingList, posting: Posting<'_>) -> Result<bool, Error> {
         if list.has_counts == posting.counts.is_empty() {
             return Ok(false);

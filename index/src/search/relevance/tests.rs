@@ -28,7 +28,7 @@ fn put(id: usize, texts: [&str; 3]) -> IndexOp {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whether only leaders were scored or everything, the first page is the beginning of the order of all.
+    /// Tests that the first page is the beginning of the order of all, whether only leaders or all matches were scored.
     #[test]
     fn a_page_is_the_beginning_of_the_order_of_all(
         articles in vec((text(), text(), text()), 4..20),

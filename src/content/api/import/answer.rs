@@ -1,27 +1,27 @@
-//! What becomes of the lines of an import. Must not know how they are written.
+//! Outcomes of the lines of an import. Must not know how they are written.
 
 use crate::content::command::{Item, ItemOutcome, Outcome};
 use crate::model::error::{Code, Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::value::Sanitized;
 
-/// What became of a line.
+/// The outcome of a line.
 #[derive(Debug)]
 pub struct ImportLine {
     /// The line's position among the items of the import, from 0.
     pub index: u64,
-    /// What was written, or what is wrong with the line.
+    /// The resource that was written, or the problem with the line.
     pub result: Result<ImportedResource>,
 }
 
-/// What a line wrote.
+/// The resource that a line wrote.
 #[derive(Debug)]
 pub struct ImportedResource {
     /// The resource.
     pub id: ResourceId,
     /// `created` or `updated`.
     pub op: &'static str,
-    /// What sanitizing removed of it.
+    /// The parts that sanitizing removed from it.
     pub sanitized: Sanitized,
 }
 

@@ -29,7 +29,7 @@ impl Line {
         }
     }
 
-    /// How many bytes were sent.
+    /// The number of bytes that were sent.
     pub(super) fn bytes(&self) -> usize {
         self.text.as_ref().map_or(0, Vec::len)
     }

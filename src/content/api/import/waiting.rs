@@ -36,7 +36,7 @@ pub(super) struct Waited {
 }
 
 impl Waiting {
-    /// Whether a line is about the resource of a line that waits.
+    /// Tests whether a line is about the resource of a line that waits.
     pub(super) fn includes(&self, blueprint: &Blueprint, item: &ImportItem) -> bool {
         !self.names.is_empty() && Relations::of(blueprint, item).names.iter().any(|name| self.names.contains(name))
     }

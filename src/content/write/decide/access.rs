@@ -36,7 +36,7 @@ pub(super) fn note_token_use(state: &State, overlay: &mut Overlay<'_>, id: &str)
     Outcome::Done
 }
 
-/// What is said of those slugs that no blueprint has.
+/// The errors about slugs that no blueprint has.
 pub(super) fn unknown_blueprints<'a>(state: &State, slugs: impl Iterator<Item = &'a String>) -> Vec<String> {
     slugs.filter(|slug| !state.blueprints.contains_key(*slug)).map(|slug| no_blueprint(slug).message).collect()
 }

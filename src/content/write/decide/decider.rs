@@ -1,4 +1,4 @@
-//! What the items of one write are decided with. The rules are in the files beside this one.
+//! The context in which the items of one write are decided. The rules are in the files beside this one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::model::id::ResourceId;
 use crate::sanitize::Sanitizer;
 use crate::store::Key;
 
-/// What commands are decided with, beside the overlay that they write to.
+/// The context in which commands are decided, beside the overlay that they write to.
 pub(crate) struct Context<'a> {
     /// The blueprints that relations go to, and the members that `user` fields may name.
     pub(crate) state: &'a State,
@@ -31,17 +31,17 @@ pub(super) struct Decider<'a, 'b> {
     /// Who writes: errors name only what it may see.
     pub(super) access: &'a Access,
     pub(super) overlay: &'a mut Overlay<'b>,
-    /// What becomes of imported items that relate to resources that do not exist.
+    /// The treatment of imported items that relate to resources that do not exist.
     pub(super) missing_targets: MissingTargets,
     /// The names of items of this write that wait for a later line.
     pub(super) waiting: HashSet<String>,
     /// Ids and keys that items of this write will bring.
     pub(super) promised: HashMap<String, Promise>,
-    /// What the deletions of this write have changed in other resources.
+    /// The changes of other resources by the deletions of this write.
     pub(super) released: Released,
 }
 
-/// What deletions have changed in resources that referred to what they delete.
+/// The changes of resources that referred to deleted ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Released {
     /// Resources that were changed, or read to find out whether they must be. One that two deletions change counts twice.
@@ -54,11 +54,11 @@ pub(super) struct Released {
 pub(super) struct Promise {
     /// Its id.
     pub(super) id: ResourceId,
-    /// How many items bring it.
+    /// The number of items that bring it.
     pub(super) n_items: usize,
 }
 
-/// What fields of a resource name before an item, in any variant: targets and members as texts, by the field's position.
+/// The names in the fields of a resource before an item, in any variant: targets and members as texts, by the field's position.
 pub(super) type Held = HashMap<usize, HashSet<String>>;
 
 /// A resource before and after an item.
@@ -73,7 +73,7 @@ pub(super) struct Edit {
     /// Keys that come with the item.
     pub(super) puts: Vec<(Key, Vec<u8>)>,
     pub(super) missing_targets: MissingTargets,
-    /// What its fields name before the item, once that is needed.
+    /// The names in its fields before the item, once they are needed.
     pub(super) held: Option<Held>,
     /// Who decides when the resource was last changed.
     pub(super) updated: UpdatedAt,
@@ -96,7 +96,7 @@ pub(super) struct WrittenCopy {
     pub(super) columns: Columns,
 }
 
-/// Whether a write asks for the required fields.
+/// Says whether a write asks for the required fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requires {
     /// They must hold values.
@@ -105,7 +105,7 @@ pub(super) enum Requires {
     Nothing,
 }
 
-/// Whether the relations of an item name resources that exist.
+/// Says whether the relations of an item name resources that exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relations {
     /// All of them do.
@@ -125,7 +125,7 @@ impl<'a, 'b> Decider<'a, 'b> {
         Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
     }
 
-    /// What resources of another blueprint are decided with, as a consequence of an item.
+    /// The context in which resources of another blueprint are decided, as a consequence of an item.
     pub(super) fn of_blueprint<'c>(&'c mut self, collection: &'c Collection) -> Decider<'c, 'b> {
         let Decider { context, access, missing_targets, .. } = *self;
         let (blueprint, change) = (&*collection.blueprint, collection.change.as_deref());

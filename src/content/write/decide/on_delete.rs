@@ -1,4 +1,4 @@
-//! What the deletion of a resource does to those that refer to it (`API.md` 2.4.9): `restrict` refuses it, `nullify` takes
+//! The effect of the deletion of a resource on those that refer to it (`API.md` 2.4.9): `restrict` refuses it, `nullify` takes
 //! the values with it.
 //!
 //! Referring resources are found in the index, which knows nothing of what the group has written so far. So such a
@@ -30,7 +30,7 @@ const MAX_NULLIFIED: usize = 10_000;
 /// The most bytes of attributes that it writes for them.
 const MAX_NULLIFIED_BYTES: usize = 64 << 20;
 
-/// Whether the command deletes what other resources refer to by relations that are not left as they are.
+/// Tests whether the command deletes what other resources refer to by relations that are not left as they are.
 pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     let Command::Write(write) = command else { return false };
     let is_deletion = |item: &Item| matches!(item, Item::Delete { .. });
@@ -44,7 +44,7 @@ pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
 type Edits<'a> = Vec<(&'a Collection, Vec<Edit>)>;
 
 impl<'a> Decider<'a, '_> {
-    /// What has to be written to the resources that refer to `id` if it is deleted. Writes nothing.
+    /// Finds what to write to the resources that refer to `id` if it is deleted. Writes nothing.
     ///
     /// # Errors
     /// `CONFLICT` if a relation forbids the deletion, or too many values would go with it.

@@ -1,6 +1,6 @@
 //! Relations and users: what a value names must exist, unless this field of this resource names it already.
 //!
-//! What the writer must not know of does not exist for it: the answer is the same, word for word.
+//! For the writer, what it must not know of does not exist: the answer is the same, word for word.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::model::value;
 use crate::projection;
 use crate::store::Key;
 
-/// What a target of a relation names.
+/// The thing that a target of a relation names.
 enum Target {
     /// The resource of this id. An import may name it by its key.
     Id(ResourceId),
@@ -148,7 +148,7 @@ impl Decider<'_, '_> {
         Ok(missing)
     }
 
-    /// What the fields hold that name something, in all copies of the resource. Read once for an edit.
+    /// The values of the fields that name something, in all copies of the resource. Read once for an edit.
     fn held<'e>(&self, edit: &'e mut Edit) -> Result<&'e Held> {
         if edit.held.is_none() {
             edit.held = Some(self.read_held(edit)?);

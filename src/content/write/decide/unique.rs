@@ -21,7 +21,7 @@ pub(super) struct ValueChange {
 }
 
 impl ValueChange {
-    /// How an item changes the value at a position; none if it stays the same.
+    /// The change of the value at a position by an item; none if it stays the same.
     pub(super) fn of(current: Option<&[Value]>, values: &[Cow<'_, Value>], position: usize) -> Option<ValueChange> {
         let old = current.and_then(|values| unique_text(&values[position]));
         let new = unique_text(&values[position]);
@@ -86,7 +86,7 @@ impl Decider<'_, '_> {
         Ok(claims)
     }
 
-    /// How an error names the holder of a value: by its id only if the writer may see it.
+    /// The name of the holder of a value in an error: by its id only if the writer may see it.
     pub(super) fn name_of(&self, holder: ResourceId) -> Result<String> {
         let published = self.overlay.meta(self.blueprint.number, holder)?.and_then(|meta| meta.published);
         let may_learn = Sight::of_writer(self.access, self.blueprint, self.overlay.now).shows(published);

@@ -10,10 +10,10 @@ use crate::content::write::overlay::Overlay;
 use crate::model::error::{Code, Error, Result};
 use crate::store::Key;
 
-/// How many views a member may have. With their size this bounds what members can put into the memory of the server.
+/// The number of views a member may have. With their size this bounds what members can put into the memory of the server.
 const MAX_OF_MEMBER: usize = 100;
 
-/// How many views of a blueprint may be shared: everybody is shown all of them.
+/// The number of views of a blueprint that may be shared: everybody is shown all of them.
 const MAX_SHARED: usize = 200;
 
 pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, owner: u64, new: &NewView) -> Result<Outcome> {

@@ -11,7 +11,7 @@ use crate::content::write::overlay::Overlay;
 use crate::model::error::{Code, Error, FieldErrors, Result};
 use crate::store::Key;
 
-/// How many webhooks there may be.
+/// The greatest number of webhooks.
 const MAX_WEBHOOKS: usize = 1_000;
 
 /// The size of a secret, before it is encoded.

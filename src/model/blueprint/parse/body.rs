@@ -14,7 +14,7 @@ const MAX_LABEL_CHARACTERS: usize = 1_000;
 pub(super) struct BodyReader {
     /// The errors found so far, by path.
     pub(super) errors: FieldErrors,
-    /// Whether limits are checked that may change from one version to the next.
+    /// True if limits are checked that may change from one version to the next.
     has_limits: bool,
 }
 
@@ -24,7 +24,7 @@ impl BodyReader {
         BodyReader { has_limits: true, ..BodyReader::default() }
     }
 
-    /// Whether a list may have so many elements. Reports it if not.
+    /// Tests whether a list may have so many elements. Reports it if not.
     pub(super) fn accepts(&mut self, length: usize, limit: usize, path: &str) -> bool {
         let accepts = self.fits(length, limit);
         if !accepts {
@@ -33,12 +33,12 @@ impl BodyReader {
         accepts
     }
 
-    /// Whether a length is within a limit, or limits are not checked.
+    /// Tests whether a length is within a limit, or limits are not checked.
     pub(super) fn fits(&self, length: usize, limit: usize) -> bool {
         length <= limit || !self.has_limits
     }
 
-    /// Whether a text is not too long.
+    /// Tests whether a text is not too long.
     pub(super) fn fits_text(&self, text: &str) -> bool {
         // A text never has more characters than bytes.
         self.fits(text.len(), MAX_LABEL_CHARACTERS) || self.fits(text.chars().count(), MAX_LABEL_CHARACTERS)
@@ -138,7 +138,7 @@ impl BodyReader {
     }
 }
 
-/// What is wrong with a text that is too long.
+/// The message for a text that is too long.
 pub(super) fn too_long() -> String {
     format!("must have at most {MAX_LABEL_CHARACTERS} characters")
 }

@@ -52,7 +52,7 @@ impl Dictionary {
         Ok(Dictionary { lists: PostingLists::new(file, sections.documents), columns })
     }
 
-    /// What reads its posting lists.
+    /// The reader of its posting lists.
     pub(in crate::run::disk) fn lists(&self) -> &PostingLists {
         &self.lists
     }
@@ -77,7 +77,7 @@ impl Dictionary {
         self.strings(column, of)?.get(&self.lists, string)
     }
 
-    /// How many strings of a column there are in a range.
+    /// The number of strings of a column in a range.
     pub(in crate::run::disk) fn count_between(&self, column: ColumnId, of: StringsOf, range: Range<&[u8]>) -> usize {
         self.strings(column, of).map_or(0, |strings| strings.count_between(range.start, range.end))
     }
@@ -108,26 +108,26 @@ impl Dictionary {
         }
     }
 
-    /// How many documents the posting lists have together.
+    /// The number of documents the posting lists have together.
     pub(in crate::run::disk) fn postings(&self) -> u64 {
         let strings = self.columns.iter().flat_map(|column| column.strings.iter().flatten());
         let lists = strings.flat_map(|strings| strings.cursor(&self.lists));
         lists.map(|(_, list)| u64::from(list.doc_count())).sum()
     }
 
-    /// Whether a column has the lengths of its texts: then it has their tokens too.
+    /// Tests whether a column has the lengths of its texts: then it has their tokens too.
     pub(in crate::run::disk) fn has_lengths(&self, column: ColumnId) -> bool {
         self.column(column).is_some_and(|column| column.lengths.is_some())
     }
 
-    /// How long the text of a document is in a column, in Tantivy's steps; 0 also if it has none.
+    /// The length of a document's text in a column, in Tantivy's steps; 0 also if it has none.
     pub(in crate::run::disk) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         let lengths = self.column(column).and_then(|column| column.lengths.as_ref());
         let document = document as usize;
         lengths.and_then(|lengths| lengths.get(document..document + 1)).map_or(0, |bytes| bytes[0])
     }
 
-    /// How many tokens the texts of a column have.
+    /// The number of tokens the texts of a column have.
     pub(in crate::run::disk) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         let Some(column) = self.column(column) else { return FieldLengths::default() };
         *column.sum_of_lengths.get_or_init(|| {

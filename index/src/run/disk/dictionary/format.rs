@@ -34,13 +34,13 @@ impl StringsOf {
     pub(in crate::run::disk) const ALL: [StringsOf; 5] =
         [StringsOf::Words, StringsOf::Joints, StringsOf::Grams, StringsOf::Exacts, StringsOf::Tokens];
 
-    /// Whether its posting lists say how often each document has the string.
+    /// Tests whether its posting lists say how often each document has the string.
     pub(in crate::run::disk) fn has_counts(self) -> bool {
         self == StringsOf::Tokens
     }
 }
 
-/// What a section holds of its column. Part of the file format.
+/// The part of its column that a section holds. Part of the file format.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub(super) enum SectionKind {
@@ -50,7 +50,7 @@ pub(super) enum SectionKind {
     Strings = 1,
     /// Where the first string of each group begins in the section of strings (u32), and its posting list in the file (u64).
     Groups = 2,
-    /// How many tokens the text of each document has (u8), in steps as Tantivy has them. Belongs to no list.
+    /// The number of tokens the text of each document has (u8), in steps as Tantivy has them. Belongs to no list.
     Lengths = 3,
 }
 

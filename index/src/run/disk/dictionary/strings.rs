@@ -22,7 +22,7 @@ pub(in crate::run::disk) enum Place {
     Whole,
 }
 
-/// Whether a string is picked.
+/// Says whether a string is picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::run::disk) enum Picked<T> {
     Yes(T),
@@ -41,7 +41,7 @@ pub(super) struct Strings {
 /// The place of a string: its number in the list.
 type Index = usize;
 
-/// How many bytes are searched between two looks at the interrupt. Fewer in tests, which cover what lies across pieces.
+/// The number of bytes that are searched between two looks at the interrupt. Fewer in tests, which cover what lies across pieces.
 const PIECE: usize = if cfg!(test) { 4 } else { 1 << 20 };
 
 impl Strings {
@@ -91,7 +91,7 @@ impl Strings {
         Cursor { rest, lists, at: self.postings_at(0), has_counts: self.has_counts }
     }
 
-    /// How many strings there are from `from` on and before `to`.
+    /// The number of strings from `from` on and before `to`.
     pub(super) fn count_between(&self, from: &[u8], to: &[u8]) -> usize {
         let before = |bound: &[u8]| self.partition_point(|string| string < bound);
         before(to).saturating_sub(before(from))
