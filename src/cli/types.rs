@@ -51,9 +51,7 @@ fn typescript<'a>(blueprints: impl Iterator<Item = &'a Value>) -> String {
 
 fn push_blueprint(out: &mut String, blueprint: &Value, slugs: &[&Value]) {
     let fields: Vec<&Value> = blueprint["fields"].as_array().into_iter().flatten().collect();
-    let variants: Vec<&Value> =
-        blueprint["variants"].as_array().into_iter().flatten().map(|variant| &variant["slug"]).collect();
-    let variants = if variants.is_empty() { "never".to_owned() } else { union(variants.into_iter()) };
+    let variants = union(blueprint["variants"].as_array().into_iter().flatten().map(|variant| &variant["slug"]));
     out.push_str(&format!("  {}: {{\n    attributes: {{\n", blueprint["slug"]));
     for field in &fields {
         out.push_str(&format!("      {}: {} | null;\n", field["slug"], answered(field)));
@@ -64,7 +62,8 @@ fn push_blueprint(out: &mut String, blueprint: &Value, slugs: &[&Value]) {
         let (mark, null) = if is_required { ("", "") } else { ("?", " | null") };
         out.push_str(&format!("      {}{mark}: {}{null};\n", field["slug"], written(field)));
     }
-    out.push_str(&format!("    }};\n    variants: {variants};\n    relations: {{\n"));
+    let instants = union(fields.iter().filter(|field| field["type"] == "datetime").map(|field| &field["slug"]));
+    out.push_str(&format!("    }};\n    instants: {instants};\n    variants: {variants};\n    relations: {{\n"));
     for field in &fields {
         // A token that is limited to some blueprints cannot expand what leads to others.
         let related = &field["settings"]["blueprint"];
@@ -110,9 +109,10 @@ fn written(field: &Value) -> String {
     }
 }
 
-/// Texts as a union. Strings of JSON are strings of TypeScript.
+/// Texts as a union, `never` of none. Strings of JSON are strings of TypeScript.
 fn union<'a>(values: impl Iterator<Item = &'a Value>) -> String {
-    values.map(Value::to_string).collect::<Vec<_>>().join(" | ")
+    let values: Vec<String> = values.map(Value::to_string).collect();
+    if values.is_empty() { "never".to_owned() } else { values.join(" | ") }
 }
 
 #[cfg(test)]

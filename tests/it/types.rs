@@ -88,6 +88,9 @@ fn the_client_does_what_the_api_describes() {
             { "name": "Price", "slug": "price", "type": "money", "settings": { "currencies": ["EUR", "CHF"] } },
             { "name": "Body", "slug": "body", "type": "rich-text" },
             { "name": "Author", "slug": "author", "type": "reference", "settings": { "blueprint": "authors" } },
+            { "name": "Day", "slug": "day", "type": "date" },
+            { "name": "Sent at", "slug": "sent_at", "type": "datetime" },
+            { "name": "Answers", "slug": "answers", "type": "reference", "settings": { "blueprint": "notes" } },
         ],
     });
     server.post("/v2/blueprints", &body).expect(201);
@@ -128,5 +131,6 @@ fn every_type_of_field_has_a_type_and_a_server_without_blueprints_has_a_client()
     let text = types(&server);
     assert!(text.contains("\"x-multi-enum\": (string)[] | null;"), "{text}");
     assert!(text.contains("\"x-references\": \"all-types\";"), "{text}");
+    assert!(text.contains("instants: \"x-datetime\";"), "{text}");
     compile(temp.path(), &server, "full.ts", "export * from \"./bindery.ts\";", &["--noEmit"]);
 }

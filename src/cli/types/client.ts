@@ -42,7 +42,11 @@ export type FacetName<S extends Slug> =
   | `${Attribute<S> | Part<S>}:${number}`
   | `${SystemDate | Attribute<S>}:${"day" | "month" | "year"}`;
 export type ExpandPath<S extends Slug> = Relation<S> | { [R in Relation<S>]: `${R}.${Relation<Target<S, R>>}` }[Relation<S>];
-export type FilterName<S extends Slug> = Sortable<S> | "published" | `${Relation<S>}.${string}`;
+/** What filters can ask about in the blueprint itself. */
+type OwnName<S extends Slug> = Sortable<S> | "published";
+/** Fields behind two relations are too many to be listed; `UnknownIn` looks at those that are used. */
+type RelatedName<S extends Slug> = { [R in Relation<S>]: `${R}.${OwnName<Target<S, R>>}` | `${R}.${string}.${string}` }[Relation<S>];
+export type FilterName<S extends Slug> = OwnName<S> | RelatedName<S>;
 
 /** Several names: an array, or a text with commas as in an address. */
 export type Names<N extends string> = N | readonly N[] | (string & {});
@@ -50,41 +54,50 @@ export type Names<N extends string> = N | readonly N[] | (string & {});
 // Filters.
 
 export type FilterValue = string | number | boolean | Date;
-type FilterList = FilterValue | readonly FilterValue[];
+type List<V> = V | readonly V[];
 
-/** The conditions on one field; all of them must hold. */
-export interface Conditions {
-  eq?: FilterValue | undefined;
-  equals?: FilterValue | undefined;
-  ne?: FilterValue | undefined;
-  not_equals?: FilterValue | undefined;
-  gt?: FilterValue | undefined;
-  gte?: FilterValue | undefined;
-  lt?: FilterValue | undefined;
-  lte?: FilterValue | undefined;
-  between?: string | readonly [FilterValue, FilterValue] | undefined;
-  in?: FilterList | undefined;
-  not_in?: FilterList | undefined;
-  contains?: FilterValue | undefined;
-  not_contains?: FilterValue | undefined;
-  starts_with?: FilterValue | undefined;
-  ends_with?: FilterValue | undefined;
+/** What a `Date` can be compared with. A `date` field has a day, and the day of a `Date` depends on the time zone. */
+type Instant<S extends Slug> = SystemDate | Blueprints[S]["instants"];
+type ValueOf<S extends Slug, N extends string> = string extends N ? FilterValue
+  : N extends Instant<S> ? FilterValue
+  : N extends `${infer R}.${infer Rest}` ? ValueOf<Target<S, R>, Rest> : Exclude<FilterValue, Date>;
+/** The blueprint of the resources that a name in a filter leads to. */
+type TargetAt<S extends Slug, N> = N extends `${infer R}.${infer Rest}` ? TargetAt<Target<S, R>, Rest> : Target<S, N>;
+
+/** The conditions on one field, whose values have the type `V`; all of them must hold. `T` is the blueprint that it relates to. */
+export interface Conditions<V extends FilterValue = FilterValue, T extends Slug = never> {
+  eq?: V | undefined;
+  equals?: V | undefined;
+  ne?: V | undefined;
+  not_equals?: V | undefined;
+  gt?: V | undefined;
+  gte?: V | undefined;
+  lt?: V | undefined;
+  lte?: V | undefined;
+  between?: string | readonly [V, V] | undefined;
+  in?: List<V> | undefined;
+  not_in?: List<V> | undefined;
+  contains?: V | undefined;
+  not_contains?: V | undefined;
+  starts_with?: V | undefined;
+  ends_with?: V | undefined;
   null?: boolean | undefined;
-  has?: FilterValue | undefined;
-  has_any?: FilterList | undefined;
-  has_all?: FilterList | undefined;
-  has_none?: FilterList | undefined;
+  has?: V | undefined;
+  has_any?: List<V> | undefined;
+  has_all?: List<V> | undefined;
+  has_none?: List<V> | undefined;
   dangling?: boolean | undefined;
-  /** Of a relation: what one of the resources must meet, by names of their fields. */
-  $some?: { readonly [name: string]: unknown } | undefined;
+  /** Of a relation: what one of the related resources must meet. */
+  $some?: ([T] extends [never] ? never : Filter<T>) | undefined;
 }
 
 /**
  * Which resources to answer, such as `{ kind: "news", price: { gte: 5, lt: 10 }, $or: [{ tags: { has: "a" } }, { author: null }] }`.
- * A value alone means `eq`, null means `{ null: true }`, and undefined leaves the filter out.
+ * A value alone means `eq`, null means `{ null: true }`, and undefined leaves the filter out. The value for a `date` field is a day,
+ * such as "2026-11-25"; `datetime` fields and the dates of the system accept a `Date` too.
  */
 export type Filter<S extends Slug> = {
-  readonly [N in FilterName<S>]?: FilterValue | null | undefined | Conditions;
+  readonly [N in FilterName<S>]?: ValueOf<S, N> | null | undefined | Conditions<ValueOf<S, N>, TargetAt<S, N>>;
 } & {
   readonly $or?: readonly Filter<S>[] | undefined;
   readonly $and?: readonly Filter<S>[] | undefined;
@@ -185,7 +198,9 @@ type Lists<S extends Slug> = {
 /** What each option must be, beside its own type: so that the compiler refuses names that do not exist. */
 type Checked<S extends Slug, O, All> = {
   readonly [K in keyof O]: K extends keyof Lists<S>
-    ? string extends NamesIn<O[K]> ? unknown : NamesIn<O[K]> extends Lists<S>[K] ? unknown : Lists<S>[K] | readonly Lists<S>[K][]
+    ? string extends NamesIn<O[K]> ? unknown
+      : NamesIn<O[K]> extends Lists<S>[K] ? unknown
+      : { unknown: Exclude<NamesIn<O[K]>, Lists<S>[K]>; known: Lists<S>[K] }
     : K extends "filter" ? ([UnknownIn<S, O[K]>] extends [never] ? unknown : { unknown: UnknownIn<S, O[K]> })
     : K extends keyof All ? unknown : never;
 };
@@ -195,10 +210,15 @@ type UnknownIn<S extends Slug, F> = Filter<S> extends F ? never
   : F extends readonly (infer G)[] ? UnknownIn<S, G>
   : F extends object ? {
       [K in keyof F & string]-?: K extends "$or" | "$and" | "$not" ? UnknownIn<S, F[K]>
-        : K extends FilterName<S> ? UnknownOperator<F[K]> : K;
+        : IsName<S, K> extends true ? UnknownOperator<TargetAt<S, K>, F[K]> : K;
     }[keyof F & string]
   : never;
-type UnknownOperator<C> = C extends Date ? never : C extends object ? Exclude<keyof C & string, keyof Conditions> : never;
+type IsName<S extends Slug, N> = string extends N ? true
+  : N extends OwnName<S> ? true
+  : N extends `${infer R}.${infer Rest}` ? (R extends Relation<S> ? IsName<Target<S, R>, Rest> : false) : false;
+type UnknownOperator<T extends Slug, C> = C extends Date ? never
+  : C extends object ? Exclude<keyof C & string, keyof Conditions> | (C extends { $some: infer F } ? UnknownIn<T, F> : never)
+  : never;
 
 // What is left of a resource.
 
@@ -383,9 +403,9 @@ export class Client {
   private readonly token: string;
   private readonly fetcher: typeof fetch;
 
-  /** `fetcher` replaces `fetch`, for example to cache or to repeat requests. */
+  /** `fetcher` replaces `fetch`, for example to cache or to repeat requests. In a browser `url` may be relative to the page. */
   constructor(url: string, token: string, fetcher: typeof fetch = (input, init) => fetch(input, init)) {
-    this.url = url.replace(/\/+$/, "");
+    this.url = new URL(url, Reflect.get(globalThis, "location")?.href).href.replace(/\/+$/, "");
     this.token = token;
     this.fetcher = fetcher;
   }
@@ -397,14 +417,18 @@ export class Client {
     return this.read(path(slug), options) as Promise<Unless304<O, Page<S, O>>>;
   }
 
-  /** All resources that match, by a walk with cursors: one that is not written to meanwhile comes exactly once. */
+  /**
+   * All resources that match, by a walk with cursors: one that is not written to meanwhile comes exactly once. Without `sort` the newest
+   * come first, also with `q`: a walk cannot follow how well resources match. `export` can.
+   */
   async *all<S extends Slug, const O extends AllOptions<S> = {}>(
     slug: S, options?: O & Checked<S, O, AllOptions<S>>,
   ): AsyncGenerator<Selected<S, O>, void, undefined> {
+    const sort = options?.sort ?? "-created_at";
     let cursor: string | null = "";
     while (cursor !== null) {
       const page: { data: Selected<S, O>[]; links: { next: string | null } } =
-        await this.read(path(slug), { per_page: 100, ...options, cursor }) as never;
+        await this.read(path(slug), { per_page: 100, ...options, sort, cursor }) as never;
       yield* page.data;
       cursor = page.links.next === null ? null : new URL(page.links.next).searchParams.get("cursor");
     }
@@ -496,7 +520,10 @@ export class Client {
     return this.write("POST", path(slug, "bulk-unpublish"), { ids }, options);
   }
 
-  /** Any other request of the API, such as `request<Summary>("GET", "/v2/analytics/summary", { query: { start: "2026-11-01" } })`. */
+  /**
+   * Any other request of the API, such as `request<Summary>("GET", "/v2/analytics/summary", { query: { start: "2026-11-01" } })`, or a
+   * link of an answer, such as `request<typeof page>("GET", page.links.next)`.
+   */
   async request<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
     return (await this.fetchedJson(method, path, options)).json as T;
   }
@@ -540,7 +567,7 @@ export class Client {
     }
     // Called without `this`, which browsers require of `fetch`.
     const fetcher = this.fetcher;
-    const answer = await fetcher(`${this.url}${path}${queryOf(query ?? {})}`, init);
+    const answer = await fetcher(this.addressOf(path, query ?? {}), init);
     if (answer.ok || answer.status === 304) return answer;
     const text = await answer.text();
     let problem: Problem | undefined;
@@ -550,6 +577,15 @@ export class Client {
       // A proxy answers errors as HTML.
     }
     throw problem?.code === undefined ? strange(answer, text) : new BinderyError(answer, problem);
+  }
+
+  /** The address of a path that begins with `/`, or of a link. The token must not reach another server. */
+  private addressOf(path: string, query: object): string {
+    const address = new URL(path.startsWith("/") ? `${this.url}${path}` : path);
+    const { origin } = new URL(this.url);
+    if (address.origin !== origin) throw new TypeError(`${path} is not at ${origin}, where this client sends its token`);
+    parametersOf(query).forEach((value, name) => address.searchParams.append(name, value));
+    return address.href;
   }
 }
 
@@ -568,14 +604,13 @@ function path(slug: string, ...rest: string[]): string {
   return ["/v2/resources", slug, ...rest.map(encodeURIComponent)].join("/");
 }
 
-function queryOf(options: object): string {
+function parametersOf(options: object): URLSearchParams {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) {
     if (name === "filter") pushFilter(parameters, name, value);
     else if (value !== undefined) parameters.append(name, Array.isArray(value) ? value.join(",") : textOf(value));
   }
-  const text = parameters.toString();
-  return text === "" ? "" : `?${text}`;
+  return parameters;
 }
 
 function pushFilter(parameters: URLSearchParams, name: string, value: unknown): void {

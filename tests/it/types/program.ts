@@ -36,6 +36,24 @@ export async function types(text: string, options: ListOptions<"notes">, either:
   await client.list("notes", { filter: { $or: [{ titel: "x" }, { kind: "red" }] } });
   // @ts-expect-error the operator does not exist
   await client.list("notes", { filter: { title: { contain: "x" } } });
+  // @ts-expect-error the related blueprint does not have the field
+  await client.list("notes", { filter: { "author.nmae": "x" } });
+  // @ts-expect-error nor in a condition that one author must meet
+  await client.list("notes", { filter: { author: { $some: { nmae: "x" } } } });
+  // @ts-expect-error the operator does not exist there either
+  await client.list("notes", { filter: { author: { $some: { name: { contain: "x" } } } } });
+  // @ts-expect-error this is no relation
+  await client.list("notes", { filter: { title: { $some: { name: "x" } } } });
+  // @ts-expect-error the second relation does not exist
+  await client.list("notes", { filter: { "answers.autor.name": "x" } });
+  // @ts-expect-error nor the field behind two relations
+  await client.list("notes", { filter: { "answers.author.nmae": "x" } });
+  // @ts-expect-error a day has no time
+  await client.list("notes", { filter: { day: new Date() } });
+  // @ts-expect-error with an operator too
+  await client.list("notes", { filter: { day: { gte: new Date() } } });
+  // @ts-expect-error behind a relation too
+  await client.list("notes", { filter: { "answers.day": { in: [new Date()] } } });
   // @ts-expect-error the field does not exist
   await client.list("notes", { fields: ["attributes.titel"] });
   // @ts-expect-error nor in a text
@@ -48,6 +66,16 @@ export async function types(text: string, options: ListOptions<"notes">, either:
   await client.list("notes", { expand: "author", "fields[authors]": ["attributes.title"] });
   // @ts-expect-error a walk has no pages
   client.all("notes", { page: 2 });
+  // @ts-expect-error an export neither
+  client.export("notes", { per_page: 2 });
+  // @ts-expect-error one resource is not sorted
+  await client.get("notes", "x", { sort: "title" });
+  // @ts-expect-error neighbors have no facets
+  await client.neighbors("notes", "x", { facets: "kind" });
+  // @ts-expect-error the option does not exist
+  await client.search({ serach: "x" });
+  // @ts-expect-error nor for a change
+  await client.update("notes", "x", {}, { ifmatch: "x" });
   // @ts-expect-error the blueprint has no variants
   await client.get("authors", "x", { variant: "de" });
   // @ts-expect-error the variant does not exist
@@ -75,6 +103,8 @@ export async function types(text: string, options: ListOptions<"notes">, either:
   const unknown = await client.list("notes", { fields: text });
   // @ts-expect-error it may be left out
   unknown.data[0]?.attributes.title;
+  const expanded = await client.get("notes", "x", { expand: "answers.author", "fields[authors]": "id", "fields[notes]": ["attributes.day"] });
+  same<(typeof expanded.included)[number], { id: string } | { attributes: { day: string | null } }>(true);
   const wide = await client.list("notes", options);
   // @ts-expect-error the answer may be 304
   wide.data;
@@ -93,7 +123,7 @@ export async function types(text: string, options: ListOptions<"notes">, either:
 async function reads(): Promise<void> {
   const ada = await client.create("authors", { attributes: { name: "Ada" }, published_at: new Date("2026-01-02T00:00:00Z") });
   check(ada.published_at, "2026-01-02T00:00:00.000+00:00", "a date of the program");
-  const created = await client.create("notes", { attributes: { title: "ä & b", kind: "red", author: ada.id }, published_at: null });
+  const created = await client.create("notes", { attributes: { title: "ä & b", kind: "red", author: ada.id, day: "2026-03-01", sent_at: "2026-03-01T13:00+01:00" }, published_at: null });
   const kind: "red" | 'gr"een' | null = created.attributes.kind;
   check(kind, "red", "the answer to a write");
   check(Object.keys(created).includes("etag"), false, "a tag is not part of the resource");
@@ -110,9 +140,12 @@ async function reads(): Promise<void> {
   check(await titles({ price: { between: [3, 4] } }), "t3 t4", "a range");
   check(await titles({ price: null }), "ä", "null");
   check(await titles({ "author.name": "Ada" }), "ä", "a field of a relation");
+  check(await titles({ author: { $some: { name: "Ada", published_at: { lt: new Date() } } } }), "ä", "fields of one author");
+  check(await titles({ "answers.author.name": "Ada" }), "", "a field behind two relations");
   check(await titles({ $or: [{ "price.amount": 0 }, { kind: "red", price: { null: true } }] }), "ä t0", "a group");
   check(await titles({ $not: { price: { gt: 0 } } }), "ä t0", "a negation");
   check(await titles({ created_at: { gt: new Date("2100-01-01") } }), "", "a date of the program");
+  check(await titles({ sent_at: new Date("2026-03-01T12:00:00Z"), day: "2026-03-01" }), "ä", "an instant and a day");
   check(await titles({ kind: undefined, price: { gt: 3 } }), "t4", "a filter that is left out");
   await titles({ kind: { in: [] } }).then(() => check(0, 1, "an empty list"), (error) => check(error.name, "RangeError", "an empty list"));
 
@@ -142,12 +175,18 @@ async function reads(): Promise<void> {
     for await (const note of client.all("notes", { sort: "title", fields: "attributes.title", per_page })) all.push(note.attributes.title ?? "");
     check(all.map((title) => title.slice(0, 2).trim()), ["ä", "t0", "t1", "t2", "t3", "t4"], "a walk");
   }
+  const matching: string[] = [];
+  for await (const { attributes } of client.all("notes", { q: "t", sort: undefined, fields: "attributes.title" })) matching.push(attributes.title ?? "");
+  check(matching.map((title) => title.slice(0, 2)), ["t4", "t3", "t2", "t1", "t0"], "a walk over what a search finds");
   const exported: string[] = [];
   for await (const { id } of client.export("notes", { fields: "id", filter: { kind: "red" } })) exported.push(id);
   check(exported, [created.id], "an export");
   check((await client.search({ search: "ä &" })).meta.total, 1, "a search over all blueprints");
   const status = await client.request<{ data: { writable: boolean } }>("GET", "/v2/status", { query: { strict: true } });
   check(status.data.writable, true, "another request");
+  const first = await client.list("notes", { filter: { kind: 'gr"een' }, sort: "title", per_page: 2, fields: "attributes.title" });
+  const second = await client.request<typeof first>("GET", first.links.next ?? "", { query: { exclude: "id" } });
+  check([second.meta.current_page, second.data.length], [2, 2], "a link of an answer");
 }
 
 async function writes(): Promise<void> {
@@ -192,6 +231,18 @@ async function strangers(): Promise<void> {
   check([proxy.status, proxy.code, proxy.message.includes("Bad gateway")], [502, "UNKNOWN", true], "an error of a proxy");
   const page = await failure(() => answering(() => new Response("<h1>Hello</h1>")).get("notes", "x"));
   check([page.status, page.code], [200, "UNKNOWN"], "a page of another server");
+  const asked: string[] = [];
+  const behind = new Client("https://cms.example/api/", "t", async (address) => {
+    asked.push(String(address));
+    return new Response("{}");
+  });
+  await behind.request("GET", "/v2/status", { query: { strict: true } });
+  await behind.request("GET", "https://cms.example/api/v2/status?page=2", { query: { strict: true } });
+  check(asked.splice(0), ["https://cms.example/api/v2/status?strict=true", "https://cms.example/api/v2/status?page=2&strict=true"], "addresses");
+  for (const other of ["https://other.example/v2/status", "http://cms.example/v2/status", "@other.example/", ".other.example/", "v2/status"]) {
+    const error = await behind.request("GET", other).catch((error: Error) => error);
+    check([error instanceof TypeError, asked], [true, []], `the token does not go to ${other}`);
+  }
   const aborted = await client.list("notes", { signal: AbortSignal.abort() }).catch((error: Error) => error.name);
   check(aborted, "AbortError", "a call that was aborted");
 }
