@@ -41,6 +41,9 @@ fn neighbors_are_those_of_the_list() {
     ] {
         assert_eq!(at(id, query).outcome(), outcome, "{id} {query}");
     }
+    let message = |id: &str| at(id, "filter[title]=a").expect(404).json()["errors"]["message"].to_string();
+    assert!(message(&ids[1]).contains("exists, but"), "{}", message(&ids[1]));
+    assert!(message(&draft).contains("there is no resource"), "{}", message(&draft));
     let other = server.token(&["create"]);
     assert_eq!(
         server.as_token(&other).get(&format!("/v2/resources/notes/{}/neighbors", ids[0])).outcome(),

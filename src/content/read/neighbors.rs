@@ -4,11 +4,10 @@ use std::time::Instant;
 
 use bindery_index::Neighbors;
 
-use crate::content::data::refusals::no_resource;
 use crate::content::read::explain::Explained;
 use crate::content::read::resource::Presentation;
 use crate::content::read::view::{Located, Searching, View};
-use crate::model::error::Result;
+use crate::model::error::{Code, Error, Result};
 use crate::query::{Aggregation, NeighborsParams};
 
 /// The resources beside one.
@@ -55,9 +54,11 @@ impl View {
         };
         let (query, aggregation) = (params.query.clone(), Aggregation::default());
         let (found, explained) = self.search(query, self.anywhere(), &aggregation, is_explained, search).await?;
-        let id = resource.id().to_string();
+        let not_listed = || {
+            format!("the resource `{}` exists, but is not in the list that these parameters describe", resource.id())
+        };
         let Neighbors { previous, next, position, total } =
-            found.ok_or_else(|| no_resource(&self.collection.blueprint, &id))?;
+            found.ok_or_else(|| Error::new(Code::NotFound, not_listed()))?;
         let NeighborsParams { query, fallback, selection } = params;
         let (variant, fallback, selection, names) = (query.copies.variant, *fallback, selection.clone(), self.names());
         let presentation = Presentation { variant, fallback, selection, highlights: None, names };
