@@ -136,6 +136,65 @@ fn operations(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
         .flat_map(|(path, item)| item.as_object().unwrap().values().map(move |operation| (path.as_str(), operation)))
 }
 
+#[test]
+fn the_document_names_the_parameters_of_each_operation_in_its_section() {
+    let api = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("API.md")).unwrap();
+    let document = Server::start().get("/v2/openapi.json").expect(200).json();
+    let (mut compared, mut missing) = (0, Vec::new());
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let names = query_parameters(&document, operation);
+            let sections = if names.is_empty() { String::new() } else { sections_about(&api, method, path) };
+            compared += names.len();
+            let is_named =
+                |name: &str| ["`{}`", "{}=", "`{}["].iter().any(|form| sections.contains(&form.replace("{}", name)));
+            missing.extend(
+                names.into_iter().filter(|name| !is_named(name)).map(|name| format!("{method} {path}: {name}")),
+            );
+        }
+    }
+    assert!(compared > 100, "{compared}");
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// The names of an operation's own parameters. API.md describes `strict` and `pretty` once for all operations.
+fn query_parameters<'a>(document: &'a Value, operation: &'a Value) -> Vec<&'a str> {
+    let parameters = operation["parameters"].as_array().unwrap().iter();
+    let parameters = parameters.map(|parameter| &document["components"]["parameters"][target(parameter)]);
+    let names = parameters.filter(|parameter| parameter["in"] == "query").filter_map(|one| one["name"].as_str());
+    names
+        .map(|name| name.split('[').next().unwrap_or(name))
+        .filter(|name| !["strict", "pretty"].contains(name))
+        .collect()
+}
+
+/// The sections that the overview (4.1) refers to for an operation.
+fn sections_about(api: &str, method: &str, path: &str) -> String {
+    let overview = part(api, "### 4.1 ", &["\n### "]);
+    let rows = overview.lines().filter_map(|line| line.strip_prefix("| "));
+    let rows = rows.map(|row| row.split('|').collect::<Vec<&str>>());
+    let mut rows = rows.filter(|row| row[0].to_lowercase().split([',', ' ']).any(|one| one == method));
+    let is_about = |row: &Vec<&str>| {
+        let mut paths = row[1].split('`').skip(1).step_by(2);
+        paths.any(|known| known == path || known.strip_suffix('…').is_some_and(|start| path.starts_with(start)))
+    };
+    let row = rows.clone().find(|row| row[1].contains(&format!("`{path}`"))).or_else(|| rows.find(is_about));
+    let row = row.unwrap_or_else(|| panic!("the overview lacks {method} {path}"));
+    let numbers = row[2].split('(').skip(1).filter_map(|rest| rest.split(')').next());
+    let about = |number: &str| match number.split('.').count() {
+        2 => part(api, &format!("### {number} "), &["\n### ", "\n## "]),
+        _ => part(api, &format!("- **{number}** "), &["\n- **", "\n### "]),
+    };
+    numbers.map(about).collect()
+}
+
+/// The part of a text from `start` to the first of `ends`.
+fn part<'a>(text: &'a str, start: &str, ends: &[&str]) -> &'a str {
+    let from = text.find(start).unwrap_or_else(|| panic!("API.md lacks {start}"));
+    let rest = &text[from..];
+    &rest[..ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len())]
+}
+
 /// Generators read an object schema without properties as an object that has none.
 fn assert_objects_say_what_they_hold(part: &Value, path: &str) {
     let is_object = part["type"] == "object" || part["type"][0] == "object";
