@@ -1,6 +1,8 @@
 //! Ranked search (`API.md` 4.6.15 to 4.6.17): which words it forgives, its order, its settings and its excerpts. That `q` finds
 //! the right resources is compared with the oracle.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::support::{Client, Failures, Server};
@@ -243,9 +245,8 @@ fn highlighting_is_bounded_in_time_and_equal_words_count_once() {
     assert!(took(&different) < std::time::Duration::from_secs(20));
 }
 
-#[test]
-fn highlighting_ends_when_the_time_of_a_query_is_up() {
-    let server = Server::start_with(&["--query-timeout", "1"]);
+/// Articles, and a list of them whose excerpts take seconds to make.
+fn articles_that_take_long(server: &Server) -> String {
     let fields: Vec<Value> = (0..9).map(|n| field(&format!("t{n}"), "text")).collect();
     server.blueprint("articles", json!(fields));
     let text = "wordaaaaaaaaa ".repeat(4_300);
@@ -257,10 +258,37 @@ fn highlighting_ends_when_the_time_of_a_query_is_up() {
         .filter(|word| word.matches(|char| char != 'a').count() <= 6)
         .collect();
     let highlight: Vec<String> = (0..9).map(|n| format!("t{n}")).collect();
-    let path = format!("{LIST}?q={}&per_page=100&fields=id&highlight={}", words.join("+"), highlight.join(","));
-    let started = std::time::Instant::now();
+    format!("{LIST}?q={}&per_page=100&fields=id&highlight={}", words.join("+"), highlight.join(","))
+}
+
+#[test]
+fn highlighting_ends_when_the_time_of_a_query_is_up() {
+    let server = Server::start_with(&["--query-timeout", "1"]);
+    let path = articles_that_take_long(&server);
+    let started = Instant::now();
     let reply = server.get(&path);
     let took = started.elapsed();
-    assert!(took < std::time::Duration::from_secs(6), "{took:?}: {}", reply.outcome());
+    assert!(took < Duration::from_secs(6), "{took:?}: {}", reply.outcome());
     assert_eq!(reply.outcome(), "503 OVERLOADED", "{took:?}");
+}
+
+#[test]
+fn searches_that_take_longer_than_estimated_hold_up_nobody() {
+    let temp = tempfile::tempdir().unwrap();
+    // All of them are believed to take no time at all.
+    let server = Server::start_failing(&temp.path().join("data"), &["--query-timeout", "3"], "search::misjudge=return");
+    let path = articles_that_take_long(&server);
+    std::thread::scope(|scope| {
+        let searches: Vec<_> = (0..64).map(|_| scope.spawn(|| server.get(&path).status)).collect();
+        std::thread::sleep(Duration::from_millis(300));
+        let mut took = Vec::from_iter((0..31).map(|_| {
+            let started = Instant::now();
+            server.get("/healthz").expect(200);
+            started.elapsed()
+        }));
+        assert!(searches.iter().any(|search| !search.is_finished()), "the searches were over");
+        took.sort_unstable();
+        assert!(took[took.len() / 2] < Duration::from_millis(50), "{took:?}");
+        assert!(searches.into_iter().all(|search| [200, 503].contains(&search.join().unwrap())));
+    });
 }
