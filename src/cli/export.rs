@@ -4,6 +4,7 @@ mod table;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,13 +27,7 @@ const PIECES_IN_FLIGHT: usize = 2;
 
 pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     let rows = rows(&args)?;
-    let out: Out = match &args.file {
-        Some(path) => {
-            let file = File::create(path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
-            Box::new(BufWriter::new(file))
-        }
-        None => Box::new(std::io::stdout()),
-    };
+    let file = args.file.clone();
     let query = query(&args, rows);
     match Remote::of(&args.server)? {
         Some(remote) => {
@@ -44,12 +39,12 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
                 }
                 _ => None,
             };
-            export_from_server(&remote, &path, table, out).await
+            export_from_server(&remote, &path, table, file).await
         }
         None => {
             let config = configure_existing(&args.server.folder)?;
             let export = async |content: Content| {
-                blocking("exporting", move || export_from_folder(&content, &args, rows, &query, out)).await
+                blocking("exporting", move || export_from_folder(&content, &args, rows, &query, file)).await
             };
             with_content(&config, export).await
         }
@@ -89,10 +84,15 @@ fn query(args: &ExportArgs, rows: Rows) -> String {
     query
 }
 
-async fn export_from_server(remote: &Remote, path: &str, table: Option<Style>, out: Out) -> Result<(), CliError> {
+async fn export_from_server(
+    remote: &Remote,
+    path: &str,
+    table: Option<Style>,
+    file: Option<PathBuf>,
+) -> Result<(), CliError> {
     let mut response = remote.get_stream(path).await?;
     let (sender, mut pieces) = mpsc::channel::<Bytes>(PIECES_IN_FLIGHT);
-    let written = tokio::task::spawn_blocking(move || write_pieces(|| Ok(pieces.blocking_recv()), table, out));
+    let written = tokio::task::spawn_blocking(move || write_pieces(|| Ok(pieces.blocking_recv()), table, file));
     let receive = async move {
         while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
             // The writer ends early if nobody reads on.
@@ -106,24 +106,33 @@ async fn export_from_server(remote: &Remote, path: &str, table: Option<Style>, o
     received.and(written.await.map_err(|error| failed("exporting", &error))?)
 }
 
-fn export_from_folder(content: &Content, args: &ExportArgs, rows: Rows, query: &str, out: Out) -> Result<(), CliError> {
+fn export_from_folder(
+    content: &Content,
+    args: &ExportArgs,
+    rows: Rows,
+    query: &str,
+    file: Option<PathBuf>,
+) -> Result<(), CliError> {
     let access = Access::everything("cli");
     let table = match rows {
         Rows::Csv => Some(Style::new(args, &*content.find_blueprint(&access, &args.blueprint)?)),
         _ => None,
     };
     let mut export = Export::begin(content.view(&Arc::new(access), &args.blueprint)?, query, None)?;
-    write_pieces(|| Ok(export.next_chunk()?.map(Bytes::from)), table, out)
+    write_pieces(|| Ok(export.next_chunk()?.map(Bytes::from)), table, file)
 }
 
-/// Writes all pieces, those of a table in its style.
+/// Writes all pieces, those of a table in its style. The file is created when the first piece is there: an export that cannot
+/// begin replaces none.
 fn write_pieces(
     mut next: impl FnMut() -> Result<Option<Bytes>, CliError>,
     table: Option<Style>,
-    mut out: Out,
+    file: Option<PathBuf>,
 ) -> Result<(), CliError> {
     let mut table = table.map(Table::new);
-    while let Some(piece) = next()? {
+    let mut next_piece = next()?;
+    let mut out = open(file)?;
+    while let Some(piece) = next_piece {
         let piece = match &mut table {
             Some(table) => Bytes::from(table.push(&piece)),
             None => piece,
@@ -131,8 +140,15 @@ fn write_pieces(
         if !write(&mut out, &piece)? {
             return Ok(());
         }
+        next_piece = next()?;
     }
     out.flush().map_err(|error| failed("writing the export", &error))
+}
+
+fn open(file: Option<PathBuf>) -> Result<Out, CliError> {
+    let Some(path) = file else { return Ok(Box::new(std::io::stdout())) };
+    let file = File::create(&path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
+    Ok(Box::new(BufWriter::new(file)))
 }
 
 /// Writes a piece. Returns whether anybody reads on: `export | head` is done when `head` is.

@@ -245,6 +245,22 @@ fn the_name_of_the_file_says_in_which_format_an_export_is() {
 }
 
 #[test]
+fn an_export_that_cannot_begin_replaces_no_file() {
+    let server = Server::start();
+    products(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kept.ndjson");
+    std::fs::write(&file, "of yesterday\n").unwrap();
+    for arguments in [["export", "prodcts", "kept.ndjson"], ["export", "products?", "kept.ndjson"]] {
+        fails(&run_in(folder.path(), &server, &arguments, ""));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "of yesterday\n");
+    }
+    // One without a resource is empty.
+    succeeds(&run_in(folder.path(), &server, &["export", "products", "kept.ndjson"], ""));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "");
+}
+
+#[test]
 fn rejects_never_replace_a_file_and_have_the_line_ends_of_the_table() {
     let server = Server::start();
     products(&server);
