@@ -92,7 +92,7 @@ fn each_line_item(options: &RowOptions, reader: Box<dyn BufRead + Send>, emit: E
 
 fn each_csv_item(options: &RowOptions, plan: &Plan, reader: Box<dyn BufRead + Send>, emit: Emit<'_>) -> io::Result<()> {
     plan.survey.each_row(reader, |row| {
-        let line = match row.broken {
+        let line = match row.broken.or_else(|| plan.missing_key(&row.cells)) {
             Some(broken) => Err(broken),
             None => Ok(item_of_row(options, plan, &row.cells).to_string().into_bytes()),
         };

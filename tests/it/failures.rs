@@ -126,7 +126,7 @@ fn a_store_or_an_index_ahead_of_the_log_is_proof_of_damage() {
     let number = std::fs::read(&checkpoint).unwrap();
     for step in 0..3 {
         if step == 1 {
-            let zero = 0u64.to_le_bytes();
+            let zero = [&number[..1], &0u64.to_le_bytes()].concat();
             std::fs::write(&checkpoint, [&zero[..], &crc32fast::hash(&zero).to_le_bytes()].concat()).unwrap();
         }
         if step == 2 {

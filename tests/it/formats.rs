@@ -241,7 +241,11 @@ fn a_file_of_another_format_is_refused_with_a_message_that_says_so() {
     set_format(&backup, 8, 3, None);
     let new = temp.path().join("new");
     let ran = run(&["restore", backup.to_str().unwrap()], &new);
-    assert!(ran.code == Some(1) && ran.text.contains("a base of format 3, which"), "{}", ran.text);
+    assert!(
+        ran.code == Some(1) && ran.text.contains("all.backup cannot be used: it has format 3, which"),
+        "{}",
+        ran.text
+    );
     assert!(!new.exists());
     let base = data.join("base");
     fs::create_dir_all(&base).unwrap();

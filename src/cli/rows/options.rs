@@ -58,6 +58,12 @@ impl RowOptions {
         }
     }
 
+    /// True if the cells of a column are lists.
+    pub(super) fn is_list(&self, target: &Target) -> bool {
+        let Target::Field(position) = target else { return false };
+        matches!(self.blueprint.fields[*position].field_type, FieldType::MultiEnum { .. } | FieldType::References(_))
+    }
+
     /// The meaning of a column; `None` if that is not known.
     pub(super) fn target(&self, column: &str) -> Option<Target> {
         let mapped = self.map.get(column);

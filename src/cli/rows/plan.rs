@@ -3,7 +3,7 @@
 use std::io;
 
 use super::options::{RowOptions, Target, invalid};
-use crate::cli::guess::{Form, Kind};
+use crate::cli::guess::{Column, Form, Kind, grouped};
 use crate::cli::rejects::RejectsForm;
 use crate::cli::survey::{ERRORS, Survey, is_export};
 use crate::cli::table::joined;
@@ -18,6 +18,16 @@ pub(in crate::cli) struct Plan {
     pub(super) forms: Vec<Form>,
     /// The column with the keys.
     pub(super) key: Option<usize>,
+}
+
+/// A sentence about a column of lists whose elements have another separator between them than the one that is looked for.
+fn note_on_lists(column: &Column, expected: &str) -> Option<String> {
+    let (separator, several) = column.list_separator().filter(|(separator, _)| separator.to_string() != expected)?;
+    Some(format!(
+        "; {} have `{separator}` between short words, but lists are cut at `{expected}`: `--list-separator '{separator}'` cuts them \
+         there",
+        grouped(several)
+    ))
 }
 
 impl Plan {
@@ -68,6 +78,7 @@ impl Plan {
             let kind = options.kind(target)?;
             let note = match kind {
                 Kind::Number | Kind::Money => self.survey.note_on_numbers(position, *form),
+                _ if options.is_list(target) => note_on_lists(column, &options.list_separator),
                 _ => None,
             };
             Some(column.report(name, kind, form.order) + &note.unwrap_or_default())
@@ -92,6 +103,16 @@ impl Plan {
         let (mark, encoding) = (self.survey.byte_order_mark(), self.survey.encoding());
         let line_end = self.survey.line_end();
         RejectsForm::Csv { header: joined(header, delimiter), mark, delimiter, line_end, encoding }
+    }
+
+    /// The error of a row without the key that tells its resource from others.
+    pub(super) fn missing_key(&self, cells: &[String]) -> Option<String> {
+        let key = self.key?;
+        let is_empty = |position: usize| cells.get(position).is_none_or(|cell| cell.trim().is_empty());
+        let has_id =
+            self.targets.iter().position(|target| *target == Target::Item("id")).is_some_and(|id| !is_empty(id));
+        let column = quote(&self.survey.header[key]);
+        (is_empty(key) && !has_id).then(|| format!("the row has no key: its cell of {column} is empty"))
     }
 
     fn own_columns(&self) -> usize {

@@ -245,6 +245,30 @@ fn the_name_of_the_file_says_in_which_format_an_export_is() {
 }
 
 #[test]
+fn an_import_says_that_lists_have_another_separator_and_that_keys_are_missing() {
+    let server = Server::start();
+    let fields = [("sku", "text"), ("tags", "multi-enum")];
+    let blueprint = json!({ "name": "Products", "slug": "products", "fields": self::fields(&fields) });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..12).map(|row| format!("{row},{}\n", ["tea|cups", "tea|pots", "cups"][row % 3])).collect();
+    std::fs::write(folder.path().join("p.csv"), format!("sku,tags\n{rows},tea\n")).unwrap();
+    let import = |more: &[&str]| {
+        run_in(folder.path(), &server, &[&["import", "products", "p.csv", "--key", "sku"], more].concat(), "")
+    };
+    let hint = "tags: 13 of 13 are texts; 8 have `|` between short words, but lists are cut at `,`: `--list-separator '|'` cuts them there";
+    let checked = import(&["--dry-run"]);
+    assert!(report(&checked).lines().any(|line| line == hint), "{}", report(&checked));
+    assert!(fails(&checked).contains("line 14: the row has no key: its cell of `sku` is empty"), "{}", fails(&checked));
+    for _ in 0..2 {
+        let imported = import(&["--list-separator", "|"]);
+        assert!(!report(&imported).contains("between short words"), "{}", report(&imported));
+        assert!(fails(&imported).contains("1 failed"), "{}", fails(&imported));
+        assert_eq!(server.get("/v2/resources/products?per_page=1").json()["meta"]["total"], 12);
+    }
+}
+
+#[test]
 fn an_export_that_cannot_begin_replaces_no_file() {
     let server = Server::start();
     products(&server);
