@@ -86,7 +86,8 @@ export const href = (...parts: string[]): string => [BASE, ...parts.map(encodeUR
 export function followLinks(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const link = (event.target as Element | null)?.closest?.('a');
-  if (!link || link.target || link.hasAttribute('download') || link.origin !== location.origin) return;
+  // A link in a text that is edited is not followed, wherever it leads.
+  if (!link || link.isContentEditable || link.target || link.hasAttribute('download') || link.origin !== location.origin) return;
   if (!link.pathname.startsWith(`${BASE}/`) && link.pathname !== BASE) return;
   if (link.hash && link.pathname === location.pathname) return;
   event.preventDefault();

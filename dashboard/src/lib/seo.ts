@@ -17,6 +17,12 @@ const fold = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu,
 const has = (text: string, keyword: string): boolean => fold(text).includes(fold(keyword));
 const words = (text: string): number => text.split(/\s+/).filter(Boolean).length;
 
+const INLINE = 'a, abbr, b, bdi, bdo, cite, code, data, del, dfn, em, i, ins, kbd, mark, q, ruby, rt, s, samp, small, span, strong, sub, sup, time, u, var';
+
+/** The text, with a space between blocks. */
+const textOf = (node: Node): string =>
+  [...node.childNodes].map((child) => (!(child instanceof Element) ? (child.textContent ?? '') : child.matches(INLINE) ? textOf(child) : ` ${textOf(child)} `)).join('');
+
 interface Facts {
   words: number;
   headings: number;
@@ -32,7 +38,7 @@ function factsOf(html: string): Facts {
   const body = parseHtml(html);
   const images = [...body.querySelectorAll('img')];
   const facts: Facts = {
-    words: words(body.textContent ?? ''),
+    words: words(textOf(body)),
     headings: body.querySelectorAll('h2, h3').length,
     bare: images.filter((image) => !image.getAttribute('alt')?.trim()).length,
     first: body.querySelector('p')?.textContent ?? '',

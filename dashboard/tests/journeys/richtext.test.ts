@@ -120,6 +120,17 @@ const CASES: [string, string, Act[], string][] = [
 
 for (const [name, html, acts, expected] of CASES) test(`loaded text: ${name}`, () => check(name, html, acts, expected));
 
+test('a click on a relative link stays in the text', async () => {
+  const { page } = person;
+  await load(page, '<p>See <a href="../other/how-to">the other one</a>.</p>');
+  const address = page.url();
+  await prose(page).getByText('the other one').click();
+  await page.keyboard.press('End');
+  await page.keyboard.type('!');
+  assert.equal(page.url(), address);
+  assert.match(await written(page), /the other one<\/a>\.!<\/p>$/);
+});
+
 /** Real articles, if the test data is there, and one that is always there. */
 function articles(): string[] {
   const own = ['<p>Terms:</p>\n<ul>\n<li>Related terms:\n<ul>\n<li><a href="/docs/Attribute">Attribute</a></li>\n<li><a href="/docs/Enumerated">Enumerated <em>attribute</em></a></li>\n</ul>\n</li>\n</ul>'];
