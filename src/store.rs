@@ -43,5 +43,5 @@ pub(crate) use room::KEPT_FREE_BYTES;
 pub use scan::{Entries, Entry, Scan};
 pub use transaction::{Assembler, Transaction, encode_transaction};
 pub use tree::Store;
-pub use watch::watch_syncs;
+pub use watch::{has_failed_write, watch_syncs};
 pub use write::{StoreWrite, WriteOp, WritesError, decode_writes, encode_writes};

@@ -31,7 +31,7 @@ use crate::model::error::{Code, Error, Result};
 use crate::model::json;
 use crate::model::time::now_millis;
 use crate::sanitize::Sanitizer;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, has_failed_write};
 
 /// The content of one data folder. Clones share it.
 #[derive(Clone)]
@@ -101,7 +101,7 @@ impl Content {
     /// # Errors
     /// `OVERLOADED`, whose message is the reason.
     pub fn check_writable(&self) -> Result<()> {
-        let why = if self.shared.broken.load(Ordering::SeqCst) {
+        let why = if self.shared.broken.load(Ordering::SeqCst) || has_failed_write() {
             "it has stopped writing after a failure of its disk until it is restarted; its log has the reason"
                 .to_owned()
         } else if !self.shared.queue.is_open() {

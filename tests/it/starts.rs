@@ -305,6 +305,36 @@ fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
     }
 }
 
+#[test]
+fn a_store_that_could_not_write_is_reported_until_a_restart_and_nothing_is_lost() {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
+        eprintln!("not tested: mounting a file system needs root");
+        return;
+    };
+    let mut server = Server::start_in(&disk.0.path().join("data"), &[]);
+    server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    let mut created = 0;
+    for _ in 0..3 {
+        // Another program takes the last byte before the store has written this.
+        (0..20).for_each(|_| drop(server.create("notes", json!({ "text": noise(20_000) }))));
+        created += 20;
+        let filler = disk.0.path().join("filler");
+        fill(&filler);
+        std::thread::sleep(Duration::from_millis(2500));
+        fs::remove_file(&filler).unwrap();
+        let is_ready = server.get("/readyz").status == 200;
+        let status = server.post("/v2/resources/notes", &json!({ "attributes": { "text": "x" } })).status;
+        assert_eq!(status, if is_ready { 201 } else { 503 }, "never 500: {:?}", server.logged("ERROR", ""));
+        created += u64::from(status == 201);
+        if !is_ready {
+            server.terminate();
+            server.restart();
+        }
+        let total = server.get("/v2/resources/notes").expect(200).json()["meta"]["total"].as_u64();
+        assert_eq!(total, Some(created));
+    }
+}
+
 /// A text that does not become shorter when it is compressed.
 fn noise(length: usize) -> String {
     let mut bytes = vec![0; length / 2];

@@ -33,7 +33,7 @@ use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
 use crate::model::time::Millis;
 use crate::sanitize::Sanitizer;
-use crate::store::StoreWrite;
+use crate::store::{StoreWrite, has_failed_write};
 use crate::sync;
 
 /// The most commands of one group: bounds how long the first of them waits.
@@ -292,6 +292,11 @@ impl Committer {
     }
 
     fn check_writable(&self) -> Result<()> {
+        // What the store could not write is still in the log, and nothing more is added to it: a write that is refused now is
+        // certain not to be stored.
+        if has_failed_write() && !self.is_broken() {
+            return Err(self.stop(stopped_writing()));
+        }
         if self.is_broken() { Err(stopped_writing()) } else { Ok(()) }
     }
 
