@@ -102,7 +102,12 @@ fn write_part(data: &AnalyticsData, links: &Path, through: Through, path: &Path)
 /// # Errors
 /// [`BackupError`]; then nothing is restored.
 pub fn restore(backup: &Path, start: u64, folder: Option<&Path>) -> Result<(), BackupError> {
-    let fail = |error: StorageError| BackupError(error.to_string());
+    let fail = |error: StorageError| match error {
+        StorageError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            BackupError(format!("{} is cut off", backup.display()))
+        }
+        error => BackupError(error.to_string()),
+    };
     read(backup, start, None).map_err(fail)?;
     let Some(folder) = folder else { return Ok(()) };
     if folder.exists() {

@@ -145,8 +145,18 @@ fn damaged_backups_and_missing_folders_are_rejected() {
         assert!(refused.contains(text(&file)) && !refused.contains("data folder"), "{refused}");
         assert!(!target.exists(), "a backup that is damaged at byte {offset} creates no folder");
     }
-    std::fs::write(&file, &intact[..intact.len() - 40]).unwrap();
-    fail(&["restore", text(&file), "--data", text(&temp.path().join("target"))]);
+    for cut in [10, 40, intact.len() / 2] {
+        std::fs::write(&file, &intact[..intact.len() - cut]).unwrap();
+        let refused = fail(&["restore", text(&file), "--data", text(&temp.path().join("target"))]);
+        assert!(refused.contains(text(&file)) && !refused.contains("fill whole buffer"), "{refused}");
+    }
+    std::fs::write(&file, &intact).unwrap();
+    let foreign = temp.path().join("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("letter.txt"), "x").unwrap();
+    let refused = fail(&["restore", text(&file), "--data", text(&foreign)]);
+    assert!(refused.contains("it is not empty"), "{refused}");
+    assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 1, "nothing is written there");
     let none = temp.path().join("none");
     let refused = fail(&["restore", text(&none), "--data", text(&temp.path().join("target"))]);
     assert!(refused.contains("none cannot be used: No such file"), "{refused}");

@@ -86,6 +86,10 @@ pub(crate) fn restore_backup(
     keeps_webhooks: bool,
 ) -> Result<usize, StartError> {
     let header = verify_backup(file)?;
+    // Into what was never a data folder, not even a lock is written.
+    if folder.exists() && !folder.join(LOCK).exists() {
+        require_empty(folder)?;
+    }
     let _lock = lock(folder)?;
     // A start may finish the content, but not the analytics, which are restored after it.
     if restoring::is_restoring(folder) {

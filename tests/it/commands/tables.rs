@@ -259,7 +259,7 @@ fn an_import_says_that_lists_have_another_separator_and_that_keys_are_missing() 
     let hint = "tags: 13 of 13 are texts; 8 have `|` between short words, but lists are cut at `,`: `--list-separator '|'` cuts them there";
     let checked = import(&["--dry-run"]);
     assert!(report(&checked).lines().any(|line| line == hint), "{}", report(&checked));
-    assert!(fails(&checked).contains("line 14: the row has no key: its cell of `sku` is empty"), "{}", fails(&checked));
+    assert!(fails(&checked).contains("line 14 has no key: its cell of `sku` is empty"), "{}", fails(&checked));
     for _ in 0..2 {
         let imported = import(&["--list-separator", "|"]);
         assert!(!report(&imported).contains("between short words"), "{}", report(&imported));
@@ -275,10 +275,8 @@ fn an_export_that_cannot_begin_replaces_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kept.ndjson");
     std::fs::write(&file, "of yesterday\n").unwrap();
-    for arguments in [["export", "prodcts", "kept.ndjson"], ["export", "products?", "kept.ndjson"]] {
-        fails(&run_in(folder.path(), &server, &arguments, ""));
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "of yesterday\n");
-    }
+    fails(&run_in(folder.path(), &server, &["export", "prodcts", "kept.ndjson"], ""));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "of yesterday\n");
     // One without a resource is empty.
     succeeds(&run_in(folder.path(), &server, &["export", "products", "kept.ndjson"], ""));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "");
