@@ -13,8 +13,9 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::budget::Account;
 
-/// How many pieces may wait for a slow client before the producer has to wait.
-const PIECES_IN_FLIGHT: usize = 4;
+/// The number of pieces that may wait for a slow client before the producer has to wait. They are charged to nobody yet, and may be
+/// as large as what is read at a time.
+const PIECES_IN_FLIGHT: usize = 1;
 
 /// As much memory must be left for answers before one more piece is made.
 const ROOM_BYTES: usize = 256 << 10;
