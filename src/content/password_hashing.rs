@@ -46,7 +46,7 @@ impl PasswordHashing {
         if let Some(done) = self.pool.run_now(Class::Password, timed).await {
             return done;
         }
-        let (ahead, threads) = (self.pool.occupancy(Class::Password), Class::Password.threads());
+        let (ahead, threads) = (self.pool.occupancy(Class::Password), self.pool.threads(Class::Password));
         if ahead >= threads + Class::Password.limit() {
             return Err(Class::Password.too_many());
         }

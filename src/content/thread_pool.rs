@@ -39,6 +39,8 @@ pub(crate) struct ThreadPool {
 /// The work of one class that waits for a thread.
 struct Line {
     class: Class,
+    /// The number of its threads, which takes files of the system to find out.
+    threads: usize,
     state: Mutex<LineState>,
     queued: Condvar,
 }
@@ -68,7 +70,7 @@ pub(crate) struct Caller<'a>(&'a dyn Fn() -> bool);
 
 impl Class {
     /// The number of its threads.
-    pub(crate) fn threads(self) -> usize {
+    fn threads(self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         match self {
             Class::QuickSearch | Class::Answer => cores,
@@ -114,10 +116,12 @@ impl ThreadPool {
     /// # Errors
     /// If a thread cannot be started.
     pub(crate) fn new() -> std::io::Result<ThreadPool> {
-        let lines = CLASSES.map(|class| Arc::new(Line { class, state: Mutex::default(), queued: Condvar::new() }));
+        let lines = CLASSES.map(|class| {
+            Arc::new(Line { class, threads: class.threads(), state: Mutex::default(), queued: Condvar::new() })
+        });
         let mut pool = ThreadPool { lines, threads: Vec::new() };
         for line in &pool.lines {
-            for _ in 0..line.class.threads() {
+            for _ in 0..line.threads {
                 let builder = std::thread::Builder::new().name(line.class.name().to_owned());
                 let line = Arc::clone(line);
                 pool.threads.push(builder.spawn(move || line.work())?);
@@ -173,7 +177,7 @@ impl ThreadPool {
         T: Send + 'static,
     {
         let mut answers = Vec::new();
-        for piece in items.chunks(items.len().div_ceil(class.threads()).max(at_least)) {
+        for piece in items.chunks(items.len().div_ceil(self.threads(class)).max(at_least)) {
             let (work, piece) = (work.clone(), piece.to_vec());
             let (reply, answer) = oneshot::channel();
             self.line(class).push(Box::new(Work { work: move |_: &Caller<'_>| work(&piece), reply, class }));
@@ -190,6 +194,11 @@ impl ThreadPool {
     pub(crate) fn occupancy(&self, class: Class) -> usize {
         let state = self.line(class).state.lock();
         state.busy + state.waiting.len()
+    }
+
+    /// The number of threads of a class.
+    pub(crate) fn threads(&self, class: Class) -> usize {
+        self.line(class).threads
     }
 
     fn line(&self, class: Class) -> &Line {
@@ -229,7 +238,7 @@ impl Line {
     /// Returns whether a thread is free.
     fn push_if_free(&self, job: Box<dyn Job>) -> bool {
         let mut state = self.state.lock();
-        if state.busy + state.waiting.len() >= self.class.threads() {
+        if state.busy + state.waiting.len() >= self.threads {
             return false;
         }
         state.waiting.push_back(job);
