@@ -168,7 +168,7 @@ impl DayFiles {
         self.files.values().copied().filter(|number| *number != UNREADABLE).max().unwrap_or(0)
     }
 
-    /// Whether a file is in use.
+    /// Tests whether a file is in use.
     pub(super) fn contains(&self, key: DayKey) -> bool {
         self.files.contains_key(&key)
     }

@@ -61,7 +61,7 @@ pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: M
 /// A day that is over.
 struct FinishedDay {
     day: Day,
-    /// Whether there is an unfinished file of it.
+    /// True if there is an unfinished file of it.
     is_written: bool,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Session {
     pub(super) is_bounce: bool,
     /// The page of its last pageview.
     pub(super) exit: Name,
-    /// How it began.
+    /// The way in which it began.
     pub(super) entry: Entry,
     /// Its visit on the day on which it began, and the one on the day of its last pageview, unless there were too many.
     pub(super) first_visit: Option<VisitNumber>,

@@ -184,7 +184,7 @@ impl Column {
         self.count(Kind::Money) * 2 > self.filled
     }
 
-    /// What separates the elements of its cells, if they look like lists, and how many have several.
+    /// The separator of the elements of its cells, if they look like lists, and the number of cells with several.
     pub(super) fn list_separator(&self) -> Option<(char, u64)> {
         self.lists.separator(self.filled)
     }

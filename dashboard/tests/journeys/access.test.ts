@@ -60,7 +60,7 @@ async function sideways(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const width of [640, 360]) {
     await page.setViewportSize({ width, height: 740 });
-    // What follows the width of the window may take a moment.
+    // Following the width of the window may take a moment.
     await page.waitForFunction(() => document.documentElement.scrollWidth <= innerWidth, undefined, { timeout: 3000 }).catch(() => undefined);
     const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (over > 0) found.push(`${over} pixels wider than ${width}`);

@@ -17,7 +17,7 @@ const MOST_WORDS: usize = 400;
 const FEWEST: u64 = 3;
 const ONE_OF: u64 = 4;
 
-/// What is known of the cells of a column for each separator.
+/// The facts known of the cells of a column, for each separator.
 #[derive(Debug, Default)]
 pub(super) struct Lists([Words; SEPARATORS.len()]);
 
