@@ -1,11 +1,12 @@
 //! Roughly what computing the bitmap of a filter costs, in nanoseconds: from the lengths of posting lists and of slices. Used to
 //! decide what is evaluated first, and where a search runs. Computes nothing and caches nothing.
 
-use super::evaluate::{Evaluator, Node, Test};
+use super::evaluate::{Evaluator, Node, Primitive, Test};
 use super::order::Sorter;
 use super::query_cache::Known;
 use crate::interrupt::Interrupt;
 use crate::query::DateColumn;
+use crate::text_query::TextQuery;
 
 /// For each slot of a bitmap that is brought up to date.
 const UPDATED_BITMAP: u64 = 1;
@@ -26,14 +27,12 @@ impl Evaluator<'_> {
     }
 
     /// The same for a node of which nothing was looked up.
-    pub(super) fn cost_before_look_up(&self, node: &Node) -> u64 {
-        let known = |primitive: &super::evaluate::Primitive| {
-            self.context.cache.knows_bitmap(&primitive.key, self.version.number)
-        };
+    pub(super) fn cost_before_look_up(&self, node: &Node<&TextQuery>) -> u64 {
+        let known = |primitive: &Primitive| self.context.cache.knows_bitmap(&primitive.key, self.version.number);
         self.cost_by(node, &known)
     }
 
-    fn cost_by(&self, node: &Node, known: &dyn Fn(&super::evaluate::Primitive) -> Known) -> u64 {
+    fn cost_by<W>(&self, node: &Node<W>, known: &dyn Fn(&Primitive) -> Known) -> u64 {
         match node {
             Node::All | Node::Nothing | Node::Found(_) => 0,
             Node::Words(_) => WORDS + self.version.total as u64 * WORDS_OF_RESOURCE,

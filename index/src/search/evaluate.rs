@@ -3,6 +3,7 @@
 //! A filter is a tree of primitives. Each primitive's bitmap is cached, and combined with the others as the tree says.
 
 use std::borrow::Borrow;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use super::context::SearchContext;
@@ -36,18 +37,17 @@ pub(super) struct Evaluator<'a> {
 /// Testing a candidate takes about this many nanoseconds. None in tests, which cover testing few candidates.
 const TEST: u64 = if cfg!(test) { 0 } else { 50 };
 
-/// A filter with prepared primitives.
-pub(super) enum Node {
+/// A filter with prepared primitives. Once it is looked up, it has no words: their type has no values then.
+pub(super) enum Node<W = Infallible> {
     All,
     Nothing,
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
+    And(Vec<Node<W>>),
+    Or(Vec<Node<W>>),
+    Not(Box<Node<W>>),
     /// Ascending.
     Slots(Vec<u32>),
     Found(Arc<Bitmap>),
-    /// Until it is looked up.
-    Words(Arc<TextQuery>),
+    Words(W),
     Primitive(Box<Primitive>),
 }
 
@@ -80,16 +80,12 @@ impl<'a> Evaluator<'a> {
 
     /// The slots of the resources that the filter holds for.
     pub(super) fn select(&self, filter: &Filter) -> Result<Matches, Error> {
-        let mut node = self.prepare(filter);
-        self.look_up(&mut node)?;
-        self.matches(&node)
+        self.matches(&self.look_up(self.prepare(filter))?)
     }
 
     /// Like [`Evaluator::select`], but does not cache the bitmap of a single primitive: for filters used only once.
     pub(super) fn select_once(&self, filter: &Filter) -> Result<Matches, Error> {
-        let mut node = self.prepare(filter);
-        self.look_up(&mut node)?;
-        match node {
+        match self.look_up(self.prepare(filter))? {
             Node::Primitive(primitive) if primitive.cached.is_none() => {
                 self.scan(&primitive.test).map(|bits| Matches::Some(Arc::new(bits)))
             }
@@ -98,7 +94,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The filter with prepared primitives, of which none is looked up in the cache yet.
-    pub(super) fn prepare(&self, filter: &Filter) -> Node {
+    pub(super) fn prepare<'f>(&self, filter: &'f Filter) -> Node<&'f TextQuery> {
         match filter {
             Filter::All => Node::All,
             Filter::Nothing => Node::Nothing,
@@ -107,7 +103,7 @@ impl<'a> Evaluator<'a> {
             Filter::Not(filter) => Node::Not(Box::new(self.prepare(filter))),
             Filter::Ids(ids) => Node::Slots(self.context.slots.find_all(self.version, ids)),
             Filter::Found(Found(bits)) => Node::Found(Arc::clone(bits)),
-            Filter::Words(query) => Node::Words(Arc::clone(query)),
+            Filter::Words(query) => Node::Words(query),
             Filter::Date(column, range) => self.primitive(Test::Date(*column, range.clone()), |key| {
                 key.push(*column as u8);
                 write_range(key, range, |key, date| key.extend_from_slice(&date.to_be_bytes()));
@@ -129,7 +125,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// `write` appends what identifies the test's operands to its key.
-    fn primitive(&self, test: Test, write: impl FnOnce(&mut Vec<u8>)) -> Node {
+    fn primitive<W>(&self, test: Test, write: impl FnOnce(&mut Vec<u8>)) -> Node<W> {
         let mut key = self.context.cache.new_key();
         let (tag, column) = match &test {
             Test::Date(..) => (0, None),
@@ -146,23 +142,25 @@ impl<'a> Evaluator<'a> {
         Node::Primitive(Box::new(Primitive { key: key.into(), test, cached: None }))
     }
 
-    /// Looks all primitives up in the cache.
-    fn look_up(&self, node: &mut Node) -> Result<(), Error> {
-        match node {
-            Node::And(nodes) | Node::Or(nodes) => nodes.iter_mut().try_for_each(|node| self.look_up(node)),
-            Node::Not(node) => self.look_up(node),
-            Node::Primitive(primitive) => {
-                let Primitive { key, test, cached } = &mut **primitive;
+    /// Looks all primitives up in the cache, and finds what has the words of text queries.
+    fn look_up(&self, node: Node<&TextQuery>) -> Result<Node, Error> {
+        let all = |nodes: Vec<Node<_>>| nodes.into_iter().map(|node| self.look_up(node)).collect::<Result<_, _>>();
+        Ok(match node {
+            Node::All => Node::All,
+            Node::Nothing => Node::Nothing,
+            Node::And(nodes) => Node::And(all(nodes)?),
+            Node::Or(nodes) => Node::Or(all(nodes)?),
+            Node::Not(node) => Node::Not(Box::new(self.look_up(*node)?)),
+            Node::Slots(slots) => Node::Slots(slots),
+            Node::Found(bits) => Node::Found(bits),
+            Node::Words(query) => Node::Found(Arc::new(self.having(query)?)),
+            Node::Primitive(mut primitive) => {
+                let Primitive { key, test, cached } = &mut *primitive;
                 let step = |bits: &Option<Arc<Bitmap>>| Some(test.step("cache", bits.as_ref()?));
                 *cached = self.interrupt.traced(|| self.cached(key, test), step)?;
-                Ok(())
+                Node::Primitive(primitive)
             }
-            Node::Words(query) => {
-                *node = Node::Found(Arc::new(self.having(query)?));
-                Ok(())
-            }
-            Node::All | Node::Nothing | Node::Slots(_) | Node::Found(_) => Ok(()),
-        }
+        })
     }
 
     /// The cached bitmap, brought up to date for this version. `None` if there is none or too many slots changed.
@@ -228,7 +226,7 @@ impl<'a> Evaluator<'a> {
             Node::Not(node) => Matches::All.and_not(&self.matches(node)?, self.version),
             Node::Slots(slots) => Matches::Some(Arc::new(slots.iter().copied().collect())),
             Node::Found(bits) => Matches::Some(Arc::clone(bits)),
-            Node::Words(query) => Matches::Some(Arc::new(self.having(query)?)),
+            Node::Words(none) => match *none {},
             Node::Primitive(primitive) => Matches::Some(match &primitive.cached {
                 Some(bits) => Arc::clone(bits),
                 None => {
@@ -318,7 +316,7 @@ impl<'a> Evaluator<'a> {
             Node::Not(node) => !self.holds(node, slot)?,
             Node::Slots(slots) => slots.binary_search(&slot).is_ok(),
             Node::Found(bits) => bits.contains(slot),
-            Node::Words(query) => self.having(query)?.contains(slot),
+            Node::Words(none) => match *none {},
             Node::Primitive(primitive) => match &primitive.cached {
                 Some(bits) => bits.contains(slot),
                 None => {

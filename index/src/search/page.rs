@@ -45,70 +45,151 @@ const MAX_UNEVENNESS: usize = 4;
 /// that these cover both ways.
 const MAX_PROBES: usize = if cfg!(test) { 2 } else { 1_000 };
 
-/// Orders the matches for reading the page: sorts only them, filters an order of all slots, or walks along the orders of runs
-/// until the page is found, whichever is cheapest.
+/// A way to find a page without sorting all matches.
+#[derive(Clone, Copy)]
+enum PageMethod {
+    /// Walks along the orders of runs to the end of the page. All matches have their value of the first key in the range.
+    Walk(Option<RankRange>),
+    /// Walks from about the beginning of the page, which is found by counting matches along the orders of runs.
+    Skip(Option<RankRange>),
+    /// Filters an order of all slots that is cached.
+    CachedOrder,
+    /// Filters an order of all slots, which is made.
+    Order,
+}
+
+/// A page that is looked for, and what it is a page of.
+struct PageSearch<'a> {
+    sorter: &'a Sorter<'a>,
+    filter: &'a Filter,
+    matches: Matches,
+    /// The number of matches.
+    total: usize,
+    page: &'a Range<usize>,
+}
+
+/// Orders the matches for reading the page, by the first method that finds it.
 pub(super) fn ordered(
     sorter: &Sorter<'_>,
     filter: &Filter,
     matches: Matches,
     page: &Range<usize>,
 ) -> Result<OrderedSlots, Error> {
-    let total = matches.count(sorter.version) as u64;
-    let step = |(_, from): &(OrderedSlots, &'static str)| Some((Done::Ordered, *from, total));
-    sorter.interrupt.traced(|| ordered_by(sorter, filter, matches, page), step).map(|(slots, _)| slots)
-}
-
-/// The same, with how it was done.
-fn ordered_by(
-    sorter: &Sorter<'_>,
-    filter: &Filter,
-    matches: Matches,
-    page: &Range<usize>,
-) -> Result<(OrderedSlots, &'static str), Error> {
-    let options = &sorter.context.options;
     let total = matches.count(sorter.version);
-    let sort_matches = |matches: &Matches| {
-        let slots = sorter.sort(matches.to_bitmap(sorter.version).iter().collect())?;
-        Ok((OrderedSlots::all(slots), "sort"))
-    };
-    if total <= options.always_sort_limit {
-        return sort_matches(&matches);
-    }
-    let is_sortable = total <= options.sort_limit;
-    let max_steps = if is_sortable { total * MAX_WALKED_PER_MATCH } else { usize::MAX };
-    let walked = |range| walked(sorter, range, &matches, total, page, max_steps);
-    let range = range_of_first_key(sorter, filter);
-    if range.is_some()
-        && let Some(found) = walked(range)?
-    {
-        return Ok((OrderedSlots::Listed(found), "slice of the index"));
-    }
-    if let Some(order) = sorter.cached_order()?
-        && (!is_sortable || expected_steps(order.len(), total, page) <= total * MAX_STEPS_PER_MATCH)
-    {
-        return Ok((filtered(sorter, filter, order, matches), "cache"));
-    }
-    if range.is_none()
-        && let Some(found) = walked(None)?
-    {
-        return Ok((OrderedSlots::Listed(found), "index"));
-    }
-    if (!is_sortable || sorter.version.total <= total * MAX_STEPS_PER_MATCH)
-        && let Some(found) = skipped_to(sorter, range, &matches, total, page)?
-    {
-        return Ok((OrderedSlots::Listed(found), "part of the index"));
-    }
-    match is_sortable {
-        true => sort_matches(&matches),
-        false => Ok((filtered(sorter, filter, sorter.order()?, matches), "order of all")),
+    let search = PageSearch { sorter, filter, matches, total, page };
+    let step = |(_, from): &(OrderedSlots, &'static str)| Some((Done::Ordered, *from, total as u64));
+    sorter.interrupt.traced(|| search.run(), step).map(|(slots, _)| slots)
+}
+
+impl PageMethod {
+    /// Its name in an explanation.
+    fn name(self) -> &'static str {
+        match self {
+            PageMethod::Walk(Some(_)) => "slice of the index",
+            PageMethod::Walk(None) => "index",
+            PageMethod::Skip(_) => "part of the index",
+            PageMethod::CachedOrder => "cache",
+            PageMethod::Order => "order of all",
+        }
     }
 }
 
-/// The matches in an order of all slots. Those without a value of the first key stand last; there is none if the filter asks for
-/// a value.
-fn filtered(sorter: &Sorter<'_>, filter: &Filter, order: OrderView, matches: Matches) -> OrderedSlots {
-    let end = if needs_first_key(sorter, filter) { order.valued } else { order.len() };
-    OrderedSlots::Filtered { order, matches, end }
+impl PageSearch<'_> {
+    /// The page, and the name of how it was found. Sorting the matches is left if every method gives up.
+    fn run(&self) -> Result<(OrderedSlots, &'static str), Error> {
+        for method in self.methods() {
+            if let Some(slots) = self.find(method)? {
+                return Ok((slots, method.name()));
+            }
+        }
+        let slots = self.matches.to_bitmap(self.sorter.version).iter().collect();
+        Ok((OrderedSlots::all(self.sorter.sort(slots)?), "sort"))
+    }
+
+    /// The methods that may be cheaper than sorting, in the order in which they are tried.
+    fn methods(&self) -> Vec<PageMethod> {
+        if self.total <= self.sorter.context.options.always_sort_limit {
+            return Vec::new();
+        }
+        let mut methods = match range_of_first_key(self.sorter, self.filter) {
+            None => vec![PageMethod::CachedOrder, PageMethod::Walk(None), PageMethod::Skip(None)],
+            range => vec![PageMethod::Walk(range), PageMethod::CachedOrder, PageMethod::Skip(range)],
+        };
+        if !self.is_sortable() {
+            methods.push(PageMethod::Order);
+        }
+        methods
+    }
+
+    /// Tests whether sorting all matches is an alternative.
+    fn is_sortable(&self) -> bool {
+        self.total <= self.sorter.context.options.sort_limit
+    }
+
+    /// The page by one method; `None` if that is not possible, or takes longer than another one.
+    fn find(&self, method: PageMethod) -> Result<Option<OrderedSlots>, Error> {
+        let is_cheap = |steps: usize| !self.is_sortable() || steps <= self.total * MAX_STEPS_PER_MATCH;
+        Ok(match method {
+            PageMethod::Walk(range) => self.walk(range)?.map(OrderedSlots::Listed),
+            PageMethod::Skip(range) if is_cheap(self.sorter.version.total) => {
+                self.skip(range)?.map(OrderedSlots::Listed)
+            }
+            PageMethod::Skip(_) => None,
+            PageMethod::CachedOrder => self
+                .sorter
+                .cached_order()?
+                .filter(|order| is_cheap(expected_steps(order.len(), self.total, self.page)))
+                .map(|order| self.filtered(order)),
+            PageMethod::Order => Some(self.filtered(self.sorter.order()?)),
+        })
+    }
+
+    /// The matches in an order of all slots. Those without a value of the first key stand last; there is none if the filter
+    /// asks for a value.
+    fn filtered(&self, order: OrderView) -> OrderedSlots {
+        let end = if needs_first_key(self.sorter, self.filter) { order.valued } else { order.len() };
+        OrderedSlots::Filtered { order, matches: self.matches.clone(), end }
+    }
+
+    /// The matches up to the end of the page; see [`PageMethod::Walk`].
+    fn walk(&self, range: Option<RankRange>) -> Result<Option<ListedSlots>, Error> {
+        let most = if self.is_sortable() { self.total * MAX_WALKED_PER_MATCH } else { usize::MAX };
+        let max_steps = most.min(self.max_walked());
+        let steps = |walked: usize| expected_walk(walked, self.total, self.page.end);
+        // Runs in memory make their orders when they are asked for.
+        if range.is_none() && steps(self.sorter.version.total) > max_steps {
+            return Ok(None);
+        }
+        let Some(walk) = self.sorter.walk(range)? else { return Ok(None) };
+        let steps = steps(walk.len());
+        if steps > max_steps {
+            return Ok(None);
+        }
+        let max_steps = (steps * MAX_UNEVENNESS).max(self.sorter.context.options.always_walk_limit);
+        self.sorter.listed(&walk, &walk.start(), &self.matches, self.page.end, max_steps)
+    }
+
+    /// The matches from about the beginning of the page; see [`PageMethod::Skip`]. `None` also if many have the values of
+    /// those on the page, so that they must all be sorted.
+    fn skip(&self, range: Option<RankRange>) -> Result<Option<ListedSlots>, Error> {
+        let Range { start, end } = *self.page;
+        let is_long = |walked, count| expected_walk(walked, self.total, count) > self.max_walked();
+        if is_long(self.sorter.version.total, end - start) {
+            return Ok(None);
+        }
+        let Some(walk) = self.sorter.walk(range)? else { return Ok(None) };
+        let start = walk.start_behind(start, &self.matches, self.sorter.interrupt)?;
+        if is_long(walk.len(), end - start.skipped) {
+            return Ok(None);
+        }
+        self.sorter.listed(&walk, &start, &self.matches, end, self.max_walked())
+    }
+
+    /// The number of steps a walk may take at most.
+    fn max_walked(&self) -> usize {
+        let options = &self.sorter.context.options;
+        options.always_walk_limit.max(self.sorter.version.total / options.walk_share)
+    }
 }
 
 /// Tests whether every match has a value of the first key: the filter says so.
@@ -118,59 +199,6 @@ fn needs_first_key(sorter: &Sorter<'_>, filter: &Filter) -> bool {
         (Filter::Date(date, _), Some(KeySource::Date(key))) => date == key,
         _ => range_of_first_key(sorter, filter).is_some(),
     }
-}
-
-/// The matches up to the end of the page. `None` if a walk along the orders of runs is not possible, or takes too long. All
-/// matches have their value of the first key in the `range`.
-fn walked(
-    sorter: &Sorter<'_>,
-    range: Option<RankRange>,
-    matches: &Matches,
-    total: usize,
-    page: &Range<usize>,
-    max_steps: usize,
-) -> Result<Option<ListedSlots>, Error> {
-    let all = sorter.version.total;
-    let max_steps = max_steps.min(max_walked(sorter));
-    let steps = |walked: usize| expected_walk(walked, total, page.end);
-    // Runs in memory make their orders when they are asked for.
-    if range.is_none() && steps(all) > max_steps {
-        return Ok(None);
-    }
-    let Some(walk) = sorter.walk(range)? else { return Ok(None) };
-    let steps = steps(walk.len());
-    if steps > max_steps {
-        return Ok(None);
-    }
-    let max_steps = (steps * MAX_UNEVENNESS).max(sorter.context.options.always_walk_limit);
-    sorter.listed(&walk, &walk.start(), matches, page.end, max_steps)
-}
-
-/// The same from about the beginning of the page, which is found by counting matches along the orders of runs. `None` also if
-/// many have the values of those on the page, so that they must all be sorted.
-fn skipped_to(
-    sorter: &Sorter<'_>,
-    range: Option<RankRange>,
-    matches: &Matches,
-    total: usize,
-    page: &Range<usize>,
-) -> Result<Option<ListedSlots>, Error> {
-    let max_steps = max_walked(sorter);
-    if expected_walk(sorter.version.total, total, page.len()) > max_steps {
-        return Ok(None);
-    }
-    let Some(walk) = sorter.walk(range)? else { return Ok(None) };
-    let start = walk.start_behind(page.start, matches, sorter.interrupt)?;
-    if expected_walk(walk.len(), total, page.end - start.skipped) > max_steps {
-        return Ok(None);
-    }
-    sorter.listed(&walk, &start, matches, page.end, max_steps)
-}
-
-/// The number of steps a walk may take at most.
-fn max_walked(sorter: &Sorter<'_>) -> usize {
-    let options = &sorter.context.options;
-    options.always_walk_limit.max(sorter.version.total / options.walk_share)
 }
 
 /// Estimates how many documents a walk to the first `count` of the matches looks at if they are spread evenly. `total` is the
