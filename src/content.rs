@@ -87,7 +87,7 @@ pub use prepare::import_line::ImportCheck;
 pub use read::changes::{Change, Changes};
 pub use read::explain::Explained;
 pub use read::export::{Export, spreadsheet_cell};
-pub use read::list::{ListPage, Place};
+pub use read::list::{ListPage, ListRequest, Place};
 pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;

@@ -128,6 +128,18 @@ pub struct ExportParams {
     pub expansion: Expansion,
 }
 
+impl AsRef<Query> for NeighborsParams {
+    fn as_ref(&self) -> &Query {
+        &self.query
+    }
+}
+
+impl AsRef<Query> for ExportParams {
+    fn as_ref(&self) -> &Query {
+        &self.query
+    }
+}
+
 /// The parameters that choose resources, on every endpoint of a blueprint that has them.
 const CHOOSING: [&str; 11] = [
     strict::FILTERS,
@@ -152,19 +164,18 @@ impl ListParams {
     /// # Errors
     /// `INVALID_PARAMETER`, `INVALID_VARIANT`, `INVALID_FILTER`, `INVALID_SORT`.
     pub fn parse<'a>(
-        raw: &str,
+        params: &RawParams,
         blueprint: &'a Blueprint,
         related: &'a Related<'a>,
         now: Millis,
     ) -> Result<ListParams, Error> {
-        let params = RawParams::parse(raw);
-        let is_strict = strict::check(&params, &[&["page", "per_page", "cursor"][..], &CHOOSING, &BESIDE].concat())?;
-        let page = Page::parse(&params)?;
-        let cursor = cursor(&params)?;
-        let selection = Selection::parse(&params, blueprint)?;
-        let asked = Asked::parse(&params, blueprint, related, now, is_strict)?;
-        let (aggregation, expansion) = (asked.aggregation(&params)?, asked.expansion(&params)?);
-        let highlights = words::highlights(&params, blueprint, asked.words.as_deref(), is_strict)?;
+        let is_strict = strict::check(params, &[&["page", "per_page", "cursor"][..], &CHOOSING, &BESIDE].concat())?;
+        let page = Page::parse(params)?;
+        let cursor = cursor(params)?;
+        let selection = Selection::parse(params, blueprint)?;
+        let asked = Asked::parse(params, blueprint, related, now, is_strict)?;
+        let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
+        let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
         let Asked { query, fallback, .. } = asked;
         if cursor.is_some() && query.sort.contains(&words::BY_RELEVANCE) {
             let message = "`cursor` needs an order that does not change: add a `sort` to `q`, or leave out `cursor`";
@@ -192,15 +203,14 @@ impl NeighborsParams {
     /// # Errors
     /// As [`ListParams::parse`].
     pub fn parse<'a>(
-        raw: &str,
+        params: &RawParams,
         blueprint: &'a Blueprint,
         related: &'a Related<'a>,
         now: Millis,
     ) -> Result<NeighborsParams, Error> {
-        let params = RawParams::parse(raw);
-        let is_strict = strict::check(&params, &CHOOSING)?;
-        let selection = Selection::parse(&params, blueprint)?;
-        let Asked { query, fallback, .. } = Asked::parse(&params, blueprint, related, now, is_strict)?;
+        let is_strict = strict::check(params, &CHOOSING)?;
+        let selection = Selection::parse(params, blueprint)?;
+        let Asked { query, fallback, .. } = Asked::parse(params, blueprint, related, now, is_strict)?;
         Ok(NeighborsParams { selection, fallback, query })
     }
 }
@@ -245,26 +255,25 @@ impl ExportParams {
     /// # Errors
     /// `INVALID_PARAMETER`, `INVALID_VARIANT`, `INVALID_FILTER`, `INVALID_SORT`.
     pub fn parse<'a>(
-        raw: &str,
+        params: &RawParams,
         accept: Option<&str>,
         blueprint: &'a Blueprint,
         related: &'a Related<'a>,
         now: Millis,
     ) -> Result<ExportParams, Error> {
-        let params = RawParams::parse(raw);
         let is_strict =
-            strict::check(&params, &[&["format", "all_variants", "spreadsheet"][..], &CHOOSING, &BESIDE].concat())?;
+            strict::check(params, &[&["format", "all_variants", "spreadsheet"][..], &CHOOSING, &BESIDE].concat())?;
         let all_variants = params.flag("all_variants")?;
-        let format = Format::parse(&params, accept, all_variants)?;
+        let format = Format::parse(params, accept, all_variants)?;
         let spreadsheet = params.flag("spreadsheet")?;
         if spreadsheet && format != Format::Csv {
             let message = "`spreadsheet` changes cells of CSV only; use `format=csv`, or leave it out";
             return Err(Error::new(Code::InvalidParameter, message));
         }
-        let selection = Selection::parse(&params, blueprint)?;
-        let asked = Asked::parse(&params, blueprint, related, now, is_strict)?;
-        let (aggregation, expansion) = (asked.aggregation(&params)?, asked.expansion(&params)?);
-        let highlights = words::highlights(&params, blueprint, asked.words.as_deref(), is_strict)?;
+        let selection = Selection::parse(params, blueprint)?;
+        let asked = Asked::parse(params, blueprint, related, now, is_strict)?;
+        let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
+        let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
         if format == Format::Csv && highlights.is_some() {
             let message = "`highlight` has no column in CSV; leave it out, or ask for `format=ndjson`";
             return Err(Error::new(Code::InvalidParameter, message));

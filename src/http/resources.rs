@@ -24,19 +24,19 @@ use crate::content::{
     Created, EntityTag, Explained, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
 };
 use crate::model::ability::Ability;
+use crate::query::RawParams;
 
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
 pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
     let view = call.app.content.view(&call.access, &call.path)?;
-    let is_explained = view.explains(&call.query)?;
     // Read before the tag is compared: an invalid parameter must never be answered with 304.
-    let params = view.list_params(&call.query)?;
+    let request = view.list_request(&call.query)?;
     let url = format!("{base}/v2/resources/{}", call.path);
-    if call.access.is_session() || is_explained {
+    if call.access.is_session() || request.is_explained {
         // Says who wrote what, or how long it took, so it is neither kept nor compared with what is.
-        let mut list = view.list_in_time(&params, is_explained).await?;
+        let mut list = view.list_in_time(&request).await?;
         let how = list.explained.take();
         let response = json_response(StatusCode::OK, list_body(list, how.as_ref(), &url, &call.query));
         return Ok(match how {
@@ -46,14 +46,14 @@ pub(super) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
     }
     let follows_host = call.app.config.public_url.is_none();
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
-    let depends_on: Arc<[String]> = params.depends_on().into();
+    let depends_on: Arc<[String]> = request.depends_on().into();
     let version = view.list_version(&depends_on);
     let etag = etag(version.tag(&base));
     if known.names(&etag) {
         return Ok(not_modified(etag, vary));
     }
     let make = async || {
-        let list = view.list_in_time(&params, false).await?;
+        let list = view.list_in_time(&request).await?;
         let body = Bytes::from(list_body(list, None, &url, &call.query));
         Ok(CachedAnswer { version, depends_on, etag, vary, body })
     };
@@ -127,8 +127,9 @@ pub(super) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch)
 pub(super) async fn neighbors(call: Call<Resource>) -> Answer {
     let (blueprint, id) = &call.path;
     let view = call.app.content.view(&call.access, blueprint)?;
-    let is_explained = view.explains(&call.query)?;
-    let params = view.neighbors_params(&call.query)?;
+    let raw = RawParams::parse(&call.query);
+    let is_explained = view.explains(&raw)?;
+    let params = view.neighbors_params(&raw)?;
     let resource = view.locate(id)?;
     let found = view.neighbors(&resource, &params, is_explained).await?;
     let NeighborsAnswer { previous, next, position, total, explained: how } = found;

@@ -92,8 +92,7 @@ impl Search {
                 Err(error) if error.code == Code::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };
-            let params = view.list_params(&query(&blueprint, &self.asked, self.limit))?;
-            let page = view.list_in_time(&params, self.is_explained).await?;
+            let page = view.list_in_time(&view.list_request(&self.query(&blueprint))?).await?;
             how = match (how, page.explained) {
                 (Some(how), Some(next)) => Some(how.and(next)),
                 (how, next) => how.or(next),
@@ -114,14 +113,16 @@ impl Search {
             None => response,
         })
     }
-}
 
-/// The list that is asked for: of each resource what labels it.
-fn query(blueprint: &Blueprint, asked: &Asked, limit: usize) -> String {
-    let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
-    let title = blueprint.record_title.as_ref().filter(is_field);
-    let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
-    format!("{}&per_page={limit}&fields=id,type,published_at,updated_at,relationships{title}", asked.0)
+    /// The list of a blueprint that is asked for: of each resource what labels it.
+    fn query(&self, blueprint: &Blueprint) -> String {
+        let Search { asked, limit, is_explained } = self;
+        let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
+        let title = blueprint.record_title.as_ref().filter(is_field);
+        let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
+        let fields = format!("id,type,published_at,updated_at,relationships{title}");
+        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}", asked.0)
+    }
 }
 
 fn of_blueprint(blueprint: &Blueprint, total: u64, resources: &str) -> Result<Map<String, Value>> {

@@ -16,7 +16,7 @@ use bindery::log::{CommitLog, FollowLog, Log, LogOptions, LogReader};
 use bindery::model::blueprint::{self, Blueprint, Definition, FieldType};
 use bindery::model::json;
 use bindery::model::value::{Options, Relations, check, check_attributes};
-use bindery::query::{ExportParams, GetParams, ListParams, NeighborsParams, WriteParams};
+use bindery::query::{ExportParams, GetParams, ListParams, NeighborsParams, RawParams, WriteParams};
 use bindery::sanitize::{Sanitizer, style_sheet, text_content};
 use bindery::store::{Key, Store, StoreOptions, decode_writes};
 use bindery_index as index;
@@ -86,17 +86,17 @@ const CSS: &[&[u8]] = &[
 fn query(data: &[u8]) {
     let raw = String::from_utf8_lossy(data);
     let blueprint = &*EVERY_TYPE;
-    let _ = ListParams::parse(&raw, blueprint, &|_| None, 0);
+    let _ = ListParams::parse(&RawParams::parse(&raw), blueprint, &|_| None, 0);
     let _ = GetParams::parse(&raw, blueprint, &|_| None);
     let _ = WriteParams::parse(&raw, blueprint);
-    let _ = ExportParams::parse(&raw, None, blueprint, &|_| None, 0);
-    let _ = NeighborsParams::parse(&raw, blueprint, &|_| None, 0);
+    let _ = ExportParams::parse(&RawParams::parse(&raw), None, blueprint, &|_| None, 0);
+    let _ = NeighborsParams::parse(&RawParams::parse(&raw), blueprint, &|_| None, 0);
 }
 
 fn filter(data: &[u8]) {
     let raw = format!("filter[{}", String::from_utf8_lossy(data));
     let _ = ListParams::parse(
-        &raw,
+        &RawParams::parse(&raw),
         &EVERY_TYPE,
         &|slug| (slug == EVERY_TYPE.slug).then_some(&EVERY_TYPE),
         1_700_000_000_000,

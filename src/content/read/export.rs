@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_index::Interrupt;
@@ -16,7 +17,7 @@ use crate::content::read::resource::{Presentation, write_hit};
 use crate::content::read::view::{Searching, View};
 use crate::model::error::{Error, Result};
 use crate::model::id::ResourceId;
-use crate::query::{ExportParams, Format, Key as Selected};
+use crate::query::{ExportParams, Format, Key as Selected, RawParams};
 use crate::store::Store;
 
 /// The number of hits that are read from the index at once.
@@ -31,7 +32,7 @@ const CHUNK_TIME: Duration = Duration::from_millis(200);
 /// An export in progress. Dropping it ends the export.
 pub struct Export {
     view: View,
-    params: ExportParams,
+    params: Arc<ExportParams>,
     stream: bindery_index::Stream,
     /// The text behind the resources in JSON: other keys, each after a comma.
     end: String,
@@ -64,7 +65,7 @@ impl Export {
     /// # Errors
     /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
-        let params = parameters(&view, raw_query, accept)?;
+        let params = parameters(&view, &RawParams::parse(raw_query), accept)?;
         let found = view.search_at_length(&params.query, |searching| find(searching, &params, &view.store))?;
         Ok(Export::of(view, params, found, None))
     }
@@ -74,16 +75,17 @@ impl Export {
     /// # Errors
     /// As [`Export::begin`], and `OVERLOADED` if it takes too long or too many searches wait.
     pub async fn begin_in_time(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
-        let is_explained = view.explains(raw_query)?;
-        let params = parameters(&view, raw_query, accept)?;
-        let (asked, store) = (params.clone(), view.store.clone());
-        let search = move |searching: &Searching<'_>| find(searching, &asked, &store);
-        let query = params.query.clone();
-        let (found, explained) = view.search(query, 0, &params.aggregation, is_explained, search).await?;
+        let raw = RawParams::parse(raw_query);
+        let is_explained = view.explains(&raw)?;
+        let params = parameters(&view, &raw, accept)?;
+        let store = view.store.clone();
+        let search = move |searching: &Searching<'_>, params: &ExportParams| find(searching, params, &store);
+        let plan = view.plan(&params, 0, &params.aggregation, is_explained);
+        let (found, explained) = view.search(plan, search).await?;
         Ok(Export::of(view, params, found, explained))
     }
 
-    fn of(view: View, params: ExportParams, found: FoundExport, explained: Option<Explained>) -> Export {
+    fn of(view: View, params: Arc<ExportParams>, found: FoundExport, explained: Option<Explained>) -> Export {
         let FoundExport { stream, included, mut meta } = found;
         let mut end = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
         if let Some(Explained { steps, .. }) = &explained {
@@ -181,7 +183,7 @@ impl Export {
 
     fn presentation(&self, variant: u16) -> Presentation {
         // What an export writes can be imported again, so it is the same for everybody.
-        let ExportParams { fallback, selection, highlights, .. } = &self.params;
+        let ExportParams { fallback, selection, highlights, .. } = &*self.params;
         let (selection, highlights) = (selection.clone(), highlights.clone());
         Presentation { variant, fallback: *fallback, selection, highlights, names: None }
     }
@@ -243,8 +245,9 @@ impl Export {
     }
 }
 
-fn parameters(view: &View, raw_query: &str, accept: Option<&str>) -> Result<ExportParams> {
-    ExportParams::parse(raw_query, accept, &view.collection.blueprint, &|slug| view.related(slug), view.now)
+fn parameters(view: &View, raw: &RawParams, accept: Option<&str>) -> Result<Arc<ExportParams>> {
+    let related = |slug: &str| view.related(slug);
+    ExportParams::parse(raw, accept, &view.collection.blueprint, &related, view.now).map(Arc::new)
 }
 
 /// Finds what an export writes, with what is answered beside the resources.

@@ -1,8 +1,9 @@
 //! Lists: a page of what matches, with what is answered beside it (`API.md` 4.2). Must not know how resources are searched for.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use bindery_index::{Found, Hits};
+use bindery_index::{Found, Hits, Position};
 use serde_json::{Map, Value};
 
 use crate::content::data::documents::Documents;
@@ -10,11 +11,11 @@ use crate::content::read::aggregate::aggregate;
 use crate::content::read::cursor::CursorKey;
 use crate::content::read::expand::Included;
 use crate::content::read::explain::Explained;
-use crate::content::read::resolve::{Result as SearchResult, Stopped};
+use crate::content::read::resolve::Result as SearchResult;
 use crate::content::read::resource::Presentation;
 use crate::content::read::view::{Searching, View};
 use crate::model::error::Result;
-use crate::query::{ListParams, Page, Query};
+use crate::query::{ListParams, Page, Query, RawParams};
 
 /// A page of a list.
 #[derive(Debug)]
@@ -56,33 +57,65 @@ struct FoundPage {
     aggregates: Map<String, Value>,
 }
 
+/// A list that is asked for. Its parameters are valid, and its cursor is opened.
+pub struct ListRequest {
+    params: ListParams,
+    start: PageStart,
+    cursors: CursorKey,
+    /// True if it is to be explained how the list was found.
+    pub is_explained: bool,
+}
+
+/// Where a page begins.
+enum PageStart {
+    /// Where its number says.
+    Numbered,
+    /// At the beginning of a walk.
+    First,
+    /// Behind the last resource of the page before it.
+    Behind(Position),
+}
+
+impl AsRef<Query> for ListRequest {
+    fn as_ref(&self) -> &Query {
+        &self.params.query
+    }
+}
+
+impl ListRequest {
+    /// The slugs of the other blueprints that the list depends on; see [`ListParams::depends_on`].
+    pub fn depends_on(&self) -> Vec<String> {
+        self.params.depends_on()
+    }
+}
+
 impl View {
     /// A page of the list, however long it takes.
     ///
     /// # Errors
     /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
-        let params = self.list_params(raw_query)?;
-        let (cursors, documents) = (self.cursor_key(&params.query), &self.documents);
-        let found = self.search_at_length(&params.query, |searching| find(searching, &params, &cursors, documents))?;
-        let objects = self.objects_here(&found.hits.hits, self.presentation(&params))?;
-        Ok(list_page(&params, found, objects, None))
+        let request = self.list_request(raw_query)?;
+        let (query, documents) = (&request.params.query, &self.documents);
+        let found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
+        let objects = self.objects_here(&found.hits.hits, self.presentation(&request.params))?;
+        Ok(list_page(&request.params, found, objects, None))
     }
 
-    /// A page of the list, searched for within the time that a request may take, and explained if that is asked for.
+    /// A page of the list, searched for within the time that a request may take.
     ///
     /// # Errors
     /// `OVERLOADED` if it takes too long, too many searches wait, or the index is being rebuilt.
-    pub async fn list_in_time(&self, params: &ListParams, is_explained: bool) -> Result<ListPage> {
-        let query = params.query.clone();
-        let offset = match &params.cursor {
-            Some(cursor) if !cursor.is_empty() => self.anywhere(),
-            _ => params.page.offset(),
+    pub async fn list_in_time(&self, request: &Arc<ListRequest>) -> Result<ListPage> {
+        let ListRequest { params, start, is_explained, .. } = &**request;
+        let offset = match start {
+            PageStart::Behind(_) => self.anywhere(),
+            PageStart::Numbered | PageStart::First => params.page.offset(),
         };
-        let (cursors, documents) = (self.cursor_key(&query), self.documents.clone());
-        let asked = params.clone();
-        let search = move |searching: &Searching<'_>| find(searching, &asked, &cursors, &documents);
-        let (found, explained) = self.search(query, offset, &params.aggregation, is_explained, search).await?;
+        let documents = self.documents.clone();
+        let search = move |searching: &Searching<'_>, request: &ListRequest| find(searching, request, &documents);
+        let plan = self.plan(request, offset, &params.aggregation, *is_explained);
+        let (found, explained) = self.search(plan, search).await?;
         let started = Instant::now();
         let objects = self.objects(&found.hits.hits, self.presentation(params)).await?;
         let took = started.elapsed();
@@ -90,27 +123,27 @@ impl View {
         Ok(list_page(params, found, objects, explained))
     }
 
-    /// The parameters of a list.
+    /// Reads the query string of a list.
     ///
     /// # Errors
     /// Those of the parameters.
-    pub fn list_params(&self, raw_query: &str) -> Result<ListParams> {
-        let related = |slug: &str| self.related(slug);
-        let params = ListParams::parse(raw_query, &self.collection.blueprint, &related, self.now)?;
+    pub fn list_request(&self, raw_query: &str) -> Result<Arc<ListRequest>> {
+        let raw = RawParams::parse(raw_query);
+        let is_explained = self.explains(&raw)?;
+        let params = ListParams::parse(&raw, &self.collection.blueprint, &|slug| self.related(slug), self.now)?;
+        let cursors = CursorKey::new(self.state.epoch, &self.collection.blueprint, &params.query, self.sight);
         // Before an entity tag is compared: an invalid cursor must never be answered with 304.
-        if let Some(cursor) = params.cursor.as_ref().filter(|cursor| !cursor.is_empty()) {
-            self.cursor_key(&params.query).open(cursor)?;
-        }
-        Ok(params)
+        let start = match params.cursor.as_deref() {
+            None => PageStart::Numbered,
+            Some("") => PageStart::First,
+            Some(cursor) => PageStart::Behind(cursors.open(cursor)?),
+        };
+        Ok(Arc::new(ListRequest { params, start, cursors, is_explained }))
     }
 
     /// Where a page begins that may be anywhere, for the estimate of a search: it needs an order of everything.
     pub(super) fn anywhere(&self) -> u64 {
         self.collection.snapshot.total() / 2
-    }
-
-    fn cursor_key(&self, query: &Query) -> CursorKey {
-        CursorKey::new(self.state.epoch, &self.collection.blueprint, query, self.sight)
     }
 
     fn presentation(&self, params: &ListParams) -> Presentation {
@@ -133,34 +166,25 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
     ListPage { resources, included, place, total: hits.total, aggregates, explained }
 }
 
-fn find(
-    searching: &Searching<'_>,
-    params: &ListParams,
-    cursors: &CursorKey,
-    documents: &Documents,
-) -> SearchResult<FoundPage> {
-    let ListParams { query, fallback, page, cursor, aggregation, expansion, .. } = params;
-    let (collection, resolver) = (searching.collection, searching.resolver);
+fn find(searching: &Searching<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
+    let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
+    let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
+    let is_walk = !matches!(request.start, PageStart::Numbered);
     // Without either, the search may end as soon as the page is found.
-    let found = (cursor.is_some() || !aggregation.is_empty()).then(|| searching.find()).transpose()?;
+    let found = (is_walk || !aggregation.is_empty()).then(|| searching.find()).transpose()?;
     let aggregates = match &found {
         Some(found) if !aggregation.is_empty() => aggregate(resolver, collection, query, aggregation, found)?,
         _ => Map::new(),
     };
-    let (hits, next) = match (&found, cursor) {
-        (Some(found), Some(cursor)) => walk(searching, found, cursor, cursors, per_page(*page))?,
-        (Some(found), None) => (
-            searching.of(|snapshot, interrupt| {
-                snapshot.page_of(found, searching.query, page.offset(), per_page(*page), interrupt)
-            })?,
-            None,
-        ),
-        (None, _) => (
-            searching.of(|snapshot, interrupt| {
-                snapshot.search_with(searching.query, page.offset(), per_page(*page), interrupt)
-            })?,
-            None,
-        ),
+    let (hits, next) = match &found {
+        Some(found) if is_walk => walk(searching, found, request, per_page)?,
+        found => {
+            let page = searching.of(|snapshot, interrupt| match found {
+                Some(found) => snapshot.page_of(found, searching.query, page.offset(), per_page, interrupt),
+                None => snapshot.search_with(searching.query, page.offset(), per_page, interrupt),
+            })?;
+            (page, None)
+        }
     };
     let copies = query.copies.answered_with(*fallback);
     let include = || {
@@ -179,25 +203,27 @@ fn find(
 fn walk(
     searching: &Searching<'_>,
     found: &Found,
-    cursor: &str,
-    cursors: &CursorKey,
+    request: &ListRequest,
     per_page: usize,
 ) -> SearchResult<(Hits, Option<String>)> {
     let query = searching.query;
     // One more than the page has tells whether there is a next one.
-    let mut hits = if cursor.is_empty() {
-        searching.of(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?
-    } else {
-        let position = cursors.open(cursor).map_err(Stopped::Failed)?;
-        let behind = || {
-            searching.of(|snapshot, interrupt| snapshot.page_behind(found, query, &position, per_page + 1, interrupt))
-        };
-        searching.resolver.step("order", "cursor", behind, |hits| hits.total)?
+    let mut hits = match &request.start {
+        PageStart::Behind(position) => {
+            let behind = || {
+                searching
+                    .of(|snapshot, interrupt| snapshot.page_behind(found, query, position, per_page + 1, interrupt))
+            };
+            searching.resolver.step("order", "cursor", behind, |hits| hits.total)?
+        }
+        PageStart::Numbered | PageStart::First => {
+            searching.of(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?
+        }
     };
     let goes_on = hits.hits.len() > per_page;
     hits.hits.truncate(per_page);
     let last = hits.hits.last().filter(|_| goes_on);
-    let next = last.map(|last| cursors.seal(&searching.collection.snapshot.position(query, last.slot)));
+    let next = last.map(|last| request.cursors.seal(&searching.collection.snapshot.position(query, last.slot)));
     Ok((hits, next))
 }
 

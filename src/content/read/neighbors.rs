@@ -1,5 +1,6 @@
 //! The resources beside one in a list (`API.md` 4.3.2). Must not know how a list is ordered.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bindery_index::Neighbors;
@@ -8,7 +9,7 @@ use crate::content::read::explain::Explained;
 use crate::content::read::resource::Presentation;
 use crate::content::read::view::{Located, Searching, View};
 use crate::model::error::{Code, Error, Result};
-use crate::query::{Aggregation, NeighborsParams};
+use crate::query::{Aggregation, NeighborsParams, RawParams};
 
 /// The resources beside one.
 #[derive(Debug)]
@@ -30,9 +31,9 @@ impl View {
     ///
     /// # Errors
     /// Those of the parameters.
-    pub fn neighbors_params(&self, raw_query: &str) -> Result<NeighborsParams> {
+    pub fn neighbors_params(&self, params: &RawParams) -> Result<Arc<NeighborsParams>> {
         let related = |slug: &str| self.related(slug);
-        NeighborsParams::parse(raw_query, &self.collection.blueprint, &related, self.now)
+        NeighborsParams::parse(params, &self.collection.blueprint, &related, self.now).map(Arc::new)
     }
 
     /// The resources beside one in a list.
@@ -42,24 +43,24 @@ impl View {
     pub async fn neighbors(
         &self,
         resource: &Located,
-        params: &NeighborsParams,
+        params: &Arc<NeighborsParams>,
         is_explained: bool,
     ) -> Result<NeighborsAnswer> {
         let slot = resource.0.slot;
-        let search = move |searching: &Searching<'_>| {
+        let search = move |searching: &Searching<'_>, _: &NeighborsParams| {
             let found = searching.find()?;
             let place =
                 || searching.of(|snapshot, interrupt| snapshot.neighbors(&found, searching.query, slot, interrupt));
             searching.resolver.step("order", "neighbors", place, |_| found.len())
         };
-        let (query, aggregation) = (params.query.clone(), Aggregation::default());
-        let (found, explained) = self.search(query, self.anywhere(), &aggregation, is_explained, search).await?;
+        let plan = self.plan(params, self.anywhere(), &Aggregation::default(), is_explained);
+        let (found, explained) = self.search(plan, search).await?;
         let not_listed = || {
             format!("the resource `{}` exists, but is not in the list that these parameters describe", resource.id())
         };
         let Neighbors { previous, next, position, total } =
             found.ok_or_else(|| Error::new(Code::NotFound, not_listed()))?;
-        let NeighborsParams { query, fallback, selection } = params;
+        let NeighborsParams { query, fallback, selection } = &**params;
         let (variant, fallback, selection, names) = (query.copies.variant, *fallback, selection.clone(), self.names());
         let presentation = Presentation { variant, fallback, selection, highlights: None, names };
         let started = Instant::now();

@@ -50,6 +50,13 @@ pub struct View {
     pub(super) now: Millis,
 }
 
+/// A search that is going to run: what it is made for, and what is known before it runs.
+pub(super) struct SearchPlan<P> {
+    params: Arc<P>,
+    estimate: Duration,
+    is_explained: bool,
+}
+
 /// A resource that a token may see, found and not read yet.
 pub struct Located(pub(super) Hit);
 
@@ -132,8 +139,8 @@ impl View {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, and `FORBIDDEN` without `manage`: times and counts tell of what a token may not see.
-    pub fn explains(&self, raw_query: &str) -> Result<bool> {
-        let is_asked = RawParams::parse(raw_query).flag("explain")?;
+    pub fn explains(&self, params: &RawParams) -> Result<bool> {
+        let is_asked = params.flag("explain")?;
         if is_asked {
             self.access.require(&[Ability::Manage])?;
         }
@@ -208,28 +215,40 @@ impl View {
         })
     }
 
-    /// Runs a search within the time that a request may take. `offset` is where the page begins that it looks for. Also
-    /// returns how it was done, if it is to be explained.
-    pub(super) async fn search<T: Send + 'static>(
+    /// Plans a search. `offset` is where the page begins that it looks for.
+    pub(super) fn plan<P: AsRef<Query>>(
         &self,
-        query: Query,
+        params: &Arc<P>,
         offset: u64,
         aggregation: &Aggregation,
         is_explained: bool,
-        search: impl Fn(&Searching<'_>) -> resolve::Result<T> + Send + 'static,
+    ) -> SearchPlan<P> {
+        let interrupt = Interrupt::never();
+        let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
+        let aggregating = aggregates * self.collection.snapshot.total() * AGGREGATED;
+        let searching = self.resolver(&interrupt).estimate(&self.collection, (**params).as_ref(), offset);
+        let estimate = Duration::from_nanos(searching + aggregating);
+        SearchPlan { params: Arc::clone(params), estimate, is_explained }
+    }
+
+    /// Runs a search within the time that a request may take. Also returns how it was done, if it is to be explained.
+    pub(super) async fn search<P: AsRef<Query> + Send + Sync + 'static, T: Send + 'static>(
+        &self,
+        plan: SearchPlan<P>,
+        search: impl Fn(&Searching<'_>, &P) -> resolve::Result<T> + Send + 'static,
     ) -> Result<(T, Option<Explained>)> {
+        let SearchPlan { params, estimate, is_explained } = plan;
         let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
         let collection = Arc::clone(&self.collection);
-        let estimate = self.estimate(&query, offset, aggregation);
         let asked = Instant::now();
         let search = move |interrupt: &Interrupt<'_>| {
             let explanation = is_explained.then(|| Explanation::begin(&collection, asked.elapsed()));
             let interrupt = interrupt.with_trace(explanation.as_ref().map(Explanation::trace));
             let (interrupt, explaining) = (&interrupt, explanation.as_ref());
             let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: explaining };
-            let found = resolver
-                .query(&collection, &query)
-                .and_then(|query| search(&Searching { resolver: &resolver, collection: &collection, query: &query }));
+            let found = resolver.query(&collection, (*params).as_ref()).and_then(|query| {
+                search(&Searching { resolver: &resolver, collection: &collection, query: &query }, &params)
+            });
             match found {
                 Ok(found) => Some(Ok((found, explanation.map(Explanation::end)))),
                 Err(Stopped::Failed(error)) => Some(Err(error)),
@@ -239,19 +258,8 @@ impl View {
         self.searches.run(estimate, search).await
     }
 
-    /// Roughly how long a search takes.
-    fn estimate(&self, query: &Query, offset: u64, aggregation: &Aggregation) -> Duration {
-        let interrupt = Interrupt::never();
-        let resolver = Resolver {
-            state: &self.state,
-            access: &self.access,
-            now: self.now,
-            interrupt: &interrupt,
-            explanation: None,
-        };
-        let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
-        let aggregating = aggregates * self.collection.snapshot.total() * AGGREGATED;
-        Duration::from_nanos(resolver.estimate(&self.collection, query, offset) + aggregating)
+    fn resolver<'a>(&'a self, interrupt: &'a Interrupt<'a>) -> Resolver<'a> {
+        Resolver { state: &self.state, access: &self.access, now: self.now, interrupt, explanation: None }
     }
 
     /// Runs a search, however long it takes.
@@ -261,13 +269,7 @@ impl View {
         search: impl Fn(&Searching<'_>) -> resolve::Result<T>,
     ) -> Result<T> {
         let interrupt = Interrupt::never();
-        let resolver = Resolver {
-            state: &self.state,
-            access: &self.access,
-            now: self.now,
-            interrupt: &interrupt,
-            explanation: None,
-        };
+        let resolver = self.resolver(&interrupt);
         let found = resolver
             .query(&self.collection, query)
             .and_then(|query| search(&Searching { resolver: &resolver, collection: &self.collection, query: &query }));

@@ -105,7 +105,8 @@ fn variants_are_resolved_or_ignored() {
         assert_eq!((get.variant, get.fallback), (variant, fallback), "{raw}");
         assert_eq!(WriteParams::parse(raw, &everything()).unwrap().variant, variant, "{raw}");
     }
-    let list = ListParams::parse("variant=de&fallback=", &plain(), &|slug| related(slug), NOW).unwrap();
+    let list =
+        ListParams::parse(&RawParams::parse("variant=de&fallback="), &plain(), &|slug| related(slug), NOW).unwrap();
     assert_eq!((list.query.copies.variant, list.fallback), (0, None));
 }
 
@@ -125,7 +126,8 @@ fn the_export_format_comes_from_the_parameter_or_the_accept_header() {
         ("all_variants=1", Some("application/x-ndjson"), Format::Ndjson),
     ];
     for (raw, accept, format) in table {
-        let params = ExportParams::parse(raw, accept, &everything(), &|slug| related(slug), NOW).unwrap();
+        let params =
+            ExportParams::parse(&RawParams::parse(raw), accept, &everything(), &|slug| related(slug), NOW).unwrap();
         assert_eq!(params.format, format, "{raw} {accept:?}");
         assert_eq!(params.all_variants, raw.contains("all_variants"), "{raw}");
     }
@@ -135,8 +137,14 @@ fn the_export_format_comes_from_the_parameter_or_the_accept_header() {
 fn exports_accept_the_parameters_of_lists_except_pages() {
     let raw = "filter[title]=x&search=y&sort=title&fields=id&variant=zh-CN&fallback=en";
     let list = list_of(raw).unwrap();
-    let export =
-        ExportParams::parse(&format!("{raw}&page=x"), None, &everything(), &|slug| related(slug), NOW).unwrap();
+    let export = ExportParams::parse(
+        &RawParams::parse(&format!("{raw}&page=x")),
+        None,
+        &everything(),
+        &|slug| related(slug),
+        NOW,
+    )
+    .unwrap();
     assert_eq!(export.query, list.query);
     assert_eq!(export.selection, list.selection);
     assert_eq!(export.fallback, list.fallback);

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::content::{Answered, Content, fixture};
 use crate::model::ability::Ability;
-use crate::query::ListParams;
+use crate::query::{ListParams, RawParams};
 
 async fn create(content: &Content, blueprint: &str, attributes: serde_json::Value) -> String {
     let access = fixture::access();
@@ -39,7 +39,7 @@ async fn a_search_through_relations_can_be_stopped_at_any_moment() {
     let collection = state.collection("notes").unwrap();
     let raw = "filter[about.about.t][contains]=t1&filter[$not][about][dangling]=true&filter[about][$some][t][ne]=t5";
     let related = |slug: &str| state.collection(slug).ok().map(|collection| &*collection.blueprint);
-    let query = ListParams::parse(raw, &collection.blueprint, &related, 0).unwrap().query;
+    let query = ListParams::parse(&RawParams::parse(raw), &collection.blueprint, &related, 0).unwrap().query;
     let mut interrupted = 0;
     for asked in 0_u32.. {
         let left = Cell::new(asked);
