@@ -106,7 +106,7 @@ fn metrics_are_in_the_format_that_is_asked_for() {
 
 #[test]
 fn the_alert_rules_are_valid() {
-    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/alerts.yml");
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/alerts.yml");
     let text = std::fs::read_to_string(rules).unwrap();
     assert!(text.matches("- alert: ").count() >= 5);
     let checked = Command::new("promtool").args(["check", "rules", rules]).output();

@@ -51,7 +51,7 @@ fn the_readme_and_the_help_name_the_same_defaults() {
 #[test]
 fn dashboard_and_alerts_use_metrics_that_exist() {
     let api = read(API);
-    let dashboard = read("grafana.json") + &read("alerts.yml");
+    let dashboard = read("deploy/grafana.json") + &read("deploy/alerts.yml");
     let is_part = |char: char| char.is_ascii_lowercase() || char == '_';
     let names: BTreeSet<&str> =
         dashboard.split(|char: char| !is_part(char)).filter(|name| name.starts_with("bindery_")).collect();
@@ -64,7 +64,7 @@ fn dashboard_and_alerts_use_metrics_that_exist() {
 
 #[test]
 fn the_unit_of_systemd_reads_the_file_of_settings_that_it_names() {
-    let unit = read("bindery.service");
+    let unit = read("deploy/bindery.service");
     let setting = |name: &str| unit.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
     let comments: Vec<&str> = unit.lines().filter(|line| line.starts_with('#')).collect();
     let file = comments.join(" ").split([' ', ',']).find(|word| word.ends_with(".toml")).unwrap_or_default().to_owned();
