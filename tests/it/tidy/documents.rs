@@ -1,6 +1,7 @@
 //! Checks the documents: links resolve, citations of `API.md` exist, and lists agree with the code.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 use bindery::sanitize::allowed;
@@ -18,10 +19,16 @@ fn links_in_documents_resolve() {
         let file = root().join(&path);
         let folder = file.parent().unwrap_or(Path::new("."));
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let is_elsewhere = target.contains("://") || target.starts_with("mailto:") || target.starts_with('#');
-            let file = target.split('#').next().unwrap_or_default();
-            if !is_elsewhere && !folder.join(file).exists() {
+            if target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            let (name, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let linked = if name.is_empty() { file.clone() } else { folder.join(name) };
+            let is_known = |text: String| headings(&text).any(|heading| anchor_of(heading) == anchor);
+            if !linked.exists() {
                 errors.push(format!("{path}: `{target}` does not exist"));
+            } else if !anchor.is_empty() && !fs::read_to_string(&linked).is_ok_and(is_known) {
+                errors.push(format!("{path}: `{target}` names no heading"));
             }
         }
     }
@@ -179,8 +186,24 @@ fn the_readme_lists_every_setting() {
 
 /// The documents: paths relative to the root, and texts.
 pub(super) fn all() -> Vec<(String, String)> {
-    let paths = ["README.md", API, "ARCHITECTURE.md", "CHANGELOG.md", "src/demo/README.md"];
-    paths.into_iter().map(|path| (path.to_owned(), read(path))).collect()
+    let mut paths = vec!["src/demo/README.md".to_owned()];
+    for folder in ["", "docs/", "deploy/"] {
+        let files = fs::read_dir(root().join(folder)).into_iter().flatten().flatten();
+        let names = files.filter_map(|file| file.file_name().into_string().ok());
+        paths.extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}{name}")));
+    }
+    paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
+}
+
+/// The headings of a document.
+fn headings(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim())
+}
+
+/// The anchor of a heading: its letters, digits and hyphens, in lower case, with a hyphen for each space.
+fn anchor_of(heading: &str) -> String {
+    let kept = heading.chars().filter(|char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_'));
+    kept.map(|char| if char == ' ' { '-' } else { char }).collect::<String>().to_lowercase()
 }
 
 /// The numbers of `API.md`: those of headings, and those in bold at the beginning of a paragraph or item.
