@@ -68,7 +68,7 @@ pub enum BaseError {
 fn what_to_do(error: &LogError) -> &'static str {
     match error {
         LogError::Corrupt { .. } | LogError::Missing { .. } => {
-            "; nothing was changed. Restore a backup, or save what is whole with `bindery salvage` (see the README)"
+            "; nothing was changed. Restore a backup, or save what is whole with `bindery salvage` (see docs/operations.md)"
         }
         _ => "",
     }

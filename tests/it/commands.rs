@@ -262,7 +262,7 @@ fn a_quiet_backup_prints_nothing_when_it_succeeds() {
     let temp = tempfile::tempdir().unwrap();
     let quiet = run_in(temp.path(), &server, &["backup", "--quiet", "all.backup"], "");
     assert_eq!((succeeds(&quiet), printed(&quiet)), (String::new(), String::new()));
-    let readme = include_str!("../../README.md");
-    let cron = readme.lines().find(|line| line.starts_with("0 3 * * *")).unwrap();
+    let guide = include_str!("../../docs/operations.md");
+    let cron = guide.lines().find(|line| line.starts_with("0 3 * * *")).unwrap();
     assert!(cron.contains("bindery backup --quiet "), "cron sends mail about every backup: {cron}");
 }

@@ -134,12 +134,16 @@ async fn the_page_on_security_names_each_open_route_and_no_other() {
 
 #[test]
 fn samples_of_proxies_do_not_publish_the_metrics() {
-    for document in
-        [include_str!("../../../README.md"), include_str!("../../../API.md"), include_str!("../../../SECURITY.md")]
-    {
+    let documents = [
+        include_str!("../../../docs/operations.md"),
+        include_str!("../../../API.md"),
+        include_str!("../../../SECURITY.md"),
+    ];
+    let is_proxy = |block: &&str| block.contains("location / {") || block.contains("\n    reverse_proxy 127");
+    assert!(documents[0].split("```").filter(is_proxy).count() >= 2);
+    for document in documents {
         let blocks = document.split("```").skip(1).step_by(2);
-        for block in blocks.filter(|block| block.contains("location / {") || block.contains("\n    reverse_proxy 127"))
-        {
+        for block in blocks.filter(is_proxy) {
             assert!(block.contains("/metrics"), "{block}");
         }
     }

@@ -11,6 +11,8 @@ use super::{all_sources, none, read, root};
 
 /// The file name with which code and documents cite the API.
 const API: &str = "API.md";
+/// Lists the settings.
+const CONFIGURATION: &str = "docs/configuration.md";
 
 #[test]
 fn links_in_documents_resolve() {
@@ -36,18 +38,18 @@ fn links_in_documents_resolve() {
 }
 
 #[test]
-fn the_readme_and_the_help_name_the_same_defaults() {
-    let readme = read("README.md");
+fn the_guide_and_the_help_name_the_same_defaults() {
+    let guide = read(CONFIGURATION);
     let help = read("src/config/settings.rs");
     let mut errors = Vec::new();
     let mut compared = 0;
     for line in help.lines().filter(|line| line.trim_start().starts_with("///")) {
         let part = |from: &str| Some(line.split_once(from)?.1.split_once(']')?.0);
         let (Some(default), Some(variable)) = (part("[default: "), part("[env: ")) else { continue };
-        let row = readme.lines().find(|row| row.starts_with('|') && row.contains(&format!("`{variable}`")));
+        let row = guide.lines().find(|row| row.starts_with('|') && row.contains(&format!("`{variable}`")));
         let documented = row.and_then(|row| row.split('|').nth(4)).unwrap_or_default().replace('`', "");
         if documented.trim() != default {
-            errors.push(format!("{variable}: `{default}` in the help, `{}` in the README", documented.trim()));
+            errors.push(format!("{variable}: `{default}` in the help, `{}` in {CONFIGURATION}", documented.trim()));
         }
         compared += 1;
     }
@@ -170,15 +172,15 @@ fn the_api_lists_every_error_code_and_route() {
 }
 
 #[test]
-fn the_readme_lists_every_setting() {
-    let readme = read("README.md");
+fn the_guide_lists_every_setting() {
+    let guide = read(CONFIGURATION);
     let cli = bindery::config::Cli::command();
     let serve = cli.find_subcommand("serve").expect("the command `serve` exists");
     let flags: Vec<&str> = serve.get_arguments().filter_map(|flag| flag.get_long()).collect();
     assert!(flags.len() > 5, "too few flags: {flags:?}");
     let missing = flags.into_iter().filter(|flag| {
         let variable = format!("`BINDERY_{}`", flag.replace('-', "_").to_uppercase());
-        let row = readme.lines().find(|line| line.starts_with(&format!("| `--{flag}")));
+        let row = guide.lines().find(|line| line.starts_with(&format!("| `--{flag}")));
         row.is_none_or(|row| !row.contains(&variable))
     });
     none(&missing.collect::<Vec<_>>());
