@@ -61,19 +61,16 @@ struct FoundPage {
 pub struct ListRequest {
     params: ListParams,
     start: PageStart,
-    cursors: CursorKey,
     /// True if it is to be explained how the list was found.
     pub is_explained: bool,
 }
 
 /// Where a page begins.
 enum PageStart {
-    /// Where its number says.
+    /// At the number of the page.
     Numbered,
-    /// At the beginning of a walk.
-    First,
-    /// Behind the last resource of the page before it.
-    Behind(Position),
+    /// Behind the last resource of the page before it; at the beginning of the walk if there is none.
+    Walk { cursors: CursorKey, behind: Option<Position> },
 }
 
 impl AsRef<Query> for ListRequest {
@@ -109,8 +106,8 @@ impl View {
     pub async fn list_in_time(&self, request: &Arc<ListRequest>) -> Result<ListPage> {
         let ListRequest { params, start, is_explained, .. } = &**request;
         let offset = match start {
-            PageStart::Behind(_) => self.anywhere(),
-            PageStart::Numbered | PageStart::First => params.page.offset(),
+            PageStart::Walk { behind: Some(_), .. } => self.anywhere(),
+            PageStart::Walk { behind: None, .. } | PageStart::Numbered => params.page.offset(),
         };
         let documents = self.documents.clone();
         let search = move |searching: &Searching<'_>, request: &ListRequest| find(searching, request, &documents);
@@ -131,14 +128,16 @@ impl View {
         let raw = RawParams::parse(raw_query);
         let is_explained = self.explains(&raw)?;
         let params = ListParams::parse(&raw, &self.collection.blueprint, &|slug| self.related(slug), self.now)?;
-        let cursors = CursorKey::new(self.state.epoch, &self.collection.blueprint, &params.query, self.sight);
         // Before an entity tag is compared: an invalid cursor must never be answered with 304.
         let start = match params.cursor.as_deref() {
             None => PageStart::Numbered,
-            Some("") => PageStart::First,
-            Some(cursor) => PageStart::Behind(cursors.open(cursor)?),
+            Some(cursor) => {
+                let cursors = CursorKey::new(self.state.epoch, &self.collection.blueprint, &params.query, self.sight);
+                let behind = if cursor.is_empty() { None } else { Some(cursors.open(cursor)?) };
+                PageStart::Walk { cursors, behind }
+            }
         };
-        Ok(Arc::new(ListRequest { params, start, cursors, is_explained }))
+        Ok(Arc::new(ListRequest { params, start, is_explained }))
     }
 
     /// Where a page begins that may be anywhere, for the estimate of a search: it needs an order of everything.
@@ -169,16 +168,18 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
 fn find(searching: &Searching<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
     let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
-    let is_walk = !matches!(request.start, PageStart::Numbered);
+    let is_walk = matches!(request.start, PageStart::Walk { .. });
     // Without either, the search may end as soon as the page is found.
     let found = (is_walk || !aggregation.is_empty()).then(|| searching.find()).transpose()?;
     let aggregates = match &found {
         Some(found) if !aggregation.is_empty() => aggregate(resolver, collection, query, aggregation, found)?,
         _ => Map::new(),
     };
-    let (hits, next) = match &found {
-        Some(found) if is_walk => walk(searching, found, request, per_page)?,
-        found => {
+    let (hits, next) = match (&found, &request.start) {
+        (Some(found), PageStart::Walk { cursors, behind }) => {
+            walk(searching, found, cursors, behind.as_ref(), per_page)?
+        }
+        (found, _) => {
             let page = searching.of(|snapshot, interrupt| match found {
                 Some(found) => snapshot.page_of(found, searching.query, page.offset(), per_page, interrupt),
                 None => snapshot.search_with(searching.query, page.offset(), per_page, interrupt),
@@ -203,27 +204,26 @@ fn find(searching: &Searching<'_>, request: &ListRequest, documents: &Documents)
 fn walk(
     searching: &Searching<'_>,
     found: &Found,
-    request: &ListRequest,
+    cursors: &CursorKey,
+    behind: Option<&Position>,
     per_page: usize,
 ) -> SearchResult<(Hits, Option<String>)> {
     let query = searching.query;
     // One more than the page has tells whether there is a next one.
-    let mut hits = match &request.start {
-        PageStart::Behind(position) => {
+    let mut hits = match behind {
+        Some(position) => {
             let behind = || {
                 searching
                     .of(|snapshot, interrupt| snapshot.page_behind(found, query, position, per_page + 1, interrupt))
             };
             searching.resolver.step("order", "cursor", behind, |hits| hits.total)?
         }
-        PageStart::Numbered | PageStart::First => {
-            searching.of(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?
-        }
+        None => searching.of(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?,
     };
     let goes_on = hits.hits.len() > per_page;
     hits.hits.truncate(per_page);
     let last = hits.hits.last().filter(|_| goes_on);
-    let next = last.map(|last| request.cursors.seal(&searching.collection.snapshot.position(query, last.slot)));
+    let next = last.map(|last| cursors.seal(&searching.collection.snapshot.position(query, last.slot)));
     Ok((hits, next))
 }
 

@@ -136,6 +136,7 @@ async fn the_page_on_security_names_each_open_route_and_no_other() {
 fn samples_of_proxies_do_not_publish_the_metrics() {
     let documents = [
         include_str!("../../../docs/operations.md"),
+        include_str!("../../../README.md"),
         include_str!("../../../API.md"),
         include_str!("../../../SECURITY.md"),
     ];
