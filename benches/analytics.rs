@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use bindery::analytics::{Analytics, AnalyticsOptions, Dimension, Hit, Metric, SessionPage};
-use bindery::http::analytics::{Report, parse_event};
+use bindery_analytics::{Analytics, AnalyticsOptions, Dimension, Hit, Metric, SessionPage};
+use bindery_http::analytics::{Report, parse_event};
 
 const DAY: i64 = 86_400_000;
 const DAYS: i64 = 60;

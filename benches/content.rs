@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bindery::access::Access;
-use bindery::content::{Content, ContentOptions};
+use bindery_access::Access;
+use bindery_content::{Content, ContentOptions};
 
 const REPEATS: usize = 200;
 

@@ -1,8 +1,8 @@
-//! The `bindery` binary: parses the command line; `bindery::cli` does the rest.
+//! The `bindery` binary: parses the command line; `bindery_cli` does the rest.
 
 use std::process::ExitCode;
 
-use bindery::cli::CliError;
+use bindery_cli::CliError;
 use clap::Parser;
 use mimalloc::MiMalloc;
 
@@ -12,11 +12,11 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     // Tests name points of failure in a variable; other builds have no such points.
     let _scenario = fail::has_failpoints().then(fail::FailScenario::setup);
-    bindery::store::watch_syncs();
-    match bindery::cli::run(bindery::config::Cli::parse()) {
+    bindery_store::watch_syncs();
+    match bindery_cli::run(bindery_config::Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            bindery::cli::print_error(&error);
+            bindery_cli::print_error(&error);
             match error {
                 CliError::Lost(_) => ExitCode::from(2),
                 _ => ExitCode::FAILURE,

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 
+use bindery_disk::sync;
+
 use crate::error::Error;
-use crate::sync;
 
 /// Makes the entries of a folder durable: the files created, renamed or unlinked in it.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {

@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bindery_model::time::Millis;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::password::PasswordHash;
 use super::secret::{SecretHash, hash};
 use super::use_note::UseNote;
-use crate::model::time::Millis;
 
 /// The time that a session lasts after its last use.
 const SESSION_LASTS: Millis = 30 * 24 * 3_600_000;
@@ -246,7 +246,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::access::{SecretOf, new_secret};
+    use crate::{SecretOf, new_secret};
 
     fn session(id: &str, member: u64, used_at: Millis) -> (Session, String) {
         let (secret, hash) = new_secret(SecretOf::Session).unwrap();

@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error};
+use bindery_model::time::Millis;
+
 use super::actor::Actor;
 use super::member::Member;
 use super::role::Role;
 use super::secret::{SecretHash, hash, is_damaged};
 use super::token::Token;
 use super::use_note::UseNote;
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error};
-use crate::model::time::Millis;
 
 /// The minimum length of `BINDERY_ADMIN_TOKEN`, in characters.
 pub const ADMIN_TOKEN_MIN: usize = 32;

@@ -1,10 +1,10 @@
 //! Members of the project, whom `user` fields name, and changes of them.
 
+use bindery_model::sent::quote;
+use bindery_model::time::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::role::Role;
-use crate::model::sent::quote;
-use crate::model::time::Millis;
 
 /// A member of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

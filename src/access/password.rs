@@ -6,9 +6,8 @@ use std::fmt;
 use argon2::password_hash::phc::PasswordHash as PhcString;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
+use bindery_model::error::{Error, Result};
 use icu_normalizer::ComposingNormalizer;
-
-use crate::model::error::{Error, Result};
 
 /// The fewest characters of a password.
 pub const PASSWORD_MIN: usize = 10;

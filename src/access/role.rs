@@ -1,6 +1,6 @@
 //! The roles of members that carry rights (`API.md` 5.8). All other roles are words for `user` fields, and carry none.
 
-use crate::model::ability::Ability;
+use bindery_model::ability::Ability;
 
 /// A role that carries rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Secrets of tokens, sessions and invitations: a prefix, 256 random bits and a checksum. Only their hashes are stored.
 
-use crate::model::error::Error;
+use bindery_model::error::Error;
 
 /// The purpose of a secret. Its prefix tells, also where it should not be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

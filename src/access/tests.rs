@@ -1,9 +1,10 @@
 #![allow(clippy::unwrap_used)]
 
+use bindery_model::ability::Ability;
+use bindery_model::error::Code;
+use bindery_model::time::Millis;
+
 use super::*;
-use crate::model::ability::Ability;
-use crate::model::error::Code;
-use crate::model::time::Millis;
 
 fn token(abilities: &[Ability], expires_at: Option<Millis>) -> (Token, String) {
     let (secret, hash) = new_secret(SecretOf::Token).unwrap();

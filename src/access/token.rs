@@ -1,10 +1,10 @@
 //! Tokens and their stored form.
 
+use bindery_model::ability::Ability;
+use bindery_model::time::Millis;
 use serde::{Deserialize, Serialize};
 
 use super::secret::SecretHash;
-use crate::model::ability::Ability;
-use crate::model::time::Millis;
 
 /// A token as it is stored: with the hash of its secret only.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::model::time::Millis;
+use bindery_model::time::Millis;
 
 /// A use is noted again only after this time.
 pub(super) const NOTED_AFTER: Millis = 3_600_000;

@@ -1,6 +1,6 @@
 //! Lines of access logs in the combined format: what they hold, and which of them are pageviews.
 
-use crate::model::time::{Millis, parse_instant};
+use bindery_model::time::{Millis, parse_instant};
 
 /// One request of an access log.
 #[derive(Debug, PartialEq)]

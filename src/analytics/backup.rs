@@ -12,8 +12,13 @@
 //! worker does it, so nothing changes meanwhile. They are copied from there; a link keeps a file that is replaced.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Take, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use bindery_disk::Hashed;
+use bindery_disk::sync;
+use bindery_log::{FollowLog as _, Log, LogReader};
+use bindery_model::error::{Error, Result};
 
 use super::check::files;
 use super::checked_file::damaged;
@@ -25,10 +30,6 @@ use super::links::{self, Through};
 use super::recovery::{self, LOG};
 use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
-use crate::hashed::Hashed;
-use crate::log::{FollowLog as _, Log, LogReader};
-use crate::model::error::{Error, Result};
-use crate::sync;
 
 const MAGIC: &[u8; 8] = b"bndryana";
 const VERSION: u32 = 1;
@@ -155,7 +156,7 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
                 let name = String::from_utf8(input.counted(length.into())?).map_err(|_| bad("a name is not text"))?;
                 let path = file_path(&name).ok_or_else(|| bad("it has a file of an unknown kind"))?;
                 let length = u64::from_le_bytes(input.array()?);
-                input.copy(length, to.as_ref().map(|(folder, _)| folder.join(&path)))?;
+                copy(&mut input, length, to.as_ref().map(|(folder, _)| folder.join(&path)))?;
                 files += 1;
             }
             RECORD => {
@@ -190,32 +191,17 @@ fn file_path(name: &str) -> Option<PathBuf> {
     (name == STATE_FILE || name == IMPORTS_FILE || is_day_file().is_some()).then(|| PathBuf::from(name))
 }
 
-impl Hashed<Take<BufReader<File>>> {
-    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
-        let mut bytes = [0; N];
-        self.read_exact(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    /// Reads this many bytes. Reserves no memory for them: the length is not verified yet.
-    fn counted(&mut self, length: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let read = self.take(length).read_to_end(&mut bytes)?;
-        if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-    }
-
-    /// Copies this many bytes to a file, or nowhere.
-    fn copy(&mut self, length: u64, to: Option<PathBuf>) -> io::Result<()> {
-        let mut bytes = self.take(length);
-        let copied = match to {
-            None => io::copy(&mut bytes, &mut io::sink())?,
-            Some(path) => {
-                let mut file = File::create(path)?;
-                let copied = io::copy(&mut bytes, &mut file)?;
-                sync::all(&file)?;
-                copied
-            }
-        };
-        if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-    }
+/// Copies this many bytes to a file, or nowhere.
+fn copy(input: &mut impl Read, length: u64, to: Option<PathBuf>) -> io::Result<()> {
+    let mut bytes = input.take(length);
+    let copied = match to {
+        None => io::copy(&mut bytes, &mut io::sink())?,
+        Some(path) => {
+            let mut file = File::create(path)?;
+            let copied = io::copy(&mut bytes, &mut file)?;
+            sync::all(&file)?;
+            copied
+        }
+    };
+    if copied == length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use bindery_model::time::{day_number, format_date, now_millis};
+
 use super::checked_file::is_damage;
 use super::damage::Finding;
 use super::data::DAYS_FOLDER;
@@ -15,7 +17,6 @@ use super::recovery;
 use super::salts;
 use super::start::{OpenError, expected};
 use super::state::{STATE_FILE, State};
-use crate::model::time::{day_number, format_date, now_millis};
 
 /// The checks that were made, and the damage that was found.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Small files that are replaced as a whole: a value as JSON behind a line with its format and its checksum. Also says
 //! which errors of a file mean damage. Knows nothing of the values.
 
-use crate::sync;
+use bindery_disk::sync;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::model::error::{Code, Error};
-use crate::model::time::format_date;
+use bindery_model::error::{Code, Error};
+use bindery_model::time::format_date;
 
 use super::checked_file::is_damage;
 use super::period::Day;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use bindery_disk::sync;
+use bindery_model::time::Millis;
 use parking_lot::{Mutex, RwLock};
 
 use super::country::Countries;
@@ -17,8 +19,6 @@ use super::period::Period;
 use super::state::State;
 use super::traffic::Traffic;
 use super::turns::Turns;
-use crate::model::time::Millis;
-use crate::sync;
 
 /// The folder of the day files, within that of the analytics.
 pub(super) const DAYS_FOLDER: &str = "days";

@@ -18,6 +18,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 
+use bindery_disk::sync;
 use crc32fast::Hasher;
 
 use super::checked_file::{damaged, of_another_version};
@@ -26,7 +27,6 @@ use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
 use super::visit_codec;
-use crate::sync;
 
 const MAGIC: &[u8; 7] = b"bndrytr";
 const FORMAT: u8 = b'2';

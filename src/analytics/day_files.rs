@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bindery_disk::sync;
+use bindery_model::time::{format_date, parse_date};
 use parking_lot::Mutex;
 
 use super::checked_file::{damaged, is_damage};
@@ -14,8 +16,6 @@ use super::damage::Finding;
 use super::day_file::DayFile;
 use super::names::Names;
 use super::period::{Day, Period};
-use crate::model::time::{format_date, parse_date};
-use crate::sync;
 
 /// The number of rows that are kept in memory: some 200 MB.
 const CACHED_ROWS: usize = 16 << 20;

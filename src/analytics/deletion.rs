@@ -8,6 +8,8 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
+use bindery_disk::failure;
+
 use super::checked_file::is_damage;
 use super::day_file::DayFile;
 use super::day_files::{DayFiles, DayKey, Source};
@@ -15,7 +17,6 @@ use super::import_list::ImportList;
 use super::names::{Name, Names};
 use super::period::{Day, Period};
 use super::visit_codec;
-use crate::failure;
 
 /// The days and the site that are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bindery_model::error::Result;
+
 use super::figures::Figures;
 use super::names::{NONE, Name};
 use super::period::Period;
 use super::rollup::{EventKey, PageSessions, Rollup};
-use crate::model::error::Result;
 
 /// The sessions that began or ended at one page.
 #[derive(Debug, Clone, PartialEq, Eq)]

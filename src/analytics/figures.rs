@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bindery_model::error::Result;
+use bindery_model::time::Millis;
 use parking_lot::RwLockReadGuard;
 
 use super::damage;
@@ -16,8 +18,6 @@ use super::pageview::Dimension;
 use super::period::{Day, Period};
 use super::rollup::{Hour, Rollup, SiteRollups};
 use super::series::{Interval, SeriesPoint, empty_points, points_from};
-use crate::model::error::Result;
-use crate::model::time::Millis;
 
 /// The totals of a period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

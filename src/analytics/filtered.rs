@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::time::{Millis, day_number};
 use parking_lot::MutexGuard;
 
 use super::checked_file::damaged as at_path;
@@ -24,8 +26,6 @@ use super::session::{Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
 use super::visit_codec::{self, BlockReader};
 use super::visits::{Extension, Step, Visit, VisitKey};
-use crate::model::error::{Code, Error, Result};
-use crate::model::time::{Millis, day_number};
 
 /// The time that a filtered report may take, without the time it waits for others.
 const MAX_TIME: Duration = Duration::from_secs(30);

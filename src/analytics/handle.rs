@@ -9,6 +9,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bindery_model::error::{Code, Error, Result};
 use parking_lot::Mutex;
 
 use super::damage;
@@ -20,7 +21,6 @@ use super::import_list::{self, ImportList};
 use super::links::Through;
 use super::period::Period;
 use super::worker::{Job, Worker};
-use crate::model::error::{Code, Error, Result};
 
 /// The number of pageviews that may be queued; further ones are dropped. A hit is 4 KiB at most, so all of them 64 MiB.
 const QUEUE_LENGTH: usize = 16_384;

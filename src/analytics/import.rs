@@ -10,6 +10,10 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bindery_disk::failure;
+use bindery_model::error::Error;
+use bindery_model::time::{Millis, day_number};
+
 use super::access_log::LoggedRequest;
 use super::agent::Agents;
 use super::bounds::Bounds;
@@ -27,9 +31,6 @@ use super::salts;
 use super::session::{Visitor, VisitorHash};
 use super::traffic::Traffic;
 use super::visit_codec;
-use crate::failure;
-use crate::model::error::Error;
-use crate::model::time::{Millis, day_number};
 
 /// The longest line; a longer one is malformed.
 const MAX_LINE_BYTES: usize = 64 << 10;

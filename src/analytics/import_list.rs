@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::Path;
 
+use bindery_model::error::{Code, Error};
 use serde::{Deserialize, Serialize};
 
 use super::checked_file;
 use super::day_files::{DayFiles, DayKey, Source};
 use super::names::Names;
 use super::period::Day;
-use crate::model::error::{Code, Error};
 
 pub(super) const IMPORTS_FILE: &str = "imports.json";
 /// The number of bytes at the beginning of a file that identify it.

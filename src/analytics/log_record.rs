@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use bindery_model::time::Millis;
+
 use super::codec::{Damaged, Input, put, put_signed, put_text};
 use super::deletion::Deletion;
 use super::names::{NONE, Name, Names};
@@ -11,7 +13,6 @@ use super::pageview::{Activity, CustomEvent, DIMENSIONS, Pageview, Property};
 use super::period::Period;
 use super::session::{ENTRY_NAMES, OpenSession, Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
-use crate::model::time::Millis;
 
 /// The kinds of records. 1 to 3 were those of a format that was never released.
 const ACTIVITIES: u8 = 4;

@@ -11,9 +11,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel}
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bindery_disk::failure;
+use bindery_log::{Log, LogError};
+
 use super::storage_error::StorageError;
-use crate::failure;
-use crate::log::{Log, LogError};
 
 /// The time that a record may wait for its sync to begin.
 const SYNC_INTERVAL: Duration = Duration::from_millis(250);

@@ -7,6 +7,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use bindery_disk::failure;
+use bindery_model::time::{DAY_MILLIS, Millis};
+
 use super::checked_file::{damaged, is_damage};
 use super::data::{AnalyticsData, Counts};
 use super::day_file::DayFile;
@@ -18,8 +21,6 @@ use super::period::Day;
 use super::storage_error::StorageError;
 use super::visit_codec;
 use super::visits::SiteVisits;
-use crate::failure;
-use crate::model::time::{DAY_MILLIS, Millis};
 
 /// Moves the days before `today` into day files. `at` is the time of the record that begins the day.
 pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: Millis) -> Result<(), StorageError> {

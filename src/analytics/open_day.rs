@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bindery_model::time::{DAY_MILLIS, Millis};
+
 use super::codec::{Damaged, Input, put, put_signed};
 use super::names::{NONE, Name, Names};
 use super::pageview::{CustomEvent, Dimension, Pageview};
@@ -12,7 +14,6 @@ use super::series::HOUR_MILLIS;
 use super::session::VisitorHash;
 use super::visit_codec;
 use super::visits::{DayVisits, Extension, VisitKey};
-use crate::model::time::{DAY_MILLIS, Millis};
 
 /// The number of a visitor within an open day.
 type VisitorNumber = u32;

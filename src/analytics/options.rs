@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::time::{Millis, now_millis};
+use bindery_model::time::{Millis, now_millis};
 
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;

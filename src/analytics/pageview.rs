@@ -1,8 +1,9 @@
 //! Pageviews and events as they are counted: without an address or a user agent, with their texts interned.
 
+use bindery_model::time::Millis;
+
 use super::names::Name;
 use super::session::Visitor;
-use crate::model::time::Millis;
 
 /// The property that visitors are grouped by. The number of each is its index in the arrays by dimension, also on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Periods: whole UTC days. Knows nothing of query strings or of what is counted.
 
-use crate::model::time::{DAY_MILLIS, Millis};
+use bindery_model::time::{DAY_MILLIS, Millis};
 
 /// A UTC day, in days since 1970-01-01.
 pub type Day = i64;

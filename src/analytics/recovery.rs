@@ -6,6 +6,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bindery_log::{Log, LogOptions};
+use bindery_model::time::{Millis, day_number, format_date};
+
 use super::checked_file::sync_folder_of;
 use super::codec::Damaged;
 use super::damage::Finding;
@@ -16,8 +19,6 @@ use super::period::Day;
 use super::session::SESSION_GAP;
 use super::state::State;
 use super::storage_error::StorageError;
-use crate::log::{self, Log, LogOptions};
-use crate::model::time::{Millis, day_number, format_date};
 
 /// The folder of the log, within that of the analytics.
 pub(super) const LOG: &str = "log";
@@ -46,7 +47,7 @@ pub(super) fn look(folder: &Path, state: &State, synced_through: u64, today: Day
     let mut reading =
         Reading { look: LogLook::default(), last: 0, first_at: None, last_at: None, undecodable: false, today };
     let names = Names::default();
-    let inspection = log::inspect(&folder.join(LOG), synced_through, |number, payload| {
+    let inspection = bindery_log::inspect(&folder.join(LOG), synced_through, |number, payload| {
         reading.visit(number, &payload, &names);
     })?;
     if reading.undecodable {
@@ -135,7 +136,7 @@ fn write_replacement(current: &Path, path: &Path, look: &LogLook, through: u64) 
         }
         payload.map_or(Ok(()), |payload| Ok(log.append(payload).map(|_| ())?))
     };
-    log::inspect(current, through, |number, payload| {
+    bindery_log::inspect(current, through, |number, payload| {
         if result.is_ok() {
             result = append(number, Some(&payload));
         }

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bindery_model::time::{day_number, now_millis};
+
 use super::check::files;
 use super::checked_file::{is_damage, sync_folder_of};
 use super::data::DAYS_FOLDER;
@@ -16,7 +18,6 @@ use super::period::Day;
 use super::recovery::{aside, name_days};
 use super::start::{self, OpenError};
 use super::state::State;
-use crate::model::time::{day_number, now_millis};
 
 /// Repairs the analytics in `folder` (that of [`super::AnalyticsOptions`]), which no process may have open. Returns what
 /// it did, as sentences; none if nothing is damaged. Afterwards reports show what is left.

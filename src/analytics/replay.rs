@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use bindery_log::Log;
+
 use super::data::Counts;
 use super::log_record::{self, LogRecord};
 use super::names::Names;
 use super::pageview::Activity;
 use super::storage_error::StorageError;
-use crate::log::Log;
 
 /// Replays the whole log into `counts`. Returns how many pageviews it holds.
 pub(super) fn replay(log: &mut Log, counts: &mut Counts, names: &Names, folder: &Path) -> Result<u64, StorageError> {

@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
+use bindery_model::time::Millis;
+
 use super::names::{NONE, Name};
 use super::pageview::DIMENSIONS;
-use crate::model::time::Millis;
 
 /// The figures of one hour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -10,10 +10,11 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use bindery_disk::sync;
+use bindery_model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
+
 use super::period::Day;
 use super::session::{SESSION_GAP, Visitor, VisitorHash};
-use crate::model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
-use crate::sync;
 
 const SALT_BYTES: usize = 32;
 /// A salt and the CRC32 of it. Earlier versions wrote the salt alone.

@@ -1,8 +1,9 @@
 //! Time series: the intervals that a period can be divided into, and where each interval starts. Knows nothing of what
 //! is counted.
 
+use bindery_model::time::{DAY_MILLIS, Millis, day_number, format_date, parse_date};
+
 use super::period::{Day, Period};
-use crate::model::time::{DAY_MILLIS, Millis, day_number, format_date, parse_date};
 
 pub(super) const HOUR_MILLIS: Millis = 3_600_000;
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use bindery_model::time::Millis;
+
 use super::names::Name;
 use super::period::{Day, Period};
-use crate::model::time::Millis;
 
 /// The longest time between two pageviews of one session.
 pub(super) const SESSION_GAP: Millis = 30 * 60 * 1000;

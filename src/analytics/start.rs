@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use bindery_log::{Log, LogError, lock_folder};
+use bindery_model::time::{Millis, day_number, format_date};
 use parking_lot::{Mutex, RwLock};
 
 use super::checked_file::is_damage;
@@ -26,8 +28,6 @@ use super::storage_error::StorageError;
 use super::traffic::Traffic;
 use super::turns::Turns;
 use super::worker::Worker;
-use crate::log::{Log, LogError, lock_folder};
-use crate::model::time::{Millis, day_number, format_date};
 
 /// Why analytics cannot be opened.
 #[derive(Debug, thiserror::Error)]

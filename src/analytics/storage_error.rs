@@ -2,8 +2,9 @@
 
 use std::io;
 
+use bindery_log::LogError;
+
 use super::codec::Damaged;
-use crate::log::LogError;
 
 /// An error of the log, of another file, or of what a record holds.
 #[derive(Debug, thiserror::Error)]

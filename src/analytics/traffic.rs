@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bindery_model::time::{DAY_MILLIS, Millis, day_number};
+
 use super::names::Name;
 use super::open_day::OpenDay;
 use super::pageview::{Activity, CustomEvent, Dimension, Pageview};
@@ -10,7 +12,6 @@ use super::rollup::Rollup;
 use super::series::HOUR_MILLIS;
 use super::session::{SessionStep, Sessions, VisitPlace};
 use super::visits::{Step, Visit, VisitKey, entry_of};
-use crate::model::time::{DAY_MILLIS, Millis, day_number};
 
 /// The open days and sessions.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bindery_model::error::{Code, Error, Result};
 use parking_lot::{Mutex, MutexGuard};
-
-use crate::model::error::{Code, Error, Result};
 
 /// The time that a report may wait for others.
 const MAX_WAIT: Duration = Duration::from_secs(30);

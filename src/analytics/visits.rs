@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use bindery_model::time::Millis;
+
 use super::names::Name;
 use super::pageview::{Dimension, Pageview, Property};
 use super::session::{Entry, VisitNumber};
-use crate::model::time::Millis;
 
 /// The most visits that are kept of one site and day, and the most steps of all of them. Visitors decide how many there
 /// are; what is beyond counts in reports without filters only.

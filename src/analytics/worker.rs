@@ -9,6 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bindery_disk::failure;
+use bindery_log::Log;
+use bindery_model::time::{Millis, day_number};
+
 use super::agent::Agents;
 use super::bounds::Bounds;
 use super::data::AnalyticsData;
@@ -24,9 +28,6 @@ use super::pageview::{Activity, CustomEvent, Pageview};
 use super::period::Day;
 use super::salts::Salts;
 use super::storage_error::StorageError;
-use crate::failure;
-use crate::log::Log;
-use crate::model::time::{Millis, day_number};
 
 /// The time between two notes of the record through which the log is on disk.
 const STATE_INTERVAL: Duration = Duration::from_secs(60);

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::log::LogError;
-use crate::store::{StoreError, WritesError};
+use bindery_log::LogError;
+use bindery_store::{StoreError, WritesError};
 
 /// An error while writing or reading a base, or during recovery.
 #[derive(Debug, thiserror::Error)]

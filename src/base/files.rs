@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+use bindery_log::FollowLog;
+use bindery_store::{Assembler, Prefix, Store};
+
 use super::error::{BaseError, at};
 use super::format::{Header, Item, Part, Reader, Writer};
-use crate::failure;
-use crate::log::FollowLog;
-use crate::store::{Assembler, Prefix, Store};
-use crate::sync;
 
 /// The folder of the bases, within the data folder.
 const FOLDER: &str = "base";

@@ -20,10 +20,11 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Take, Write};
 use std::path::{Path, PathBuf};
 
+use bindery_disk::Hashed;
+use bindery_disk::sync;
+use bindery_store::Entry;
+
 use super::error::{BaseError, at};
-use crate::hashed::Hashed;
-use crate::store::Entry;
-use crate::sync;
 
 const MAGIC: &[u8; 8] = b"bndrybas";
 const VERSION: u32 = 1;

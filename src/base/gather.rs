@@ -10,11 +10,12 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use bindery_log::{Inspection, inspect};
+use bindery_store::{Assembler, Entry, Store, StoreError, StoreOptions, StoreWrite, WriteOp, checkpointed, condemned};
+
 use super::error::{BaseError, at};
 use super::files::{list, restore, verify};
 use super::recover::{LOG, STORE};
-use crate::log::{Inspection, inspect};
-use crate::store::{Assembler, Entry, Store, StoreError, StoreOptions, StoreWrite, WriteOp, checkpointed, condemned};
 
 /// The remains of a data folder.
 #[derive(Debug)]

@@ -11,15 +11,16 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+use bindery_log::{Log, LogOptions};
+use bindery_store::{Assembler, Store, StoreOptions, checkpointed, condemned};
+
 use super::aside::{move_aside, remove_older};
 use super::error::{BaseError, at};
 use super::files::{list, replay, restore, verify};
 use super::format::Header;
 use super::restoring;
-use crate::failure;
-use crate::log::{Log, LogOptions};
-use crate::store::{Assembler, Store, StoreOptions, checkpointed, condemned};
-use crate::sync;
 
 /// The log's folder, within the data folder.
 pub const LOG: &str = "log";

@@ -6,9 +6,10 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use bindery_disk::sync;
+
 use super::error::{BaseError, at};
 use super::files::{list, sync_folder_of};
-use crate::sync;
 
 /// The file.
 pub const RESTORING: &str = "RESTORING";

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bindery_log::{Log, LogError, LogOptions};
+use bindery_model::id::ResourceId;
+use bindery_store::{Key, Prefix, Store, StoreOptions, StoreWrite, WriteOp, encode_transaction};
 use tempfile::TempDir;
 
 use super::files::list;
 use super::*;
-use crate::log::{Log, LogError, LogOptions};
-use crate::model::id::ResourceId;
-use crate::store::{Key, Prefix, Store, StoreOptions, StoreWrite, WriteOp, encode_transaction};
 
 fn options() -> RecoverOptions {
     RecoverOptions {

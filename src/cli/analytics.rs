@@ -4,6 +4,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bindery_analytics::{Analytics, AnalyticsOptions, Day, Period};
+use bindery_config::{AnalyticsCommand, FolderArgs, ServerArgs};
+use bindery_http::analytics::ImportBody;
+use bindery_model::site::site_host;
+use bindery_model::time::{format_date, parse_date};
 use url::form_urlencoded;
 
 use super::error::{CliError, failed};
@@ -11,11 +16,6 @@ use super::folder::{blocking, configure_existing, with_analytics};
 use super::input::{Pieces, progress, read_pieces};
 use super::output::{counted, note, print};
 use super::remote::Remote;
-use crate::analytics::{Analytics, AnalyticsOptions, Day, Period};
-use crate::config::{AnalyticsCommand, FolderArgs, ServerArgs};
-use crate::http::analytics::ImportBody;
-use crate::model::site::site_host;
-use crate::model::time::{format_date, parse_date};
 
 pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError> {
     match command {
@@ -32,7 +32,7 @@ pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError>
 async fn repair(folder: &FolderArgs) -> Result<(), CliError> {
     let config = configure_existing(folder)?;
     let analytics = AnalyticsOptions::in_folder(&config.data).folder;
-    let done = blocking("repairing the analytics", move || crate::analytics::repair(&analytics)).await?;
+    let done = blocking("repairing the analytics", move || bindery_analytics::repair(&analytics)).await?;
     if done.is_empty() {
         print("nothing of the analytics is damaged");
     }

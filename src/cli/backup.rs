@@ -5,15 +5,16 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use bindery_analytics::{AnalyticsOptions, restore as restore_analytics};
+use bindery_config::{BackupArgs, Config, RestoreArgs};
+use bindery_content::{Content, backup_envelope, rest_of_backup, restore_backup, verify_backup};
+
 use super::error::{CliError, failed};
 use super::folder::{
     blocking, close_analytics, configure, configure_existing, content_options, open_analytics_or_refuse, with_content,
 };
 use super::output::note;
 use super::remote::Remote;
-use crate::analytics::{AnalyticsOptions, restore as restore_analytics};
-use crate::config::{BackupArgs, Config, RestoreArgs};
-use crate::content::{Content, backup_envelope, rest_of_backup, restore_backup, verify_backup};
 
 pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     let file = args.file;

@@ -5,6 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 
+use bindery_access::Access;
+use bindery_config::{BlueprintCommand, ServerArgs};
+use bindery_content::Content;
+use bindery_model::blueprint::{Definition, render};
 use serde_json::Value;
 
 use super::blueprint_file::as_file;
@@ -14,11 +18,6 @@ use super::infer;
 use super::output::{counted, note, print};
 use super::remote::Remote;
 use super::survey::TableOptions;
-use crate::access::Access;
-use crate::config::{BlueprintCommand, ServerArgs};
-use crate::content::Content;
-use crate::http;
-use crate::model::blueprint::{Definition, render};
 
 /// Blueprints by slug, as files hold them.
 pub(super) type Files = BTreeMap<String, Value>;
@@ -97,7 +96,7 @@ impl Site {
             Site::Remote(remote) => remote.put(&format!("/v2/blueprints/{slug}?{query}"), body).await,
             Site::Folder(content) => {
                 let replacement = content.replace_blueprint(&access(), slug, query)?;
-                Ok(http::replaced(&replacement.run(body.to_string().as_bytes()).await?))
+                Ok(bindery_http::replaced(&replacement.run(body.to_string().as_bytes()).await?))
             }
         }
     }
@@ -146,8 +145,8 @@ fn read_files(dir: &Path) -> Result<Files, CliError> {
 }
 
 /// An error with what is wrong with each part.
-fn with_fields(error: &crate::model::error::Error) -> String {
-    let fields = http::error_object(error);
+fn with_fields(error: &bindery_model::error::Error) -> String {
+    let fields = bindery_http::error_object(error);
     let fields = fields["fields"].as_object().into_iter().flatten();
     let texts = fields.map(|(path, texts)| {
         let texts: Vec<&str> = texts.as_array().into_iter().flatten().filter_map(Value::as_str).collect();

@@ -1,10 +1,10 @@
 //! The form of a blueprint in a file of its own, and reading one that the server answers. Must not know commands.
 
+use bindery_model::blueprint::{Blueprint, Definition};
+use bindery_model::time::now_millis;
 use serde_json::Value;
 
 use super::error::CliError;
-use crate::model::blueprint::{Blueprint, Definition};
-use crate::model::time::now_millis;
 
 /// Keys of an answered blueprint that follow from others, or that the server sets.
 const LEFT_OUT: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];

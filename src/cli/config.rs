@@ -1,11 +1,11 @@
 //! `bindery config check | show`. Must not know what a setting does.
 
+use bindery_config::{Config, ConfigCommand, ServeArgs, SourcedSetting};
 use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::machine::Findings;
 use super::output::print;
-use crate::config::{Config, ConfigCommand, ServeArgs, SourcedSetting};
 
 pub(super) fn config(command: ConfigCommand) -> Result<(), CliError> {
     match command {

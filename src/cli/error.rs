@@ -2,10 +2,10 @@
 
 use std::fmt::Display;
 
-use crate::analytics::{BackupError, OpenError};
-use crate::config::ConfigError;
-use crate::content::StartError;
-use crate::model::error::Error;
+use bindery_analytics::{BackupError, OpenError};
+use bindery_config::ConfigError;
+use bindery_content::StartError;
+use bindery_model::error::Error;
 
 /// Why a command failed. Its text is meant for the user.
 #[derive(Debug, thiserror::Error)]

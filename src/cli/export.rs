@@ -7,6 +7,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bindery_access::Access;
+use bindery_config::ExportArgs;
+use bindery_content::{Content, Export};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
@@ -16,9 +19,6 @@ use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_content};
 use super::format::Rows;
 use super::remote::Remote;
-use crate::access::Access;
-use crate::config::ExportArgs;
-use crate::content::{Content, Export};
 
 type Out = Box<dyn Write + Send>;
 

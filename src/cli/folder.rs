@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
+use bindery_analytics::{Analytics, AnalyticsOptions};
+use bindery_config::{Config, FolderArgs};
+use bindery_content::{Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
+
 use super::error::{CliError, failed};
 use super::output::start_log;
-use crate::analytics::{Analytics, AnalyticsOptions};
-use crate::config::{Config, FolderArgs};
-use crate::content::{Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
 
 /// The configuration for a command that works on a data folder. Logs warnings from here on.
 pub(super) fn configure(folder: &FolderArgs) -> Result<Config, CliError> {

@@ -5,14 +5,14 @@ pub(super) mod date;
 mod list;
 pub(super) mod number;
 
+use bindery_model::blueprint::FieldType;
+use bindery_model::sent::quote;
+use bindery_model::value::accepts;
 use serde_json::Value;
 
 use self::date::{Order, has_time};
 use self::list::Lists;
 use self::number::{Decimal, Reading};
-use crate::model::blueprint::FieldType;
-use crate::model::sent::quote;
-use crate::model::value::accepts;
 
 /// The kinds that a column can be, the most special first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

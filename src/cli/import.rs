@@ -5,6 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use bindery_access::Access;
+use bindery_config::ImportArgs;
+use bindery_content::{Content, ImportCheck, ImportLine};
+use bindery_http::error_object;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::time::{format_millis, now_millis};
+use bindery_model::value::Sanitized;
 use indicatif::ProgressBar;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -23,13 +30,6 @@ use super::rows::{Items, RowOptions};
 use super::source::{Source, explained};
 use super::survey::TableOptions;
 use super::tally::{Tally, lines};
-use crate::access::Access;
-use crate::config::ImportArgs;
-use crate::content::{Content, ImportCheck, ImportLine};
-use crate::http::error_object;
-use crate::model::blueprint::Blueprint;
-use crate::model::time::{format_millis, now_millis};
-use crate::model::value::Sanitized;
 
 /// How many batches of lines may wait to be sent to the server.
 const BATCHES_IN_FLIGHT: usize = 1;

@@ -6,6 +6,7 @@ mod columns;
 use std::io;
 use std::path::Path;
 
+use bindery_model::blueprint::render;
 use serde_json::{Map, Value, json};
 
 use self::columns::{Columns, capitalized};
@@ -17,7 +18,6 @@ use super::output::{placed, print, report};
 use super::rows::{each_element, each_line};
 use super::source::{Source, explained};
 use super::survey::{Survey, TableOptions};
-use crate::model::blueprint::render;
 
 /// How long a row may be: as a body by default, since it has to become one.
 pub(super) const MAX_BYTES: usize = 10 << 20;
@@ -196,8 +196,9 @@ impl Reading {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use bindery_model::blueprint::Definition;
+
     use super::*;
-    use crate::model::blueprint::Definition;
 
     fn proposed(rows: Rows, text: &'static str) -> Value {
         let mut columns = Columns::new(Some(";"));

@@ -3,14 +3,13 @@
 
 use std::fmt::{self, Debug};
 
+use bindery_model::time::{format_millis, now_millis};
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
-
-use crate::model::time::{format_millis, now_millis};
 
 /// Formats each event as a JSON object: `time`, `level`, `target`, `message`, its fields, and the spans around it.
 pub(super) struct JsonLines;

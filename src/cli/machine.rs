@@ -5,11 +5,11 @@ use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
+use bindery_config::Config;
+use bindery_content::StartError;
 use rustix::fs::{Access, access};
 
 use super::private;
-use crate::config::Config;
-use crate::content::StartError;
 
 /// What stands in the way of a start.
 #[derive(Default)]

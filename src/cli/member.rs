@@ -1,16 +1,15 @@
 //! `bindery member invite`. Must not know who may sign in.
 
+use bindery_access::{Access, Member, Patch};
+use bindery_config::MemberCommand;
+use bindery_content::{Answered, Content};
+use bindery_model::error::Error;
 use serde_json::{Map, Value, json};
 
 use super::error::CliError;
 use super::folder::{configure_existing, with_content};
 use super::output::print;
 use super::remote::Remote;
-use crate::access::{Access, Member, Patch};
-use crate::config::MemberCommand;
-use crate::content::{Answered, Content};
-use crate::http;
-use crate::model::error::Error;
 
 /// Who is invited.
 struct Invited {
@@ -78,7 +77,7 @@ impl Invited {
             }
         };
         let issued = content.invite(&access, &id.to_string()).await?;
-        Ok(http::invitation_url(base, &issued.secret))
+        Ok(bindery_http::invitation_url(base, &issued.secret))
     }
 
     /// What is to change of a member.

@@ -3,12 +3,12 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bindery_model::os_error::without_numbers;
 use tracing::level_filters::LevelFilter;
 use tracing_log::AsLog as _;
 
 use super::error::CliError;
 use super::json_log::JsonLines;
-use crate::model::os_error::without_numbers;
 
 /// Prints a line of a command's result. If nobody reads it any more, the line is lost without an error.
 pub(super) fn print(line: &str) {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use bindery_config::ServerArgs;
 use serde_json::Value;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::error::{CliError, failed};
 use super::input::Pieces;
-use crate::config::ServerArgs;
 
 /// How long a server may take to say whether it is well.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);

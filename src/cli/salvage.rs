@@ -1,16 +1,17 @@
 //! `bindery salvage`. Must not know what is kept.
 
+use bindery_config::SalvageArgs;
+use bindery_content::{Salvaged, SalvagedBlueprint};
+
 use super::error::CliError;
 use super::folder::{blocking, configure_existing, content_options};
 use super::output::{counted, print};
-use crate::config::SalvageArgs;
-use crate::content::{self, Salvaged, SalvagedBlueprint};
 
 pub(super) async fn salvage(args: SalvageArgs) -> Result<(), CliError> {
     let options = content_options(&configure_existing(&args.folder)?);
     let new = args.to.clone();
     let Salvaged { notes, blueprints, losses } =
-        blocking("salvaging the folder", move || content::salvage(&options, &new)).await?;
+        blocking("salvaging the folder", move || bindery_content::salvage(&options, &new)).await?;
     notes.iter().for_each(|note| print(note));
     for SalvagedBlueprint { name, kept, incomplete, lost } in &blueprints {
         print(&format!("{name}: {} kept, {incomplete} kept in part, {lost} lost", counted(*kept, "resource")));

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
+use bindery_access::{Access, NewToken};
+use bindery_config::{Config, LogFormat, ServeArgs};
+use bindery_content::{Content, FirstOwner, Progress};
+use bindery_http::{App, Limits};
+use bindery_model::ability::Ability;
+use bindery_model::time::format_millis;
+
 use super::error::{CliError, failed};
 use super::folder::{
     close_analytics, close_content, open_analytics_or_refuse, open_content_reporting, warn_of_other_files,
 };
 use super::output::{leave_stdout_to_the_access_log, note, print, start_log};
 use super::private;
-use crate::access::{Access, NewToken};
-use crate::config::{Config, LogFormat, ServeArgs};
-use crate::content::{Content, FirstOwner, Progress};
-use crate::demo;
-use crate::http::{self, App, Limits};
-use crate::model::ability::Ability;
-use crate::model::time::format_millis;
 
 /// How long running requests may take to finish after a signal to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,8 +34,8 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         leave_stdout_to_the_access_log();
     }
     let limits = limits(&config);
-    let listener =
-        http::listen(config.listen).map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
+    let listener = bindery_http::listen(config.listen)
+        .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
     let address = listener.local_addr().map_err(|error| failed("listening", &error))?;
     warn_of_other_files(&config.data);
     if let Some(warning) = private::warning_of(&config.data) {
@@ -48,15 +48,16 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         let is_first_start = content.was_empty();
         if is_first_start && config.demo {
             print("Filling the empty data folder with demonstration content …");
-            demo::fill(&content, &Access::everything("demo")).await?;
+            bindery_demo::fill(&content, &Access::everything("demo")).await?;
         }
         Ok::<_, CliError>((content, analytics, is_first_start))
     };
     // Probes are answered meanwhile, which may take minutes.
     let reported = progress.clone();
-    let (content, analytics, is_first_start) = http::serve_while(&listener, move || reported.get(), opening).await?;
+    let (content, analytics, is_first_start) =
+        bindery_http::serve_while(&listener, move || reported.get(), opening).await?;
     // Before the line below: who reads it may stop the server at once.
-    let signal = http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
+    let signal = bindery_http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
     print(&format!("Bindery listens on http://{address}, data folder {}", config.data.display()));
     if is_first_start {
         greet(&content, &config, &format!("http://{address}")).await?;
@@ -71,7 +72,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let app = App::new(config, content.clone(), analytics.clone());
     let webhooks = app.webhooks.clone();
     let delivering = tokio::spawn(webhooks.clone().run());
-    http::serve(listener, http::router(app), stop, limits).await;
+    bindery_http::serve(listener, bindery_http::router(app), stop, limits).await;
     webhooks.stop().await;
     delivering.abort();
     close_analytics(analytics).await?;
@@ -95,7 +96,7 @@ async fn invite_first_owner(content: &Content, config: &Config, address: &str) {
             print("");
             print("This link makes you the owner of the dashboard. It is valid once, for 72 hours:");
             print("");
-            print(&format!("  {}", http::invitation_url(base, &issued.secret)));
+            print(&format!("  {}", bindery_http::invitation_url(base, &issued.secret)));
             print("");
         }
         Err(error) => tracing::warn!(%error, "no link for the first owner of the dashboard could be made"),
@@ -143,7 +144,7 @@ async fn greet(content: &Content, config: &Config, address: &str) -> Result<(), 
         print("");
         print("Try:");
         print("");
-        for command in demo::commands(address) {
+        for command in bindery_demo::commands(address) {
             print(&format!("  {command}"));
         }
         print("");

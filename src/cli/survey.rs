@@ -3,6 +3,8 @@
 
 use std::io::{self, BufRead};
 
+use bindery_config::TableArgs;
+use bindery_model::sent::quote;
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use super::guess::date::Order;
@@ -11,8 +13,6 @@ use super::guess::{Column, Form};
 use super::output::report;
 use super::source::Source;
 use super::table::{BYTE_ORDER_MARK, Mark, Row, Table, decoded};
-use crate::config::TableArgs;
-use crate::model::sent::quote;
 
 /// The options of the command line for a table.
 #[derive(Debug, Clone, Copy)]

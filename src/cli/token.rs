@@ -1,16 +1,15 @@
 //! `bindery token create | list | revoke`. Must not know what makes a token valid.
 
+use bindery_access::Access;
+use bindery_config::TokenCommand;
+use bindery_content::Content;
+use bindery_model::time::{format_millis, now_millis};
 use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::folder::{configure_existing, with_content};
 use super::output::print;
 use super::remote::Remote;
-use crate::access::Access;
-use crate::config::TokenCommand;
-use crate::content::Content;
-use crate::http;
-use crate::model::time::{format_millis, now_millis};
 
 pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
     let access = Access::everything("cli");
@@ -24,7 +23,7 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
                 None => {
                     let body = body.to_string();
                     let create = async |content: Content| {
-                        Ok(http::issued_token(&content.create_token(&access, body.as_bytes()).await?))
+                        Ok(bindery_http::issued_token(&content.create_token(&access, body.as_bytes()).await?))
                     };
                     with_content(&configure_existing(&server.folder)?, create).await?
                 }
@@ -35,8 +34,9 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
             let tokens = match Remote::of(&server)? {
                 Some(remote) => remote.get("/v2/tokens").await?,
                 None => {
-                    let list =
-                        async |content: Content| Ok(content.list_tokens(&access)?.iter().map(http::token).collect());
+                    let list = async |content: Content| {
+                        Ok(content.list_tokens(&access)?.iter().map(bindery_http::token).collect())
+                    };
                     with_content(&configure_existing(&server.folder)?, list).await?
                 }
             };

@@ -3,13 +3,13 @@
 
 mod shapes;
 
+use bindery_config::TypesArgs;
+use bindery_http::general_schemas;
 use serde_json::Value;
 
 use super::blueprint::on_site;
 use super::error::CliError;
 use super::output::print;
-use crate::config::TypesArgs;
-use crate::http::general_schemas;
 
 /// What does not depend on blueprints.
 const CLIENT: &str = include_str!("types/client.ts");

@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use bindery_analytics::AnalyticsOptions;
+use bindery_config::{FolderArgs, VerifyArgs};
+use bindery_content::Findings;
+
 use super::error::CliError;
 use super::folder::{blocking, close_content, configure_existing, content_options};
 use super::output::{counted, note, print};
-use crate::analytics::{self, AnalyticsOptions};
-use crate::config::{FolderArgs, VerifyArgs};
-use crate::content::{self, Findings};
 
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
     let config = configure_existing(&args.folder)?;
     let temporary = args.temporary.unwrap_or_else(|| folder_of(&config.data));
     let options = content_options(&config);
-    let findings = blocking("verifying", move || content::verify(&options, &temporary)).await?;
+    let findings = blocking("verifying", move || bindery_content::verify(&options, &temporary)).await?;
     let folder = AnalyticsOptions::in_folder(&config.data).folder;
-    let analytics = blocking("verifying the analytics", move || analytics::check(&folder)).await?;
+    let analytics = blocking("verifying the analytics", move || bindery_analytics::check(&folder)).await?;
     report(findings, &analytics)
 }
 
@@ -25,7 +26,7 @@ fn folder_of(data: &Path) -> PathBuf {
     absolute.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-fn report(mut findings: Findings, analytics: &analytics::Checked) -> Result<(), CliError> {
+fn report(mut findings: Findings, analytics: &bindery_analytics::Checked) -> Result<(), CliError> {
     for finding in &analytics.findings {
         findings.report(finding.to_string());
     }
@@ -50,7 +51,7 @@ fn report(mut findings: Findings, analytics: &analytics::Checked) -> Result<(), 
 
 pub(super) async fn reindex(args: FolderArgs) -> Result<(), CliError> {
     let options = content_options(&configure_existing(&args)?);
-    let content = blocking("rebuilding the index", move || content::reindex(&options)).await?;
+    let content = blocking("rebuilding the index", move || bindery_content::reindex(&options)).await?;
     close_content(content).await?;
     note("the index is rebuilt");
     Ok(())

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use bindery_model::site::site_host;
+
 use super::error::ConfigError;
 use super::settings::AnalyticsSettings;
-use crate::model::site::site_host;
 
 /// The settings of the analytics.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,10 +7,10 @@ mod place;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bindery_model::time::{format_date, parse_date};
 use clap::{Args, Parser, Subcommand};
 
 use super::settings::Settings;
-use crate::model::time::{format_date, parse_date};
 pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs, TableArgs, TypesArgs};
 pub use member::{MemberArgs, MemberCommand};
 pub use place::{FolderArgs, ServerArgs};

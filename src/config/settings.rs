@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use bindery_sanitize::DEFAULT_VIDEO_HOSTS;
 use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Command, FromArgMatches};
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::error::ConfigError;
 use super::log_format::LogFormat;
 use super::secret::Secret;
-use crate::sanitize::DEFAULT_VIDEO_HOSTS;
 
 /// The settings from one source. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
 #[derive(Debug, Clone, PartialEq, Default, Args, Deserialize, Serialize)]

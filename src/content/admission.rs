@@ -6,10 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bindery_model::error::{Code, Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-
-use crate::model::error::{Code, Error, Result};
 
 /// Bodies from this size on are read on a thread that may block: parsing and sanitizing them takes milliseconds.
 pub(crate) const LARGE_BODY_BYTES: usize = 32 << 10;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::model::time::{Millis, now_millis};
+use bindery_model::time::{Millis, now_millis};
 
 /// The content's clock.
 #[derive(Debug)]

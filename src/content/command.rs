@@ -8,22 +8,22 @@ mod account;
 
 use std::sync::Arc;
 
+use bindery_access::{Access, Invitation, Member, MemberPatch, NewMember, NewToken, Session, Token};
+use bindery_model::blueprint::{Blueprint, Definition};
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_model::value::Sanitized;
 use serde_json::Value;
 
-use crate::access::{Access, Invitation, Member, MemberPatch, NewMember, NewToken, Session, Token};
-use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
-use crate::content::data::index_mapping::Columns;
-use crate::content::data::kept_answer::IdempotentRequest;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::Meta;
-use crate::content::data::saved_view::{NewView, SavedView, ViewPatch};
-use crate::content::data::version::IfMatch;
-use crate::content::data::webhook::{Webhook, WebhookPatch};
-use crate::model::blueprint::{Blueprint, Definition};
-use crate::model::error::{Error, FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::model::value::Sanitized;
+use crate::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::data::index_mapping::Columns;
+use crate::data::kept_answer::IdempotentRequest;
+use crate::data::lookup::Lookup;
+use crate::data::records::Meta;
+use crate::data::saved_view::{NewView, SavedView, ViewPatch};
+use crate::data::version::IfMatch;
+use crate::data::webhook::{Webhook, WebhookPatch};
 
 pub(crate) use account::AccountCommand;
 

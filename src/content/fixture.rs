@@ -5,10 +5,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::access::Access;
-use crate::content::start::compare::Comparison;
-use crate::content::start::findings::Findings;
-use crate::content::{Content, ContentOptions, IndexOptions};
+use bindery_access::Access;
+
+use crate::start::compare::Comparison;
+use crate::start::findings::Findings;
+use crate::{Content, ContentOptions, IndexOptions};
 
 /// The options of a small content in a folder.
 pub(super) fn options(folder: &Path) -> ContentOptions {

@@ -9,29 +9,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use bindery_access::{Access, AdminToken, unauthenticated};
+use bindery_log::FollowLog;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::json;
+use bindery_model::time::now_millis;
+use bindery_sanitize::Sanitizer;
+use bindery_store::{Store, StoreError, has_failed_write};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::access::{Access, AdminToken, unauthenticated};
-use crate::content::admission::{Admission, Admitted, LARGE_BODY_BYTES};
-use crate::content::blueprint_change::ChangeRunner;
-use crate::content::clock::ContentClock;
-use crate::content::command::{Command, KeepAnswer, Outcome};
-use crate::content::data::counters::{ContentFigures, ContentStatus, Counters};
-use crate::content::data::documents::Documents;
-use crate::content::data::feed::Feed;
-use crate::content::data::state::{State, StateCell};
-use crate::content::maintain::checkpoint::Pins;
-use crate::content::password_hashing::PasswordHashing;
-use crate::content::queue::Queue;
-use crate::content::search_scheduler::SearchScheduler;
-use crate::content::thread_pool::ThreadPool;
-use crate::log::FollowLog;
-use crate::model::error::{Code, Error, Result};
-use crate::model::json;
-use crate::model::time::now_millis;
-use crate::sanitize::Sanitizer;
-use crate::store::{Store, StoreError, has_failed_write};
+use crate::admission::{Admission, Admitted, LARGE_BODY_BYTES};
+use crate::blueprint_change::ChangeRunner;
+use crate::clock::ContentClock;
+use crate::command::{Command, KeepAnswer, Outcome};
+use crate::data::counters::{ContentFigures, ContentStatus, Counters};
+use crate::data::documents::Documents;
+use crate::data::feed::Feed;
+use crate::data::state::{State, StateCell};
+use crate::maintain::checkpoint::Pins;
+use crate::password_hashing::PasswordHashing;
+use crate::queue::Queue;
+use crate::search_scheduler::SearchScheduler;
+use crate::thread_pool::ThreadPool;
 
 /// The content of one data folder. Clones share it.
 #[derive(Clone)]

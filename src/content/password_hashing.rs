@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bindery_model::error::Result;
 use parking_lot::Mutex;
 
-use crate::content::thread_pool::{Caller, Class, ThreadPool};
-use crate::model::error::Result;
+use crate::thread_pool::{Caller, Class, ThreadPool};
 
 /// The number of latest times that are known.
 const TIMES: usize = 32;
@@ -91,7 +91,7 @@ mod tests {
 
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use crate::model::error::Code;
+    use bindery_model::error::Code;
 
     use super::*;
 

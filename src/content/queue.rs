@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
+use bindery_access::Actor;
+use bindery_model::error::{Code, Error, Result};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::access::Actor;
-use crate::content::command::{Command, KeepAnswer, Outcome};
-use crate::content::data::counters::Counters;
-use crate::model::error::{Code, Error, Result};
+use crate::command::{Command, KeepAnswer, Outcome};
+use crate::data::counters::Counters;
 
 /// The number of commands that may wait for the committer. More are refused with `OVERLOADED`.
 const QUEUE_COMMANDS: usize = 1024;

@@ -10,11 +10,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bindery_disk::failure;
 use bindery_index::Interrupt;
+use bindery_model::error::{Code, Error, Result};
 
-use crate::content::thread_pool::{Caller, Class, ThreadPool};
-use crate::failure;
-use crate::model::error::{Code, Error, Result};
+use crate::thread_pool::{Caller, Class, ThreadPool};
 
 /// Searches that are estimated to take less begin on the caller's thread: handing them over would take longer.
 const AT_ONCE: Duration = Duration::from_micros(200);

@@ -4,14 +4,14 @@ mod memory_log;
 mod random;
 mod two_contents;
 
+use bindery_model::ability::Ability;
+use bindery_model::error::Code;
 use serde_json::json;
 
 use super::*;
-use crate::model::ability::Ability;
-use crate::model::error::Code;
 
 /// A content with a blueprint whose resources have a title.
-async fn with_notes(folder: &std::path::Path) -> (Content, std::sync::Arc<crate::access::Access>) {
+async fn with_notes(folder: &std::path::Path) -> (Content, std::sync::Arc<bindery_access::Access>) {
     let content = fixture::open(folder);
     let access = fixture::access();
     let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] }).to_string();
@@ -106,7 +106,7 @@ async fn an_export_shows_the_import_keys_of_the_moment_it_began() {
     drop(exports);
     // Once nobody can need a former key, it is removed from the store.
     for _ in 0..500 {
-        if content.shared.store.scan(crate::store::Prefix::All).all(|entry| !is_former_key(&entry.unwrap().0)) {
+        if content.shared.store.scan(bindery_store::Prefix::All).all(|entry| !is_former_key(&entry.unwrap().0)) {
             content.close();
             return;
         }
@@ -115,8 +115,8 @@ async fn an_export_shows_the_import_keys_of_the_moment_it_began() {
     panic!("former import keys stay in the store");
 }
 
-fn is_former_key(key: &crate::store::Key) -> bool {
-    matches!(key, crate::store::Key::FormerImportKey { .. })
+fn is_former_key(key: &bindery_store::Key) -> bool {
+    matches!(key, bindery_store::Key::FormerImportKey { .. })
 }
 
 #[tokio::test]

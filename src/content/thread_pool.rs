@@ -7,10 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use bindery_model::error::{Code, Error, Result};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
-
-use crate::model::error::{Code, Error, Result};
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

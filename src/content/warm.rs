@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_index::{Filter, Interrupt, Query, Snapshot, SortBy, SortKey, TextField, TextQuery, Words};
+use bindery_model::blueprint::Blueprint;
+use bindery_query::projection::{ranked_columns, schema};
 
-use crate::content::data::state::State;
-use crate::model::blueprint::Blueprint;
-use crate::projection::{ranked_columns, schema};
+use crate::data::state::State;
 
 /// A start does not wait longer for all indexes. What is not prepared by then is prepared by the first search.
 const TIME: Duration = Duration::from_secs(60);

@@ -4,11 +4,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use bindery_access::Actor;
+use bindery_model::time::{Millis, format_millis};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
-
-use crate::access::Actor;
-use crate::model::time::{Millis, format_millis};
 
 /// The longest method, path and query string that a line shows, in characters.
 const MAX_METHOD_CHARS: usize = 16;

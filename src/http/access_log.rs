@@ -12,14 +12,14 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::response::Response;
+use bindery_access::Actor;
+use bindery_config::{Config, LogFormat};
+use bindery_model::time::now_millis;
 use http_body::{Frame, SizeHint};
 
 use super::access_line::Line;
 use super::client::Client;
 use super::line_writer::LineWriter;
-use crate::access::Actor;
-use crate::config::{Config, LogFormat};
-use crate::model::time::now_millis;
 
 /// What the pages of sites ask for. Who visits them is not logged (`API.md` 4.8.4).
 const OF_VISITORS: [&str; 2] = ["/v2/analytics/events", "/v2/analytics/script.js"];

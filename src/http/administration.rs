@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use axum::http::{StatusCode, header};
+use bindery_access::Member;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::{Blueprint, render};
+use bindery_model::error::Error;
 use serde_json::{Value, json};
 
 use super::body::JsonBody;
@@ -11,10 +15,6 @@ use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::represent;
 use super::respond::{self, data_value, no_content};
-use crate::access::Member;
-use crate::model::ability::Ability;
-use crate::model::blueprint::{Blueprint, render};
-use crate::model::error::Error;
 
 pub(super) async fn list_blueprints(call: Call) -> Answer {
     let blueprints = call.app.content.list_blueprints(&call.access)?;

@@ -21,6 +21,7 @@ use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::Response;
+use bindery_content::AnswerVersion;
 use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -29,7 +30,6 @@ use tokio::sync::watch;
 use super::bounded::bounded;
 use super::error::Failure;
 use super::respond::{cacheable, not_modified};
-use crate::content::AnswerVersion;
 
 /// How many bytes of answers are kept.
 const MAX_BYTES: u64 = 64 << 20;

@@ -3,17 +3,18 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use bindery_analytics::Analytics;
+use bindery_config::Config;
+use bindery_content::Content;
+use bindery_model::time::{Millis, now_millis};
+use bindery_webhooks::Webhooks;
+
 use super::access_log::AccessLog;
 use super::answer_cache::AnswerCache;
 use super::encoding::EncodedAnswers;
 use super::limits::Limits;
 use super::metrics::Metrics;
 use super::sign_ins::SignIns;
-use crate::analytics::Analytics;
-use crate::config::Config;
-use crate::content::Content;
-use crate::model::time::{Millis, now_millis};
-use crate::webhooks::Webhooks;
 
 /// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]

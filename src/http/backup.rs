@@ -6,15 +6,15 @@ use std::io::{self, Cursor, Read};
 use axum::body::Bytes;
 use axum::http::{Extensions, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use bindery_content::backup_envelope;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
 
 use super::app::App;
 use super::connection::Connection;
 use super::error::Answer;
 use super::head::Call;
 use super::stream;
-use crate::content::backup_envelope;
-use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
 
 const PIECE_BYTES: u64 = 256 << 10;
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 use tokio_stream::StreamExt;
 
 use super::budget::{Account, Charge};
@@ -15,8 +17,6 @@ use super::connection::Connection;
 use super::encoding::{self, Unpacking};
 use super::error::Failure;
 use super::offload::offload;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// How much memory is reserved for a body before any of it has arrived.
 const RESERVED_BYTES: usize = 16 << 10;

@@ -1,13 +1,13 @@
 //! Bulk requests (`API.md` 4.5). Must not know what an item holds.
 
 use axum::http::StatusCode;
+use bindery_content::{Answered, BulkAnswer, Idempotent, Operation};
 use serde_json::{Map, Value, json};
 
 use super::body::JsonBody;
 use super::error::{Answer, Failure, error_object};
 use super::head::Call;
 use super::idempotency::{Post, Rendered, respond_to};
-use crate::content::{Answered, BulkAnswer, Idempotent, Operation};
 
 pub(super) async fn create(call: Call<String>, request: Post) -> Answer {
     post(call, Operation::Create, request).await

@@ -9,6 +9,10 @@ use axum::body::Bytes;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bindery_content::{Change, Changes};
+use bindery_model::error::{Code, Error};
+use bindery_model::time::format_millis;
+use bindery_query::ChangeParams;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -18,10 +22,6 @@ use super::error::{Answer, Failure};
 use super::head::{Call, access_of_sender};
 use super::stream::{Pieces, streamed};
 use super::watchers::Watch;
-use crate::content::{Change, Changes};
-use crate::model::error::{Code, Error};
-use crate::model::time::format_millis;
-use crate::query::ChangeParams;
 
 /// The number that a client goes on from.
 pub(super) const X_LAST_CHANGE: HeaderName = HeaderName::from_static("x-last-change");

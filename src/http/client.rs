@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::http::{Extensions, HeaderMap, HeaderName};
+use bindery_config::AnalyticsConfig;
 
 use super::connection::Connection;
-use crate::config::AnalyticsConfig;
 
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 

@@ -7,13 +7,13 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
+use bindery_dashboard::DashboardFile;
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 
 use super::encoding::Encoding;
 use super::error::Answer;
 use super::respond::is_unmodified;
-use crate::dashboard::{self, DashboardFile};
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// What a page of the dashboard may load and do: only what this server sends, nothing inline, in no foreign frame. Pictures may
 /// come from anywhere: fields of the types `image` and `file` hold addresses, and editors want to see what is there.
@@ -26,7 +26,7 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 pub(super) async fn serve(uri: Uri, headers: HeaderMap) -> Answer {
     let path = uri.path().strip_prefix("/admin").unwrap_or_default().trim_start_matches('/');
-    let Some(file) = dashboard::file(path) else {
+    let Some(file) = bindery_dashboard::file(path) else {
         return Err(Error::new(Code::NotFound, format!("the dashboard has no file {}", quote(path))).into());
     };
     Ok(respond(file, &headers)?)

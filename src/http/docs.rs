@@ -7,12 +7,12 @@ use axum::extract::RawQuery;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue, REFERRER_POLICY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 
 use super::error::Answer;
 use super::head::{Path, takes_no_parameters};
 use super::respond::is_unmodified;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// Nothing of another host, no inline script. The viewer sets styles inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \

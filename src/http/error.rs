@@ -4,10 +4,10 @@
 use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
+use bindery_model::error::{Code, Error};
 use serde_json::{Map, Value, json};
 
 use super::respond;
-use crate::model::error::{Code, Error};
 
 /// `Retry-After` in seconds, unless the handler knows better.
 const DEFAULT_RETRY_SECONDS: u64 = 1;

@@ -18,6 +18,8 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 use tower_service::Service;
@@ -35,8 +37,6 @@ use super::repeated;
 use super::request_id::{Exchange, X_REQUEST_ID};
 use super::server_timing;
 use super::welcome;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// How long a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);

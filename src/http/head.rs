@@ -8,6 +8,10 @@ use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap, Method, Uri};
+use bindery_access::{Access, KnownSession, unauthenticated};
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+use bindery_query::{RawParams, strict};
 use serde::de::DeserializeOwned;
 
 use super::access_log::Sender;
@@ -15,10 +19,6 @@ use super::app::App;
 use super::client::Client;
 use super::error::Failure;
 use super::session_cookie::{CookieKind, check_sender, has_session_cookie};
-use crate::access::{Access, KnownSession, unauthenticated};
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
-use crate::query::{RawParams, strict};
 
 /// The variable segments of the path. A segment that is not valid UTF-8 cannot name anything: 404.
 #[derive(Debug)]

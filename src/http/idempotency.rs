@@ -9,15 +9,15 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use bindery_content::{Answered, IdempotencyKey, Idempotent};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
 use serde_json::json;
 
 use super::body::JsonBody;
 use super::error::{Answer, Failure, error_object, wire};
 use super::head::Call;
 use super::respond;
-use crate::content::{Answered, IdempotencyKey, Idempotent};
-use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
 
 /// The header that holds a client's key.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

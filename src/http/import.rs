@@ -2,6 +2,12 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bindery_content::{Import, ImportLine};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::sent::quote;
+use bindery_model::value::Sanitized;
+use bindery_query::RawParams;
 use serde_json::json;
 
 use super::answers::{Answers, answers};
@@ -10,12 +16,6 @@ use super::error::{Answer, error_object};
 use super::head::Call;
 use super::idempotency::{Post, Rendered};
 use super::lines::{Line, Lines};
-use crate::content::{Import, ImportLine};
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error, Result};
-use crate::model::sent::quote;
-use crate::model::value::Sanitized;
-use crate::query::RawParams;
 
 /// The accepted types of the body; the first is also the type of the response.
 const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/json"];

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use bindery_access::Actor;
+use bindery_config::{Config, Rate};
+use bindery_model::error::{Code, Error};
+
 use super::error::Failure;
 use super::rate::{RateLimit, Wait, network};
-use crate::access::Actor;
-use crate::config::{Config, Rate};
-use crate::model::error::{Code, Error};
 
 /// The limits that are configured.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! The lines of a body that is still arriving. Must not know what a line means.
 
 use axum::body::BodyDataStream;
+use bindery_model::error::{Code, Error};
 use bytes::BytesMut;
 use tokio_stream::StreamExt;
 
 use super::body;
 use super::budget::Charge;
-use crate::model::error::{Code, Error};
 
 /// The lines of a body that is still arriving. At most one line is held in memory.
 pub(super) struct Lines {

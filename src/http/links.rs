@@ -1,6 +1,6 @@
 //! The links of a list (`API.md` 4.2.2, 4.2.8): every other parameter as it was sent, and `page` or `cursor` last.
 
-use crate::query::{Page, decode_name};
+use bindery_query::{Page, decode_name};
 
 /// The links of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,10 @@ use axum::extract::{RawQuery, State};
 use axum::http::header::{AUTHORIZATION, VARY};
 use axum::http::{Extensions, HeaderMap, Method, StatusCode};
 use axum::response::IntoResponse;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+use bindery_query::{RawParams, strict};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{OnceCell, Semaphore};
@@ -26,10 +30,6 @@ use super::head::{authorize, is_by_session};
 use super::operation::{Body, Operation, Request};
 use super::operations;
 use super::respond::{self, VARY_BY_TOKEN};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
-use crate::query::{RawParams, strict};
 
 /// How many bytes of descriptions are kept, beyond the last one.
 const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -150,7 +150,7 @@ fn make(blueprints: &[Arc<Blueprint>]) -> String {
 }
 
 /// The schemas that do not depend on blueprints, by name.
-pub(crate) fn general_schemas() -> Map<String, Value> {
+pub fn general_schemas() -> Map<String, Value> {
     schemas::general()
 }
 

@@ -5,9 +5,8 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
+use bindery_config::Rate;
 use parking_lot::Mutex;
-
-use crate::config::Rate;
 
 /// How many clients are remembered at least. Twice as many are remembered at most: those seen last.
 const MIN_CLIENTS: usize = 50_000;

@@ -1,11 +1,11 @@
 //! Answers to what never becomes a request, as the bytes that are sent. Must not know sockets.
 
 use axum::http::{HeaderValue, StatusCode};
+use bindery_model::error::{Code, Error};
 use serde_json::{Value, json};
 
 use super::error::{error_object, wire};
 use super::request_id;
-use crate::model::error::{Code, Error};
 
 /// The longest head of a request, in bytes.
 pub(super) const MAX_HEAD_BYTES: usize = 64 << 10;

@@ -8,13 +8,13 @@ use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
+use bindery_access::Access;
+use bindery_model::id::ResourceId;
 
 use super::answer_cache::Asked;
 use super::app::App;
 use super::head::{Authorized, authorize};
 use super::respond::is_unmodified;
-use crate::access::Access;
-use crate::model::id::ResourceId;
 
 /// The answer to a request, if it is a read whose answer is kept, or one that its token or a rate limit forbids. If there is
 /// none, the request remembers what its token may do, so that it is counted once.

@@ -1,14 +1,13 @@
 //! Blueprints, tokens and members as JSON. Must not know how they are requested.
 
+use bindery_access::{Member, Token};
+use bindery_content::{BlueprintPlan, IssuedToken, Replaced};
+use bindery_model::blueprint::render;
+use bindery_model::time::{Millis, format_millis};
 use serde_json::{Map, Value, json};
 
-use crate::access::{Member, Token};
-use crate::content::{BlueprintPlan, IssuedToken, Replaced};
-use crate::model::blueprint::render;
-use crate::model::time::{Millis, format_millis};
-
 /// A token without its secret (`API.md` 5.5).
-pub(crate) fn token(token: &Token) -> Value {
+pub fn token(token: &Token) -> Value {
     json!({
         "id": token.id,
         "type": "token",
@@ -22,7 +21,7 @@ pub(crate) fn token(token: &Token) -> Value {
 }
 
 /// A new token with its secret.
-pub(crate) fn issued_token(issued: &IssuedToken) -> Value {
+pub fn issued_token(issued: &IssuedToken) -> Value {
     let mut value = token(&issued.token);
     value["secret"] = Value::from(issued.secret.as_str());
     value
@@ -58,7 +57,7 @@ pub(super) fn colleague(member: &Member) -> Value {
 }
 
 /// What became of a replacement: the blueprint, or the plan of a dry run (`API.md` 4.9).
-pub(crate) fn replaced(replaced: &Replaced) -> Value {
+pub fn replaced(replaced: &Replaced) -> Value {
     match replaced {
         Replaced::Applied(blueprint) => render::to_json(blueprint),
         Replaced::Planned(plan) => self::plan(plan),

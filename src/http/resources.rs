@@ -6,6 +6,11 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bindery_content::{
+    Created, EntityTag, Explained, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
+};
+use bindery_model::ability::Ability;
+use bindery_query::RawParams;
 use serde_json::{Value, json};
 
 use super::answer_cache::{Asked, CachedAnswer};
@@ -20,11 +25,6 @@ use super::respond::{
 };
 use super::server_timing::explained;
 use super::stream;
-use crate::content::{
-    Created, EntityTag, Explained, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
-};
-use crate::model::ability::Ability;
-use crate::query::RawParams;
 
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);

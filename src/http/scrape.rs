@@ -7,6 +7,10 @@ use axum::extract::{RawQuery, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
 use axum::http::{Extensions, HeaderMap};
 use axum::response::{IntoResponse, Response};
+use bindery_access::unauthenticated;
+use bindery_config::Config;
+use bindery_content::{DURATION_BOUNDS, DurationFigures};
+use bindery_model::error::{Code, Error};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
@@ -20,10 +24,6 @@ use super::client::Client;
 use super::error::Answer;
 use super::head::{secret, takes_no_parameters};
 use super::sizes::{FOLDERS, Process, Sizes};
-use crate::access::unauthenticated;
-use crate::config::Config;
-use crate::content::{DURATION_BOUNDS, DurationFigures};
-use crate::model::error::{Code, Error};
 
 /// The format of those who ask for it, as Prometheus does.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

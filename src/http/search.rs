@@ -4,6 +4,11 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use bindery_content::Explained;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, Result};
+use bindery_query::{RawParams, has_ranked_fields, has_words, strict};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -11,11 +16,6 @@ use super::error::Answer;
 use super::head::Call;
 use super::respond;
 use super::server_timing::explained;
-use crate::content::Explained;
-use crate::model::ability::Ability;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error, Result};
-use crate::query::{RawParams, has_ranked_fields, has_words, strict};
 
 /// The most resources that are shown of each blueprint.
 const MOST: usize = 20;

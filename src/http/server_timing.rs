@@ -5,8 +5,7 @@ use std::time::Duration;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
-
-use crate::content::Explained;
+use bindery_content::Explained;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 

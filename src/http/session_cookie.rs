@@ -3,14 +3,14 @@
 
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method};
+use bindery_access::is_csrf_of;
+use bindery_config::Config;
+use bindery_model::error::{Code, Error};
+use bindery_model::time::Millis;
 use url::Url;
 
 use super::app::App;
 use super::client::Client;
-use crate::access::is_csrf_of;
-use crate::config::Config;
-use crate::model::error::{Code, Error};
-use crate::model::time::Millis;
 
 /// The header that holds the value against CSRF.
 const X_CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");

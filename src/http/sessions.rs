@@ -5,6 +5,11 @@ use axum::http::header::{SET_COOKIE, USER_AGENT};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
+use bindery_access::{ClientNote, Session, csrf_of};
+use bindery_content::{Credentials, NewPassword, NewSession, SignedIn};
+use bindery_model::error::{Code, Error};
+use bindery_model::time::{format_millis, now_millis};
+use bindery_query::{RawParams, strict};
 use serde_json::{Value, json};
 
 use super::app::App;
@@ -14,11 +19,6 @@ use super::error::{Answer, Failure};
 use super::head::{BaseUrl, Call, known_session, session_of, takes_no_parameters};
 use super::respond::{data_value, no_content};
 use super::session_cookie::{CookieKind, check_origin};
-use crate::access::{ClientNote, Session, csrf_of};
-use crate::content::{Credentials, NewPassword, NewSession, SignedIn};
-use crate::model::error::{Code, Error};
-use crate::model::time::{format_millis, now_millis};
-use crate::query::{RawParams, strict};
 
 /// Bodies here hold an email, a name and a password.
 const MAX_BODY_BYTES: usize = 16 << 10;
@@ -181,7 +181,7 @@ pub(super) async fn invite(call: Call<String>, BaseUrl(base): BaseUrl) -> Answer
 }
 
 /// The link to an invitation. Browsers do not send what is behind `#`, so its secret is in no log.
-pub(crate) fn invitation_url(base: &str, secret: &str) -> String {
+pub fn invitation_url(base: &str, secret: &str) -> String {
     format!("{base}/admin/invitation#{secret}")
 }
 

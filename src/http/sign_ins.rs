@@ -3,10 +3,11 @@
 
 use std::net::IpAddr;
 
+use bindery_config::Rate;
+use bindery_model::error::{Code, Error};
+
 use super::error::Failure;
 use super::rate::{RateLimit, Wait, network};
-use crate::config::Rate;
-use crate::model::error::{Code, Error};
 
 /// How many failures a minute.
 const FAILURES: u32 = 5;

@@ -1,15 +1,15 @@
 //! `GET /v2/status` (`API.md` 4.16): what whoever runs the server wants to see. Must not find out anything itself.
 
 use axum::http::StatusCode;
+use bindery_model::ability::Ability;
+use bindery_model::error::Error;
+use bindery_model::time::format_millis;
 use serde_json::{Map, Value, json};
 
 use super::error::Answer;
 use super::head::Call;
 use super::respond::data_value;
 use super::sizes::{FOLDERS, Process, Sizes};
-use crate::model::ability::Ability;
-use crate::model::error::Error;
-use crate::model::time::format_millis;
 
 pub(super) async fn find(call: Call) -> Answer {
     call.access.require(&[Ability::Manage])?;

@@ -10,6 +10,10 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request};
 use axum::response::Response;
 use axum::routing::post;
+use bindery_analytics::{Analytics, AnalyticsOptions};
+use bindery_config::{Config, Settings};
+use bindery_content::{Content, ContentOptions};
+use bindery_model::error::{Code, Conflict, Error, FieldErrors};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,10 +22,6 @@ use super::body::JsonBody;
 use super::error::{Failure, wire};
 use super::head::{BaseUrl, Path};
 use super::*;
-use crate::analytics::{Analytics, AnalyticsOptions};
-use crate::config::{Config, Settings};
-use crate::content::{Content, ContentOptions};
-use crate::model::error::{Code, Conflict, Error, FieldErrors};
 
 /// A code, its status, its name, and the header that comes with it.
 type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);

@@ -2,16 +2,16 @@
 
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
+use bindery_content::OwnedView;
+use bindery_model::error::Error;
+use bindery_model::time::format_millis;
+use bindery_query::{RawParams, strict};
 use serde_json::{Value, json};
 
 use super::body::JsonBody;
 use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::respond::{data_value, no_content};
-use crate::content::OwnedView;
-use crate::model::error::Error;
-use crate::model::time::format_millis;
-use crate::query::{RawParams, strict};
 
 fn shown(OwnedView { view, owner }: &OwnedView) -> Value {
     json!({

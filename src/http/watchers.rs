@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bindery_access::Actor;
+use bindery_model::error::{Code, Error};
 use parking_lot::Mutex;
 
 use super::rate::network;
-use crate::access::Actor;
-use crate::model::error::{Code, Error};
 
 /// The requests that wait for changes.
 #[derive(Debug)]

@@ -1,6 +1,10 @@
 //! Webhooks (`API.md` 6.2). Must not know how they are delivered.
 
 use axum::http::{StatusCode, header};
+use bindery_content::Webhook;
+use bindery_model::ability::Ability;
+use bindery_model::time::format_millis;
+use bindery_webhooks::{Delivery, DeliveryState, Sent};
 use serde_json::{Value, json};
 
 use super::app::App;
@@ -9,10 +13,6 @@ use super::error::Answer;
 use super::head::{BaseUrl, Call};
 use super::idempotency::{Post, Rendered};
 use super::respond::{data_value, no_content};
-use crate::content::Webhook;
-use crate::model::ability::Ability;
-use crate::model::time::format_millis;
-use crate::webhooks::{Delivery, DeliveryState, Sent};
 
 /// A webhook without its secret, with what failed last.
 fn shown(app: &App, webhook: &Webhook) -> Value {

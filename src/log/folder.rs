@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+
 use super::error::{LogError, at};
 use super::segment::{self, HEADER_BYTES, SegmentFile};
-use crate::failure;
-use crate::sync;
 
 const SUFFIX: &str = ".log";
 /// A killed process holds its lock until the operating system has cleaned it up.

@@ -11,6 +11,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use bindery_disk::sync;
+
 use super::error::{LogError, at};
 use super::folder;
 use super::segment::{self, HEADER_BYTES, MARK_BYTES, Scan, SegmentFile};
@@ -18,7 +20,6 @@ use super::spare::Spare;
 use super::walk::{Walked, walk};
 use super::watermark::Watermark;
 use super::{Active, Log, LogOptions};
-use crate::sync;
 
 /// The number of cut tails that are kept.
 const TORN_FILES: usize = 3;

@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 use std::thread::JoinHandle;
 
+use bindery_disk::failure;
+
 use super::error::LogError;
 use super::folder;
-use crate::failure;
 
 /// At most one file, in preparation or ready.
 #[derive(Debug)]

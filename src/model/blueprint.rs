@@ -18,4 +18,4 @@ pub use field::{CURRENCIES, Choices, DurationUnit, Field, FieldType, OnDelete, R
 pub use slug::slug_from_name;
 pub use types::{Blueprint, BlueprintKind, SearchSettings, Seo, Variant};
 
-pub(in crate::model) use field::MAX_CHOICE_CHARACTERS;
+pub(crate) use field::MAX_CHOICE_CHARACTERS;

@@ -20,7 +20,7 @@ pub use address::ADDRESS_PARTS;
 pub use attributes::{CheckedAttributes, Sanitized, check_attributes, in_field_order, required_errors};
 pub use relation::Relations;
 pub use rules::{Options, accepts, check, stored_value_errors};
-pub(crate) use text::is_email;
+pub use text::is_email;
 pub use unique::unique_text;
 
 #[cfg(test)]

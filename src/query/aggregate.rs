@@ -1,6 +1,9 @@
 //! `facets`, `facet_mode` and `stats`: what is counted and added up of all that matches (`API.md` 4.2.7). Must not know how.
 
 use bindery_index::{self as index, ColumnId, DateColumn, FacetBy, FallbackColumn, Period};
+use bindery_model::blueprint::{Blueprint, FieldType};
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 
 use super::filter::{self, Copies, Filter, Scope};
 use super::message::quoted_list;
@@ -8,9 +11,6 @@ use super::name::{self, Target};
 use super::nearest::with_nearest;
 use super::raw::RawParams;
 use super::strict::ignored;
-use crate::model::blueprint::{Blueprint, FieldType};
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 use crate::projection::{self, ColumnRef};
 
 /// More are refused, of either kind.

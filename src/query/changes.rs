@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+
 use super::raw::RawParams;
 use super::strict;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 const DEFAULT_LIMIT: u64 = 1_000;
 const MAX_LIMIT: u64 = 10_000;

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use bindery_model::blueprint::{Blueprint, Field};
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+
 use super::filter::{Copies, Relation, Scope, copies_of};
 use super::message::quoted_list;
 use super::nearest::with_nearest;
 use super::raw::RawParams;
 use super::select::Selection;
 use super::strict::ignored;
-use crate::model::blueprint::{Blueprint, Field};
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// More paths are refused.
 const MAX_PATHS: usize = 10;

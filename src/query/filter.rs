@@ -13,12 +13,12 @@ mod tree;
 mod value;
 
 use bindery_index::{self as index, Anchor, Predicate};
+use bindery_model::error::Error;
 
 use self::condition::invalid;
 use self::group::Group;
 use super::raw::RawParams;
 use super::strict;
-use crate::model::error::Error;
 use crate::projection;
 
 pub(super) use scope::Scope;

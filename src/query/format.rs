@@ -1,8 +1,9 @@
 //! The format of an export (`API.md` 4.5.7). Must not know how it is written.
 
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+
 use super::raw::RawParams;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

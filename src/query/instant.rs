@@ -1,7 +1,7 @@
 //! Times in filters (`API.md` 1.2): as in bodies, but also with a space where an offset had its `+`, which query
 //! strings decode to a space. Must not know fields.
 
-use crate::model::time::{self, Millis};
+use bindery_model::time::{self, Millis};
 
 /// The digits of a fraction that are compared.
 const FRACTION_DIGITS: usize = 6;

@@ -1,8 +1,8 @@
 //! The target of a name in `filter` and `sort`: a system field or a column of the blueprint. Must not know operators.
 
 use bindery_index::DateColumn;
+use bindery_model::blueprint::Blueprint;
 
-use crate::model::blueprint::Blueprint;
 use crate::projection::{self, ColumnRef};
 
 /// The target of a name.

@@ -1,8 +1,9 @@
 //! `page` and `per_page` (`API.md` 4.2.1). Must not know how many items there are.
 
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+
 use super::raw::RawParams;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 const DEFAULT_PER_PAGE: u64 = 25;
 const MAX_PER_PAGE: u64 = 100;

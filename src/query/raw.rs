@@ -3,10 +3,9 @@
 
 use std::str::Utf8Error;
 
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 use percent_encoding::percent_decode_str;
-
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// The parameters of a query string, in the order in which they were sent.
 #[derive(Debug, Clone, PartialEq)]

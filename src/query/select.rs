@@ -1,10 +1,11 @@
 //! `fields` and `exclude`: which parts of a resource are returned (`API.md` 4.2.3). Must not know resources.
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+
 use super::message::quoted_list;
 use super::raw::RawParams;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// The keys of a resource object, in the order in which they are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! `sort` (`API.md` 4.7). Must not know how values are compared.
 
 use bindery_index::{DateColumn, FallbackColumn, SortBy, SortKey};
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 
 use super::message::quoted_list;
 use super::name::{self, Target};
 use super::nearest::with_nearest;
 use super::raw::RawParams;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 use crate::projection::{self, ColumnRef};
 
 /// More keys are refused: each costs time and memory for every resource.

@@ -1,10 +1,11 @@
 //! `strict=true`: parameters that would be ignored are errors (`API.md` 4.2.4). Must not know what a parameter means.
 
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+
 use super::message::quoted_list;
 use super::nearest::with_nearest;
 use super::raw::RawParams;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// What every endpoint knows, beside its own parameters.
 const EVERYWHERE: &str = "strict";

@@ -9,10 +9,10 @@ mod show;
 
 use std::sync::LazyLock;
 
+use bindery_model::blueprint::{BlueprintKind, DurationUnit, Field, FieldType, OnDelete, Relation, Variant};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::blueprint::{BlueprintKind, DurationUnit, Field, FieldType, OnDelete, Relation, Variant};
 
 /// 2026-11-20T20:42:31.123Z.
 const NOW: Millis = 1_795_207_351_123;

@@ -1,11 +1,12 @@
 //! `variant`, `fallback` and `fallback_mode` (`API.md` 2.5). A blueprint without variants ignores them. Must not know copies.
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+
 use super::message::quoted_list;
 use super::raw::RawParams;
 use super::strict::ignored;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// The number of the requested variant; the default variant if none is requested.
 ///

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use bindery_index::{SortBy, SortKey, TextField, TextQuery, Words};
+use bindery_model::blueprint::{Blueprint, Field};
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 
 use super::Copies;
 use super::message::quoted_list;
 use super::nearest::with_nearest;
 use super::raw::RawParams;
 use super::strict::ignored;
-use crate::model::blueprint::{Blueprint, Field};
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 use crate::projection::{has_prose, ranked_columns};
 
 /// More words in `q` are refused: each is looked up in every field.

@@ -12,11 +12,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+
 use super::environment::environment_error;
 use super::error::{StoreError, at};
 use super::options::{SEGMENT_BYTES, StoreOptions};
-use crate::failure;
-use crate::sync;
 
 /// sled releases its lock some time after the last handle is dropped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);

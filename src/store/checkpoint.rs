@@ -12,9 +12,10 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+
 use super::error::{StoreError, at};
-use crate::failure;
-use crate::sync;
 
 const NAME: &str = "CHECKPOINT";
 const UNFINISHED: &str = "CHECKPOINT.new";
@@ -49,7 +50,7 @@ pub fn checkpointed(folder: &Path) -> Result<Option<u64>, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Io`].
-pub(crate) fn condemned(folder: &Path) -> Result<Option<String>, StoreError> {
+pub fn condemned(folder: &Path) -> Result<Option<String>, StoreError> {
     Ok(read(&folder.join(CONDEMNED))?.map(|reason| String::from_utf8_lossy(&reason).into_owned()))
 }
 

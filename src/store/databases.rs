@@ -14,12 +14,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::vec;
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+
 use super::boot;
 use super::error::{StoreError, at};
 use super::key::{CHUNK, SCATTERED};
 use super::options::StoreOptions;
-use crate::failure;
-use crate::sync;
 
 /// The folders of the databases.
 const ORDERED_FOLDER: &str = "sled";

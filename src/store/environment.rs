@@ -37,7 +37,7 @@ impl StoreError {
 
     /// Whether the files themselves are wrong. Otherwise they may be intact, and must not be replaced: the system would
     /// not let them be read or written, another process has them open, or they are of another format.
-    pub(crate) fn is_damage(&self) -> bool {
+    pub fn is_damage(&self) -> bool {
         match self {
             StoreError::Io { .. }
             | StoreError::InUse { .. }

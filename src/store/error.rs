@@ -83,7 +83,7 @@ pub enum StoreError {
 impl StoreError {
     /// Tests whether the store can bring nothing to the disk any more after this error of a checkpoint: a sync failed, so that what
     /// a later one says proves nothing, or sled did, which refuses everything after its first error.
-    pub(crate) fn ends_writing(&self) -> bool {
+    pub fn ends_writing(&self) -> bool {
         matches!(self, StoreError::Io { action: "sync", .. } | StoreError::Sled { .. } | StoreError::Panicked { .. })
     }
 }

@@ -5,7 +5,8 @@
 
 mod part;
 
-use crate::model::id::ResourceId;
+use bindery_model::id::ResourceId;
+
 pub use part::KeyText;
 use part::Rest;
 

@@ -13,10 +13,7 @@ impl Store {
     /// Hands on every value, or why it cannot be read, and goes on behind a damaged one. In key order, the scattered keys
     /// last. A database is left early only if sled fails. Returns how many chunks belong to no value: a kill may leave
     /// some, which do no harm.
-    pub(crate) fn read_all<E>(
-        &self,
-        mut visit: impl FnMut(Result<Entry, StoreError>) -> Result<(), E>,
-    ) -> Result<u64, E> {
+    pub fn read_all<E>(&self, mut visit: impl FnMut(Result<Entry, StoreError>) -> Result<(), E>) -> Result<u64, E> {
         let databases = &self.0.databases;
         let in_ordered = self.read_database(databases.ordered.sled(), &mut visit)?;
         Ok(in_ordered + self.read_database(databases.scattered.sled(), &mut visit)?)

@@ -5,7 +5,7 @@ use super::error::{StoreError, at};
 use super::tree::Store;
 
 /// What stays free: sled rewrites pages and makes new segments of 2 MiB, checkpoints and merges write new files.
-pub(crate) const KEPT_FREE_BYTES: u64 = 32 << 20;
+pub const KEPT_FREE_BYTES: u64 = 32 << 20;
 /// How many bytes sled may write for each byte of a group.
 const WRITTEN_PER_BYTE: u64 = 4;
 

@@ -58,13 +58,13 @@ impl Store {
     }
 
     /// Writes an entry of a base, with the number that it has there.
-    pub(crate) fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
+    pub fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
         let mut writer = self.0.writer.lock();
         self.put(&mut writer, &entry.key, entry.number, &entry.value, Leftovers::OfCurrentValue)
     }
 
     /// Iterates over the raw entries of a table or a part of it, for bases and scans.
-    pub(crate) fn entries(&self, prefix: Prefix, after: Option<&Key>) -> Entries {
+    pub fn entries(&self, prefix: Prefix, after: Option<&Key>) -> Entries {
         let mut start = prefix.encode();
         let end = end_of(&start);
         if let Some(after) = after {

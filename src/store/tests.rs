@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bindery_model::id::ResourceId;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::key::CHUNK;
 use super::tree::{CHUNK_BYTES, chunk_key};
 use super::*;
-use crate::model::id::ResourceId;
 
 fn open(folder: &Path) -> Store {
     Store::open(folder, &StoreOptions { cache_bytes: 8 << 20 }).unwrap()

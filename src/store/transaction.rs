@@ -120,7 +120,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::store::Key;
+    use crate::Key;
 
     fn writes(bytes: usize) -> Vec<StoreWrite> {
         vec![StoreWrite::put(Key::Blueprint(7), vec![5; bytes]), StoreWrite::delete(Key::Member(1))]

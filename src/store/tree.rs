@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bindery_disk::failure;
 use parking_lot::Mutex;
 
 use super::boot;
@@ -17,7 +18,6 @@ use super::options::StoreOptions;
 use super::record::{self, Form, Invalid};
 use super::training::Training;
 use super::write::{StoreWrite, WriteOp};
-use crate::failure;
 
 /// The maximum size of an unsplit body; longer ones are split into chunks. A page of 24 entries of this size, keys
 /// included, is smaller than a quarter of a segment (see `options.rs`).
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// Opens a damaged store without its scattered keys, which it removes. For salvage, in a copy that does not open with them.
-    pub(crate) fn open_damaged(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
+    pub fn open_damaged(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
         remove_scattered(folder)?;
         let store = Store::open_databases(folder, options)?;
         store.load()?;
@@ -121,7 +121,7 @@ impl Store {
     }
 
     /// The number of the log record that wrote a value, by its encoded key.
-    pub(crate) fn written_at(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
+    pub fn written_at(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
         Ok(self.read(key)?.map(|(number, _)| number))
     }
 
@@ -137,7 +137,7 @@ impl Store {
 
     /// As [`Store::applied`], but waits for the transaction that is being applied, if one is: everything that a scan has
     /// seen before the call belongs to the returned number or an earlier one.
-    pub(crate) fn applied_in_full(&self) -> u64 {
+    pub fn applied_in_full(&self) -> u64 {
         let _no_writer = self.0.writer.lock();
         self.applied()
     }
@@ -175,7 +175,7 @@ impl Store {
     }
 
     /// Records that everything up to log record `number` is applied.
-    pub(crate) fn set_applied(&self, number: u64) -> Result<(), StoreError> {
+    pub fn set_applied(&self, number: u64) -> Result<(), StoreError> {
         self.note_in(&self.0.databases.ordered, number)?;
         self.0.applied.store(number, Ordering::Release);
         Ok(())

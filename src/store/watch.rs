@@ -5,10 +5,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bindery_disk::sync;
 use log_facade::{Level, LevelFilter, Log, Metadata, Record};
 use tracing_log::LogTracer;
-
-use crate::sync;
 
 /// The beginning of such a line.
 const FAILED_SYNC: &str = "failed to fsync from periodic flush thread";

@@ -4,11 +4,10 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use bindery_content::{Change, ChangeOp, PROGRESS_PARTS, ProgressParts};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
 use serde::{Deserialize, Serialize};
-
-use crate::content::{Change, ChangeOp, PROGRESS_PARTS, ProgressParts};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
 
 /// The number of changes that wait at most. While there are so many, no more are read: they stay in the change feed.
 const MAX_WAITING: usize = 1_000;

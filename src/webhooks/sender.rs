@@ -5,6 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bindery_access::Access;
+use bindery_content::{Content, Webhook};
+use bindery_model::error::Code;
+use bindery_model::os_error::without_numbers;
+use bindery_model::time::{format_millis, now_millis};
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
@@ -12,11 +17,6 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use super::address::{PublicResolver, SystemResolver, is_private_address, refused};
 use super::progress::{Waiting, message_id};
 use super::signature::sign;
-use crate::access::Access;
-use crate::content::{Content, Webhook};
-use crate::model::error::Code;
-use crate::model::os_error::without_numbers;
-use crate::model::time::{format_millis, now_millis};
 
 /// The time that a receiver has to answer, and to accept a connection.
 const TIMEOUT: Duration = Duration::from_secs(15);

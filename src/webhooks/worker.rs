@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bindery_access::Access;
+use bindery_content::{Content, FeedEnd, PROGRESS_PARTS, ProgressParts, Webhook};
+use bindery_model::error::Code;
+use bindery_model::time::now_millis;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use super::progress::{Delivery, DeliveryState, Progress, Waiting};
 use super::sender::{Pace, Sender, Sent};
-use crate::access::Access;
-use crate::content::{Content, FeedEnd, PROGRESS_PARTS, ProgressParts, Webhook};
-use crate::model::error::Code;
-use crate::model::time::now_millis;
 
 /// The number of changes that are read at a time.
 const BATCH: usize = 100;

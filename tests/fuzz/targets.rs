@@ -10,16 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::thread::LocalKey;
 
-use bindery::analytics::{Analytics, AnalyticsOptions};
-use bindery::base;
-use bindery::log::{CommitLog, FollowLog, Log, LogOptions, LogReader};
-use bindery::model::blueprint::{self, Blueprint, Definition, FieldType};
-use bindery::model::json;
-use bindery::model::value::{Options, Relations, check, check_attributes};
-use bindery::query::{ExportParams, GetParams, ListParams, NeighborsParams, RawParams, WriteParams};
-use bindery::sanitize::{Sanitizer, style_sheet, text_content};
-use bindery::store::{Key, Store, StoreOptions, decode_writes};
+use bindery_analytics::{Analytics, AnalyticsOptions};
 use bindery_index as index;
+use bindery_log::{CommitLog, FollowLog, Log, LogOptions, LogReader};
+use bindery_model::blueprint::{self, Blueprint, Definition, FieldType};
+use bindery_model::json;
+use bindery_model::value::{Options, Relations, check, check_attributes};
+use bindery_query::{ExportParams, GetParams, ListParams, NeighborsParams, RawParams, WriteParams};
+use bindery_sanitize::{Sanitizer, style_sheet, text_content};
+use bindery_store::{Key, Store, StoreOptions, decode_writes};
 use serde_json::{Value, json};
 
 /// One kind of input.
@@ -155,9 +154,9 @@ fn base(data: &[u8]) {
         let work = tempfile::tempdir().unwrap();
         let store = Store::open(&work.path().join("store"), &StoreOptions::default()).unwrap();
         let log = Log::open(&work.path().join("log"), LogOptions::default()).unwrap();
-        base::write(&store, &*log.follow(), &folder.join("x.base")).unwrap();
+        bindery_base::write(&store, &*log.follow(), &folder.join("x.base")).unwrap();
     });
-    let _ = base::verify(&folder.path().join("x.base"));
+    let _ = bindery_base::verify(&folder.path().join("x.base"));
 }
 
 /// A damaged index is refused, or answers as a look at every text would.

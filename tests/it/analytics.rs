@@ -20,8 +20,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use bindery::analytics::{Analytics, AnalyticsOptions, Hit};
-use bindery::http::analytics::{Report, delete_figures, parse_event};
+use bindery_analytics::{Analytics, AnalyticsOptions, Hit};
+use bindery_http::analytics::{Report, delete_figures, parse_event};
 use serde_json::{Value, json};
 
 pub(crate) const DAY: i64 = 86_400_000;

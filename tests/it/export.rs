@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use bindery::content::{Content, ContentOptions};
+use bindery_content::{Content, ContentOptions};
 use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Server};
@@ -337,7 +337,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
     runtime.block_on(content.create_blueprint(&access, blueprint.to_string().as_bytes(), None)).unwrap();
     // Published in the first millisecond of that day.
     let body = json!({ "attributes": {}, "published_at": "2024-10-04T00:00:00Z" }).to_string();
-    let writing = content.write(&access, bindery::model::ability::Ability::Create, "things", "").unwrap();
+    let writing = content.write(&access, bindery_model::ability::Ability::Create, "things", "").unwrap();
     runtime.block_on(writing.create(body.as_bytes(), None)).unwrap();
     let at = |now: i64| {
         let view = content.view_at(&access, "things", now).unwrap();

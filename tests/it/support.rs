@@ -166,7 +166,7 @@ impl Server {
         Server::start_failing(folder, arguments, "")
     }
 
-    /// A server on this folder that fails at the named points (the form is in `bindery_index::failure`).
+    /// A server on this folder that fails at the named points (the form is in `bindery_disk::failure`).
     pub(crate) fn start_failing(folder: &Path, arguments: &[&str], points: &str) -> Server {
         Server::start_in_environment(folder, arguments, &[("FAILPOINTS", points)])
     }

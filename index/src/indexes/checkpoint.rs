@@ -8,6 +8,8 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bindery_disk::failure;
+
 use super::cleanup::remove_unneeded;
 use super::index_folder::{IndexFolder, VariantLocations, WrittenSlots};
 use super::manifest::{IndexManifest, Manifest, NamedSlotFile};
@@ -15,7 +17,6 @@ use super::registry::Registry;
 use super::signal::Task;
 use super::slot_file::{SLOTS, SlotFile};
 use crate::error::Error;
-use crate::failure;
 use crate::files::sync_folder;
 use crate::index::FrozenVersion;
 use crate::run::{FrozenRun, Run, RunNumber};

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use bindery_disk::failure;
+
 use super::index_folder::{IndexFolder, index_path, run_number};
 use super::manifest::{IndexManifest, Manifest};
 use super::registry::Registry;
-use crate::failure;
 use crate::run::RunNumber;
 
 /// Removes unneeded files of all indexes. What cannot be removed is tried again next time.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
+use bindery_disk::failure;
 use parking_lot::Mutex;
 
 use super::manifest::{IndexManifest, NamedRun, NamedSlotFile};
@@ -12,7 +13,6 @@ use super::slot_file::{SLOTS, SlotFile};
 use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
-use crate::failure;
 use crate::index::{FrozenVersion, Index, LoadedCopies, LoadedRun, ReplacedRun, Shared, Wake};
 use crate::live_set::LiveSet;
 use crate::options::Options;

@@ -7,14 +7,14 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+use bindery_disk::failure;
+use bindery_disk::sync;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::failure;
 use crate::files::sync_folder;
 use crate::run::RunNumber;
 use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
-use crate::sync;
 
 /// Must change whenever any file of an index would be read differently. Indexes of another format are dropped and rebuilt.
 const FORMAT: u32 = 6;

@@ -7,11 +7,12 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+
 use crate::error::Error;
-use crate::failure;
 use crate::files::take;
 use crate::schema::VariantNumber;
-use crate::sync;
 use crate::version::{Location, Row};
 
 /// Slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s node.

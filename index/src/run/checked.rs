@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bindery_disk::failure;
 use tantivy::HasLen;
 use tantivy::directory::error::OpenReadError;
 use tantivy::directory::{Directory, FileHandle, MmapDirectory, OwnedBytes};
@@ -20,7 +21,6 @@ use tantivy::directory::{Directory, FileHandle, MmapDirectory, OwnedBytes};
 use super::sums::{BLOCK, FileSums};
 use crate::damage::{Damage, FileDamage};
 use crate::error::Error;
-use crate::failure;
 
 /// An open file of a run, memory-mapped. Stays readable after it is unlinked.
 pub(crate) struct CheckedFile {

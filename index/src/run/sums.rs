@@ -9,10 +9,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+
 use crate::error::Error;
-use crate::failure;
 use crate::files::take;
-use crate::sync;
 
 /// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value reads
 /// little, large enough that checksums take 1/16,384 of the space. Fewer in tests, whose files should have several blocks.

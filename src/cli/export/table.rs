@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use bindery_config::ExportArgs;
+use bindery_content::spreadsheet_cell;
+use bindery_model::blueprint::{Blueprint, FieldType};
 use serde_json::Value;
 
-use crate::cli::table::split::Splitter;
-use crate::cli::table::{BYTE_ORDER_MARK, joined};
-use crate::config::ExportArgs;
-use crate::content::spreadsheet_cell;
-use crate::model::blueprint::{Blueprint, FieldType};
+use crate::table::split::Splitter;
+use crate::table::{BYTE_ORDER_MARK, joined};
 
 /// Currencies of the blueprint's list without decimals, by ISO 4217. All others have two.
 const WITHOUT_DECIMALS: [&str; 3] = ["CLP", "JPY", "KRW"];

@@ -1,12 +1,11 @@
 //! Dates as people write them: `24.12.2025`, `12/24/2025 2:30 PM`, `24. Dezember 2025`. Must not know columns.
 
+use bindery_model::time::{parse_date, parse_instant};
 use chrono::NaiveDate;
-
-use crate::model::time::{parse_date, parse_instant};
 
 /// The order of day, month and year in dates of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::cli) enum Order {
+pub(crate) enum Order {
     #[default]
     Dmy,
     Mdy,
@@ -33,10 +32,10 @@ const MONTHS: [&[&str]; 12] = [
 const LAST_CENTURY: i32 = 69;
 
 impl Order {
-    pub(in crate::cli) const ALL: [Order; 3] = [Order::Dmy, Order::Mdy, Order::Ymd];
+    pub(crate) const ALL: [Order; 3] = [Order::Dmy, Order::Mdy, Order::Ymd];
 
     /// The value of `--dates`.
-    pub(in crate::cli) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Order::Dmy => "dmy",
             Order::Mdy => "mdy",
@@ -44,13 +43,13 @@ impl Order {
         }
     }
 
-    pub(in crate::cli) fn parse(name: &str) -> Option<Order> {
+    pub(crate) fn parse(name: &str) -> Option<Order> {
         Order::ALL.into_iter().find(|order| order.as_str() == name)
     }
 }
 
 /// Reads a date, with a time if it has one that is not midnight, into the form that the API accepts.
-pub(in crate::cli) fn date(text: &str, order: Order) -> Option<String> {
+pub(crate) fn date(text: &str, order: Order) -> Option<String> {
     let text = text.trim();
     if parse_date(text).is_some() || parse_instant(text).is_some() {
         return Some(text.to_owned());
@@ -71,7 +70,7 @@ pub(in crate::cli) fn date(text: &str, order: Order) -> Option<String> {
 }
 
 /// True if what [`date`] returned has a time.
-pub(in crate::cli) fn has_time(date: &str) -> bool {
+pub(crate) fn has_time(date: &str) -> bool {
     date.contains(['T', 't'])
 }
 

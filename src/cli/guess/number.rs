@@ -1,12 +1,11 @@
 //! Numbers and amounts of money as people write them: `1.299,00`, `1,299.00`, `485.90 EUR`, `12,50 €`. Must not know columns.
 
+use bindery_model::blueprint::CURRENCIES;
 use serde_json::{Number, Value};
-
-use crate::model::blueprint::CURRENCIES;
 
 /// The character before the decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::cli) enum Decimal {
+pub(crate) enum Decimal {
     #[default]
     Point,
     Comma,
@@ -14,7 +13,7 @@ pub(in crate::cli) enum Decimal {
 
 /// A number as it can be read.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::cli) enum Reading {
+pub(crate) enum Reading {
     /// It has one meaning. The mark is what gave it away, if anything did: `1.5` has a point.
     Clear(Number, Option<Decimal>),
     /// `1.299` is about one, or more than a thousand.
@@ -50,7 +49,7 @@ const GROUPING: [char; 4] = ['\u{a0}', '\u{202f}', '\'', '’'];
 
 impl Reading {
     /// The number, if its marks are read like this where they can be read both ways.
-    pub(in crate::cli) fn with(self, decimal: Decimal) -> Number {
+    pub(crate) fn with(self, decimal: Decimal) -> Number {
         match (self, decimal) {
             (Reading::Clear(number, _), _) => number,
             (Reading::Either { point, .. }, Decimal::Point) => point,
@@ -60,7 +59,7 @@ impl Reading {
 }
 
 /// Reads a number; `None` if it is none. A number with leading zeros is none: it is a postal code.
-pub(in crate::cli) fn number(text: &str) -> Option<Reading> {
+pub(crate) fn number(text: &str) -> Option<Reading> {
     match (read(text, Decimal::Point), read(text, Decimal::Comma)) {
         (Some(point), Some(comma)) if point == comma => Some(Reading::Clear(point, None)),
         (Some(point), Some(comma)) => Some(Reading::Either { point, comma }),
@@ -71,7 +70,7 @@ pub(in crate::cli) fn number(text: &str) -> Option<Reading> {
 }
 
 /// Reads an amount with the currency before or behind it, if there is one.
-pub(in crate::cli) fn money(text: &str) -> Option<(Reading, Option<&'static str>)> {
+pub(crate) fn money(text: &str) -> Option<(Reading, Option<&'static str>)> {
     // The API's own tables have money as JSON.
     if text.starts_with('{') {
         let money: Value = serde_json::from_str(text).ok()?;
@@ -99,7 +98,7 @@ pub(in crate::cli) fn money(text: &str) -> Option<(Reading, Option<&'static str>
 }
 
 /// Reads a number or an amount.
-pub(in crate::cli) fn number_or_money(text: &str) -> Option<(Reading, Option<&'static str>)> {
+pub(crate) fn number_or_money(text: &str) -> Option<(Reading, Option<&'static str>)> {
     number(text).map(|number| (number, None)).or_else(|| money(text))
 }
 

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
+use bindery_model::blueprint::{CURRENCIES, FieldType, slug_from_name};
+use bindery_model::sent::{quote, quote_all};
+use bindery_model::value::{ADDRESS_PARTS, accepts};
 use serde_json::{Map, Value, json};
-
-use crate::model::blueprint::{CURRENCIES, FieldType, slug_from_name};
-use crate::model::sent::{quote, quote_all};
-use crate::model::value::{ADDRESS_PARTS, accepts};
 
 /// The types of single texts and numbers, the most special first: the first one that all values fit is proposed.
 const CANDIDATES: [&str; 9] = ["boolean", "number", "date", "datetime", "email", "color", "image", "link", "rich-text"];

@@ -1,11 +1,11 @@
 //! Values that cells stand for. A cell that is no value of its field stays a text, so that the import says what is wrong. Must
 //! not know columns.
 
+use bindery_model::blueprint::{Field, FieldType};
 use serde_json::{Map, Value, json};
 
-use crate::cli::guess::date::date;
-use crate::cli::guess::{Form, boolean, number};
-use crate::model::blueprint::{Field, FieldType};
+use crate::guess::date::date;
+use crate::guess::{Form, boolean, number};
 
 /// The value that a cell stands for.
 pub(super) fn value_of_cell(field: &Field, cell: &str, list_separator: &str, form: Form) -> Value {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::cell;
 use super::item::{Emit, Item};
 use super::options::{RowOptions, Target, invalid};
-use crate::cli::guess::Form;
+use crate::guess::Form;
 
 /// Looks through an array. Returns whether its elements are items rather than plain objects.
 ///
@@ -87,7 +87,7 @@ fn item_of_object(options: &RowOptions, object: Map<String, Value>) -> Value {
 ///
 /// # Errors
 /// Those of reading, a text that is no array, an element that is longer than `max_bytes`.
-pub(in crate::cli) fn each_element(
+pub(crate) fn each_element(
     reader: Box<dyn BufRead + Send>,
     max_bytes: usize,
     each: impl FnMut(&RawValue) -> bool,

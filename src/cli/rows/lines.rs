@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read as _};
 
 /// Calls `each` with the number of every line that is not blank, from 1, and its text or why it is broken, until it returns
 /// false.
-pub(in crate::cli) fn each_line(
+pub(crate) fn each_line(
     mut reader: Box<dyn BufRead + Send>,
     max_bytes: usize,
     mut each: impl FnMut(u64, Result<Vec<u8>, String>) -> bool,
@@ -34,7 +34,7 @@ pub(in crate::cli) fn each_line(
 }
 
 /// Why a line is broken that is longer than a body may be.
-pub(in crate::cli) fn too_long(max_bytes: usize) -> String {
+pub(crate) fn too_long(max_bytes: usize) -> String {
     format!("the line is longer than {max_bytes} bytes, which is the limit (`max_body_bytes`)")
 }
 

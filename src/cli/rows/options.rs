@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::io;
 
+use bindery_model::blueprint::{Blueprint, FieldType, slug_from_name};
+use bindery_model::sent::{quote, quote_all};
+use bindery_model::value::ADDRESS_PARTS;
 use serde_json::{Map, Value};
 
-use crate::cli::guess::Kind;
-use crate::cli::survey::{ERRORS, TableOptions};
-use crate::model::blueprint::{Blueprint, FieldType, slug_from_name};
-use crate::model::sent::{quote, quote_all};
-use crate::model::value::ADDRESS_PARTS;
+use crate::guess::Kind;
+use crate::survey::{ERRORS, TableOptions};
 
 /// Keys of an item beside its attributes. Columns of these names are not fields.
 const ITEM_KEYS: [&str; 4] = ["id", "published_at", "created_at", "updated_at"];
@@ -30,19 +30,19 @@ pub(super) enum Target {
 }
 
 /// The options for turning rows into items.
-pub(in crate::cli) struct RowOptions {
+pub(crate) struct RowOptions {
     /// The blueprint of the items.
-    pub(in crate::cli) blueprint: Blueprint,
+    pub(crate) blueprint: Blueprint,
     /// Columns and the fields that they mean; an empty field leaves the column out.
-    pub(in crate::cli) map: HashMap<String, String>,
+    pub(crate) map: HashMap<String, String>,
     /// The separator of the elements of a list in a cell.
-    pub(in crate::cli) list_separator: String,
+    pub(crate) list_separator: String,
     /// The column or field whose value becomes the item's key.
-    pub(in crate::cli) key: Option<String>,
+    pub(crate) key: Option<String>,
     /// The `published_at` of items that have none.
-    pub(in crate::cli) publish: Option<String>,
+    pub(crate) publish: Option<String>,
     /// The options of the command line for a table.
-    pub(in crate::cli) table: TableOptions,
+    pub(crate) table: TableOptions,
 }
 
 impl RowOptions {

@@ -2,15 +2,16 @@
 
 use std::io;
 
+use bindery_model::sent::quote;
+
 use super::options::{RowOptions, Target, invalid};
-use crate::cli::guess::{Column, Form, Kind, grouped};
-use crate::cli::rejects::RejectsForm;
-use crate::cli::survey::{ERRORS, Survey, is_export};
-use crate::cli::table::joined;
-use crate::model::sent::quote;
+use crate::guess::{Column, Form, Kind, grouped};
+use crate::rejects::RejectsForm;
+use crate::survey::{ERRORS, Survey, is_export};
+use crate::table::joined;
 
 /// The plan for turning a table into items.
-pub(in crate::cli) struct Plan {
+pub(crate) struct Plan {
     pub(super) survey: Survey,
     /// The meaning of each column.
     pub(super) targets: Vec<Target>,

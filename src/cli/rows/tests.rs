@@ -2,11 +2,11 @@
 
 use std::io::Write as _;
 
+use bindery_model::blueprint::{Blueprint, Definition};
 use serde_json::json;
 
 use super::*;
-use crate::cli::survey::TableOptions;
-use crate::model::blueprint::{Blueprint, Definition};
+use crate::survey::TableOptions;
 
 fn options(map: &[(&str, &str)], key: Option<&str>) -> RowOptions {
     let field = |slug: &str, kind: &str| json!({ "name": slug.replace('_', " "), "slug": slug, "type": kind });

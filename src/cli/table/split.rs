@@ -1,7 +1,7 @@
 //! Cuts a row into its cells, line by line. Must not know encodings: delimiters and quotes are ASCII in all of them.
 
 /// Cuts one row after another.
-pub(in crate::cli) struct Splitter {
+pub(crate) struct Splitter {
     delimiter: u8,
     max_cells: usize,
     cells: Vec<Vec<u8>>,
@@ -24,7 +24,7 @@ enum State {
 }
 
 impl Splitter {
-    pub(in crate::cli) fn new(delimiter: u8, max_cells: usize) -> Splitter {
+    pub(crate) fn new(delimiter: u8, max_cells: usize) -> Splitter {
         Splitter { delimiter, max_cells, cells: Vec::new(), cell: Vec::new(), state: State::Start }
     }
 
@@ -32,7 +32,7 @@ impl Splitter {
     ///
     /// # Errors
     /// If something other than a delimiter follows a closing quote.
-    pub(in crate::cli) fn feed(&mut self, line: &[u8]) -> Result<bool, ()> {
+    pub(crate) fn feed(&mut self, line: &[u8]) -> Result<bool, ()> {
         for &byte in line {
             let is_end = matches!(byte, b'\r' | b'\n');
             match self.state {
@@ -61,12 +61,12 @@ impl Splitter {
     }
 
     /// True if the row has more cells than it may have.
-    pub(in crate::cli) fn is_too_wide(&self) -> bool {
+    pub(crate) fn is_too_wide(&self) -> bool {
         self.cells.len() > self.max_cells
     }
 
     /// The cells of the row. The next line begins another one.
-    pub(in crate::cli) fn take(&mut self) -> Vec<Vec<u8>> {
+    pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
         self.cell.clear();
         self.state = State::Start;
         std::mem::take(&mut self.cells)

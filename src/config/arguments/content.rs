@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use bindery_model::time::parse_system_date;
 use clap::{Args, Subcommand};
 
 use super::place::ServerArgs;
-use crate::model::time::parse_system_date;
 
 /// `bindery import`
 #[derive(Debug, Clone, PartialEq, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::config::settings::Settings;
+use crate::settings::Settings;
 
 /// The data folder of a server that is not running.
 #[derive(Debug, Clone, PartialEq, Default, Args)]

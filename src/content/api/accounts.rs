@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::access::{
+use bindery_access::{
     Access, Actor, ClientNote, FIRST_OWNER, Invitation, KnownSession, Member, PasswordHash, Role, Session,
     unauthenticated,
 };
-use crate::content::command::{AccountCommand, Command, Outcome};
-use crate::content::data::refusals::{invitation_is_void, no_session, role_without_rights, wrong_password};
-use crate::content::data::state::State;
-use crate::content::handle::Content;
-use crate::content::prepare::account::{self, PasswordChange, Profile, SignIn};
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error, Result};
-use crate::model::time::{Millis, now_millis};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::time::{Millis, now_millis};
+
+use crate::command::{AccountCommand, Command, Outcome};
+use crate::data::refusals::{invitation_is_void, no_session, role_without_rights, wrong_password};
+use crate::data::state::State;
+use crate::handle::Content;
+use crate::prepare::account::{self, PasswordChange, Profile, SignIn};
 
 /// A member with a session, and what they may do.
 #[derive(Debug, Clone)]

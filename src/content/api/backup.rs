@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::base::{self, Header};
-use crate::content::handle::Content;
-use crate::content::maintain::checkpoint::Pins;
-use crate::model::error::{Error, Result};
+use bindery_base::Header;
+use bindery_model::error::{Error, Result};
+
+use crate::handle::Content;
+use crate::maintain::checkpoint::Pins;
 
 /// Where backups are kept within the data folder while they are sent.
 const FOLDER: &str = "backups";
@@ -20,7 +21,7 @@ impl Content {
     pub fn backup(&self, file: &Path) -> Result<Header> {
         let shared = &self.shared;
         let _pin = Pins::pin(&shared.pins, shared.store.applied());
-        base::write(&shared.store, &*shared.log, file).map_err(|error| Error::writing(file, &error))
+        bindery_base::write(&shared.store, &*shared.log, file).map_err(|error| Error::writing(file, &error))
     }
 
     /// Writes a backup to a file without a name: it is gone when it is closed.

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bindery_access::Access;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::{Blueprint, BlueprintKind, Definition, Difference};
+use bindery_model::error::{Conflict, Error, Result};
+use bindery_model::json;
+use bindery_model::time::now_millis;
+use bindery_query::RawParams;
 use serde_json::Value;
 
-use crate::access::Access;
-use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::command::{Command, Outcome};
-use crate::content::compatibility::demands::Demands;
-use crate::content::compatibility::revise::{Revision, revise};
-use crate::content::compatibility::survey::{Scope, Survey};
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::refusals::check_kind;
-use crate::content::handle::Content;
-use crate::model::ability::Ability;
-use crate::model::blueprint::{Blueprint, BlueprintKind, Definition, Difference};
-use crate::model::error::{Conflict, Error, Result};
-use crate::model::json;
-use crate::model::time::now_millis;
-use crate::query::RawParams;
+use crate::api::idempotency::{Answered, Idempotent};
+use crate::command::{Command, Outcome};
+use crate::compatibility::demands::Demands;
+use crate::compatibility::revise::{Revision, revise};
+use crate::compatibility::survey::{Scope, Survey};
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::refusals::check_kind;
+use crate::handle::Content;
 
 /// A replacement of a blueprint whose body is still to be read.
 pub struct Replacement {

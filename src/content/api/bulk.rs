@@ -1,15 +1,16 @@
 //! Bulk writes (`API.md` 4.5): one request, up to a hundred items, one transaction.
 
-use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::api::resources::{Sent, Writing};
-use crate::content::command::{Item, ItemOutcome, Outcome};
-use crate::content::data::lookup::Lookup;
-use crate::content::prepare::body::Preparation;
-use crate::content::prepare::bulk::{self, BulkTerms, Operation};
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::json;
-use crate::model::value::Sanitized;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::json;
+use bindery_model::value::Sanitized;
+
+use crate::api::idempotency::{Answered, Idempotent};
+use crate::api::resources::{Sent, Writing};
+use crate::command::{Item, ItemOutcome, Outcome};
+use crate::data::lookup::Lookup;
+use crate::prepare::body::Preparation;
+use crate::prepare::bulk::{self, BulkTerms, Operation};
 
 /// The outcomes of the items of a bulk request.
 #[derive(Debug)]

@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use crate::access::Access;
-use crate::content::command::{Command, KeepAnswer, Outcome};
-use crate::content::data::kept_answer::{IdempotencyKey, IdempotentRequest, KeptAnswer};
-use crate::content::data::lookup::Lookup;
-use crate::content::handle::Content;
-use crate::model::error::Result;
-use crate::model::time::now_millis;
+use bindery_access::Access;
+use bindery_model::error::Result;
+use bindery_model::time::now_millis;
+
+use crate::command::{Command, KeepAnswer, Outcome};
+use crate::data::kept_answer::{IdempotencyKey, IdempotentRequest, KeptAnswer};
+use crate::data::lookup::Lookup;
+use crate::handle::Content;
 
 /// Encodes an answer that is to be kept; nothing for one that is not.
 type Encode<T> = dyn Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync;

@@ -11,24 +11,24 @@ mod waiting;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bindery_access::Access;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, Result};
+use bindery_query::WriteParams;
 use bytes::Bytes;
 use tokio::task::JoinHandle;
 
 use self::answer::{answer_of, lines_of, too_many_together};
 use self::line::{Line, expansion_of};
 use self::waiting::{Waited, Waiting};
-use crate::access::Access;
-use crate::content::admission::Admitted;
-use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
-use crate::content::data::lookup::Lookup;
-use crate::content::handle::Content;
-use crate::content::prepare::body::Preparation;
-use crate::content::prepare::import_order::Relations;
-use crate::model::ability::Ability;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error, Result};
-use crate::query::WriteParams;
+use crate::admission::Admitted;
+use crate::api::idempotency::{Answered, Idempotent};
+use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::data::lookup::Lookup;
+use crate::handle::Content;
+use crate::prepare::body::Preparation;
+use crate::prepare::import_order::Relations;
 
 pub use self::answer::{ImportLine, ImportedResource};
 

@@ -1,13 +1,14 @@
 //! Members as the API defines them (`API.md` 4.10).
 
-use crate::access::{Access, Member};
-use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::command::{Command, Outcome};
-use crate::content::handle::Content;
-use crate::content::prepare::access;
-use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
-use crate::model::time::{Millis, now_millis};
+use bindery_access::{Access, Member};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
+use bindery_model::time::{Millis, now_millis};
+
+use crate::api::idempotency::{Answered, Idempotent};
+use crate::command::{Command, Outcome};
+use crate::handle::Content;
+use crate::prepare::access;
 
 impl Content {
     /// All members, in the order of their creation. Members see each other, for `user` fields.

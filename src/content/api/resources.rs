@@ -3,30 +3,28 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bindery_access::Access;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::json;
+use bindery_model::value::Sanitized;
+use bindery_query::{Selection, WriteParams};
 use serde_json::Value;
 
-use crate::access::Access;
-use crate::content::admission::LARGE_BODY_BYTES;
-use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::command::{
-    Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, Written,
-};
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::Meta;
-use crate::content::data::refusals::no_resource;
-use crate::content::data::sight::Sight;
-use crate::content::data::state::{Collection, State};
-use crate::content::data::version::IfMatch;
-use crate::content::handle::Content;
-use crate::content::prepare::body::{self, Preparation, UpdateTerms};
-use crate::content::read::authors::AuthorNames;
-use crate::content::read::resource::{Presentation, ResourceAnswer, written_answer};
-use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::json;
-use crate::model::value::Sanitized;
-use crate::query::{Selection, WriteParams};
+use crate::admission::LARGE_BODY_BYTES;
+use crate::api::idempotency::{Answered, Idempotent};
+use crate::command::{Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, Written};
+use crate::data::lookup::Lookup;
+use crate::data::records::Meta;
+use crate::data::refusals::no_resource;
+use crate::data::sight::Sight;
+use crate::data::state::{Collection, State};
+use crate::data::version::IfMatch;
+use crate::handle::Content;
+use crate::prepare::body::{self, Preparation, UpdateTerms};
+use crate::read::authors::AuthorNames;
+use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
 
 /// A resource that was created.
 #[derive(Debug)]

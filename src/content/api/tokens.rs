@@ -1,11 +1,12 @@
 //! Tokens as the API defines them (`API.md` 5.5).
 
-use crate::access::{Access, NewToken, Token};
-use crate::content::command::{Command, Outcome};
-use crate::content::handle::Content;
-use crate::content::prepare::access;
-use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
+use bindery_access::{Access, NewToken, Token};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
+
+use crate::command::{Command, Outcome};
+use crate::handle::Content;
+use crate::prepare::access;
 
 /// A token that was created.
 #[derive(Debug)]

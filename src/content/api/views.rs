@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::access::Access;
-use crate::content::command::{Command, Outcome};
-use crate::content::data::refusals::{no_blueprint, no_view};
-use crate::content::data::saved_view::SavedView;
-use crate::content::handle::Content;
-use crate::content::prepare::view;
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error, Result};
+use bindery_access::Access;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, Result};
+
+use crate::command::{Command, Outcome};
+use crate::data::refusals::{no_blueprint, no_view};
+use crate::data::saved_view::SavedView;
+use crate::handle::Content;
+use crate::prepare::view;
 
 /// A view with the name of its owner; none if that member is gone.
 #[derive(Debug)]

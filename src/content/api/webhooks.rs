@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
+use bindery_access::Access;
+use bindery_disk::failure;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
 use tokio::sync::watch;
 
-use crate::access::Access;
-use crate::content::api::idempotency::{Answered, Idempotent};
-use crate::content::command::{Command, Outcome};
-use crate::content::data::lookup::Lookup;
-use crate::content::data::refusals::no_webhook;
-use crate::content::data::webhook::{ProgressParts, Webhook, WebhookPatch, progress_keys};
-use crate::content::handle::Content;
-use crate::content::prepare::webhook;
-use crate::failure;
-use crate::model::ability::Ability;
-use crate::model::error::{Error, Result};
+use crate::api::idempotency::{Answered, Idempotent};
+use crate::command::{Command, Outcome};
+use crate::data::lookup::Lookup;
+use crate::data::refusals::no_webhook;
+use crate::data::webhook::{ProgressParts, Webhook, WebhookPatch, progress_keys};
+use crate::handle::Content;
+use crate::prepare::webhook;
 
 impl Content {
     /// All webhooks, in the order of their creation.

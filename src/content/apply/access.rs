@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bindery_access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
+use bindery_model::error::{Error, Result};
+
 use super::effects::{AccountEffect, Effects};
-use crate::access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
-use crate::content::data::saved_view::SavedView;
-use crate::content::data::state::State;
-use crate::content::data::webhook::Webhook;
-use crate::model::error::{Error, Result};
+use crate::data::saved_view::SavedView;
+use crate::data::state::State;
+use crate::data::webhook::Webhook;
 
 /// Applies it to the state to come.
 ///

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::content::data::changes::{ChangeGroup, ChangeNumbers};
-use crate::content::data::feed::Feed;
-use crate::model::error::{Error, Result};
-use crate::store::{Key, Prefix, Store, StoreWrite};
+use bindery_model::error::{Error, Result};
+use bindery_store::{Key, Prefix, Store, StoreWrite};
+
+use crate::data::changes::{ChangeGroup, ChangeNumbers};
+use crate::data::feed::Feed;
 
 /// The number of changes beyond those to keep at which some are removed.
 const SLACK: u64 = 512;

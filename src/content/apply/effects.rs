@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::content::data::changes::ChangeGroup;
-use crate::content::data::records::{Meta, decode_id};
-use crate::content::data::version::{decode_epoch, decode_first_change};
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::store::{Counter, Key, StoreWrite, WriteOp};
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_store::{Counter, Key, StoreWrite, WriteOp};
+
+use crate::data::changes::ChangeGroup;
+use crate::data::records::{Meta, decode_id};
+use crate::data::version::{decode_epoch, decode_first_change};
 
 /// The writes of one transaction by what they concern.
 #[derive(Default)]

@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::content::data::index_mapping::IndexMapping;
-use crate::content::data::records::Meta;
-use crate::content::data::state::{Collection, State};
-use crate::content::warm::warm_index;
-use crate::model::error::{Error, Result};
-use crate::store::{Key, Prefix, Store};
+use bindery_model::error::{Error, Result};
+use bindery_store::{Key, Prefix, Store};
+
+use crate::data::index_mapping::IndexMapping;
+use crate::data::records::Meta;
+use crate::data::state::{Collection, State};
+use crate::warm::warm_index;
 
 /// The most resources of one piece: writes wait for it.
 const PIECE_RESOURCES: usize = 128;

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::state::State;
-use crate::model::error::{Code, Error, Result};
+use bindery_model::error::{Code, Error, Result};
+
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::state::State;
 
 /// The time between two reports of a long change's progress.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use bindery_model::error::{Conflict, Error, Result};
+use bindery_sanitize::Sanitizer;
+use bindery_store::Store;
 use parking_lot::Mutex;
 
 use super::progress::{Progress, stopping};
-use crate::content::command::{Command, Outcome};
-use crate::content::compatibility::demands::Demands;
-use crate::content::compatibility::survey::{Scope, Survey};
-use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
-use crate::content::data::lookup::resources;
-use crate::content::data::refusals::change_conflict;
-use crate::content::data::state::StateCell;
-use crate::content::queue::{Queue, Reply};
-use crate::model::error::{Conflict, Error, Result};
-use crate::sanitize::Sanitizer;
-use crate::store::Store;
+use crate::command::{Command, Outcome};
+use crate::compatibility::demands::Demands;
+use crate::compatibility::survey::{Scope, Survey};
+use crate::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::data::lookup::resources;
+use crate::data::refusals::change_conflict;
+use crate::data::state::StateCell;
+use crate::queue::{Queue, Reply};
 
 /// The most resources of one piece, and about the most bytes: other writes wait for a piece.
 const PIECE_RESOURCES: usize = 256;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Result};
+use bindery_model::id::ResourceId;
 use serde_json::{Value, json};
 
-use crate::content::data::lookup::resources;
-use crate::content::fixture::{access, copy_folder, open};
-use crate::content::{Content, IfMatch, Replaced};
-use crate::model::ability::Ability;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Result};
-use crate::model::id::ResourceId;
+use crate::data::lookup::resources;
+use crate::fixture::{access, copy_folder, open};
+use crate::{Content, IfMatch, Replaced};
 
 fn field(slug: &str, kind: &str) -> Value {
     json!({ "name": slug, "slug": slug, "type": kind })
@@ -30,8 +30,8 @@ async fn create(content: &Content, attributes: Value) -> Result<String> {
     let body = json!({ "attributes": attributes }).to_string();
     let done = content.write(&access(), Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await?;
     match done {
-        crate::content::Answered::Fresh(created) => Ok(created.id.to_string()),
-        crate::content::Answered::Kept(_) => unreachable!("an answer is kept only with a key"),
+        crate::Answered::Fresh(created) => Ok(created.id.to_string()),
+        crate::Answered::Kept(_) => unreachable!("an answer is kept only with a key"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The commands of the committer about how members sign in: data only.
 
-use crate::access::{ClientNote, Invitation, PasswordHash};
+use bindery_access::{ClientNote, Invitation, PasswordHash};
 
 /// A change of how a member signs in.
 #[derive(Debug)]

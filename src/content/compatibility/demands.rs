@@ -3,19 +3,19 @@
 
 use std::borrow::Borrow;
 
+use bindery_model::blueprint::{Blueprint, Field, FieldType};
+use bindery_model::error::{FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::value;
+use bindery_sanitize::Sanitizer;
+use bindery_store::Key;
 use serde_json::Value;
 
 use super::narrow;
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::claims::ClaimedField;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::state::State;
-use crate::model::blueprint::{Blueprint, Field, FieldType};
-use crate::model::error::{FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::value;
-use crate::sanitize::Sanitizer;
-use crate::store::Key;
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::claims::ClaimedField;
+use crate::data::lookup::Lookup;
+use crate::data::state::State;
 
 /// Demands on stored and written values under the changed blueprint, beyond those of today.
 pub(crate) struct Demands<'a> {

@@ -1,6 +1,6 @@
 //! Decides whether a field that keeps its name may refuse values that it accepted before.
 
-use crate::model::blueprint::{Field, FieldType};
+use bindery_model::blueprint::{Field, FieldType};
 
 /// Tests whether values may have the wrong form for the changed field: another type, or fewer allowed values.
 pub(super) fn may_refuse(before: &FieldType, after: &FieldType) -> bool {

@@ -1,10 +1,11 @@
 //! The blueprint that follows from a definition, where that depends on the other blueprints.
 
-use crate::content::data::refusals::check_kind;
-use crate::content::data::state::State;
-use crate::model::blueprint::{Blueprint, Definition, Difference};
-use crate::model::error::{Code, Error, FieldErrors, Result};
-use crate::model::time::Millis;
+use bindery_model::blueprint::{Blueprint, Definition, Difference};
+use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::time::Millis;
+
+use crate::data::refusals::check_kind;
+use crate::data::state::State;
 
 /// The next revision of a blueprint, and how it differs.
 pub(crate) struct Revision {

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use bindery_model::error::{Conflict, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::value::unique_text;
+use bindery_store::Store;
 use serde_json::Value;
 
 use super::demands::Demands;
-use crate::content::data::lookup::{Lookup, resources};
-use crate::content::data::records::Meta;
-use crate::content::data::refusals::conflict_of;
-use crate::content::data::state::State;
-use crate::model::error::{Conflict, Result};
-use crate::model::id::ResourceId;
-use crate::model::value::unique_text;
-use crate::store::Store;
+use crate::data::lookup::{Lookup, resources};
+use crate::data::records::Meta;
+use crate::data::refusals::conflict_of;
+use crate::data::state::State;
 
 /// The findings among the stored copies.
 #[derive(Debug, Default)]

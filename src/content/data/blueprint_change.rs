@@ -4,14 +4,15 @@
 
 use std::sync::Arc;
 
-use crate::content::data::claims::ClaimedField;
-use crate::content::data::index_mapping::IndexMapping;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::Meta;
-use crate::model::blueprint::{Blueprint, render};
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
-use crate::store::Key;
+use bindery_model::blueprint::{Blueprint, render};
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
+use bindery_store::Key;
+
+use crate::data::claims::ClaimedField;
+use crate::data::index_mapping::IndexMapping;
+use crate::data::lookup::Lookup;
+use crate::data::records::Meta;
 
 const FORMAT: u8 = 1;
 

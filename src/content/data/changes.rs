@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
 
 const FORMAT: u8 = 1;
 const IS_PUBLIC: u8 = 0x40;

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::value::unique_text;
+use bindery_store::Key;
 use serde_json::Value;
-
-use crate::model::blueprint::Blueprint;
-use crate::model::value::unique_text;
-use crate::store::Key;
 
 /// A field whose values are claimed.
 #[derive(Debug, Clone, Copy)]

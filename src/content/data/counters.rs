@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::content::data::durations::{DurationFigures, Durations};
+use crate::data::durations::{DurationFigures, Durations};
 
 /// Counts since the start.
 #[derive(Debug, Default)]

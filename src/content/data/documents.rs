@@ -7,14 +7,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
+use bindery_store::{Key, Store};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Copy, CopyVersion};
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
-use crate::store::{Key, Store};
+use crate::data::lookup::Lookup;
+use crate::data::records::{Copy, CopyVersion};
 
 /// The number of bytes of copies that are kept.
 const MAX_BYTES: u64 = 32 << 20;

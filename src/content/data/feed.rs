@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use crate::content::data::changes::ChangeGroup;
+use crate::data::changes::ChangeGroup;
 
 /// The number of changes that are kept in memory. Whoever reads further back reads the store.
 const RECENT_CHANGES: usize = 16_384;

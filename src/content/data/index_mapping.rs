@@ -6,14 +6,14 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
+use bindery_query::projection;
 use serde_json::Value;
 
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{CopyVersion, Meta};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
-use crate::projection;
+use crate::data::lookup::Lookup;
+use crate::data::records::{CopyVersion, Meta};
 
 /// The columns of a copy that are not null.
 pub(crate) type Columns = Vec<(bindery_index::ColumnId, bindery_index::Value)>;

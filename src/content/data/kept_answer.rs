@@ -3,10 +3,10 @@
 //! An answer is kept in the transaction that made it true, so a request is either carried out and its answer kept, or
 //! neither. What an answer says is bytes here.
 
-use crate::access::Access;
-use crate::model::error::{Code, Error, Result};
-use crate::model::time::Millis;
-use crate::store::Key;
+use bindery_access::Access;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::time::Millis;
+use bindery_store::Key;
 
 /// The time for which an answer is kept.
 pub(crate) const KEPT_FOR: Millis = 24 * 3_600_000;

@@ -1,13 +1,13 @@
 //! Reading stored resources by key, from the store or from the store as pending transactions leave it.
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::value::unique_text;
+use bindery_store::{Key, Prefix, Store};
 use serde_json::Value;
 
-use crate::content::data::records::{Copy, CopyVersion, Meta};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::value::unique_text;
-use crate::store::{Key, Prefix, Store};
+use crate::data::records::{Copy, CopyVersion, Meta};
 
 /// Something that stored values can be read from. Every error is `INTERNAL`: the store failed or is damaged.
 pub(crate) trait Lookup {

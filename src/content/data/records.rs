@@ -6,14 +6,13 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
+use bindery_access::Actor;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::Error;
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_store::Key;
 use serde_json::{Map, Value};
-
-use crate::access::Actor;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::Error;
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::store::Key;
 
 /// A meta record without authors: that of a resource that nobody but the server is known to have written.
 const META_FORMAT: u8 = 1;

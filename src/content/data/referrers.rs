@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use bindery_index::{Filter, Interrupt, Kind, Predicate, Selected, VariantNumber};
+use bindery_model::blueprint::{Field, OnDelete};
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
+use bindery_query::projection;
 
-use crate::content::data::state::{Collection, State};
-use crate::model::blueprint::{Field, OnDelete};
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
-use crate::projection;
+use crate::data::state::{Collection, State};
 
 /// A blueprint with relations to another one, or to itself.
 pub(crate) struct Referring<'a> {

@@ -1,9 +1,9 @@
 //! Errors that several rooms of `content` answer with, each worded once.
 
-use crate::model::blueprint::{Blueprint, BlueprintKind};
-use crate::model::error::{Code, Conflict, Error, FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::sent::quote;
+use bindery_model::blueprint::{Blueprint, BlueprintKind};
+use bindery_model::error::{Code, Conflict, Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::sent::quote;
 
 /// The number of ids a conflict names.
 pub(crate) const CONFLICT_IDS: usize = 10;

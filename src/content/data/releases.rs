@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_index::{Bound, DateColumn, Filter, Query, Range, Snapshot, SortBy, SortKey};
+use bindery_model::time::Millis;
 use parking_lot::Mutex;
-
-use crate::model::time::Millis;
 
 /// Moments that are over for longer than this are forgotten, but for the last of them. No reader's clock is behind by more.
 const KEPT: Millis = 60_000;

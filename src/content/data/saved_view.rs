@@ -1,8 +1,7 @@
 //! Views of lists that members saved, and their stored form (`API.md` 4.19). Must not know what a query means.
 
+use bindery_model::time::Millis;
 use serde::{Deserialize, Serialize};
-
-use crate::model::time::Millis;
 
 /// A view of a blueprint's list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

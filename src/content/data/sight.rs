@@ -1,11 +1,10 @@
 //! The part of a blueprint's resources that a token may see, and what it may learn of the others by writing (`API.md` 5.4, 5.7).
 
+use bindery_access::Access;
 use bindery_index::{Bound, DateColumn, Filter, Range};
-
-use crate::access::Access;
-use crate::model::ability::Ability;
-use crate::model::blueprint::{Blueprint, BlueprintKind};
-use crate::model::time::Millis;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::{Blueprint, BlueprintKind};
+use bindery_model::time::Millis;
 
 /// Which resources of a blueprint a token sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bindery_access::{Access, Accounts, Member, Tokens};
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use crate::access::{Access, Accounts, Member, Tokens};
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
-use crate::content::data::releases::Releases;
-use crate::content::data::saved_view::SavedView;
-use crate::content::data::sight::Sight;
-use crate::content::data::version::{ResourceVersion, Seen, SeenVersion};
-use crate::content::data::webhook::Webhook;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
+use crate::data::releases::Releases;
+use crate::data::saved_view::SavedView;
+use crate::data::sight::Sight;
+use crate::data::version::{ResourceVersion, Seen, SeenVersion};
+use crate::data::webhook::Webhook;
 
 /// Everything that a request is answered from, at one moment.
 #[derive(Clone)]
 pub(crate) struct State {
     /// The number of the last log record that it includes.
     pub(crate) number: u64,
-    /// The history that the numbers belong to, see [`Epoch`](crate::store::Counter::Epoch).
+    /// The history that the numbers belong to, see [`Epoch`](bindery_store::Counter::Epoch).
     pub(crate) epoch: u64,
     /// The blueprints by slug, each with its index.
     pub(crate) blueprints: BTreeMap<String, Arc<Collection>>,

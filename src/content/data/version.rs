@@ -6,11 +6,12 @@
 
 use std::fmt;
 
-use crate::content::data::records::Meta;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+
+use crate::data::records::Meta;
 
 const TAG_BYTES: usize = 16;
 
@@ -75,9 +76,8 @@ pub(crate) enum Seen {
 }
 
 impl AnswerVersion {
-    /// A version that differs from those of other numbers.
-    #[cfg(test)]
-    pub(crate) fn numbered(epoch: u64) -> AnswerVersion {
+    /// A version that differs from those of other numbers, for tests of caches.
+    pub fn numbered(epoch: u64) -> AnswerVersion {
         let version = ResourceVersion { id: ResourceId::from_u128(1), resource: 1, blueprint: 1 };
         AnswerVersion::of_resource(epoch, version, [].into_iter())
     }

@@ -1,10 +1,10 @@
 //! Webhooks and their stored form (`API.md` 6.2). Must not know how they are delivered.
 
+use bindery_model::time::Millis;
+use bindery_store::Key;
 use serde::{Deserialize, Serialize};
 
-use crate::content::data::changes::ChangeOp;
-use crate::model::time::Millis;
-use crate::store::Key;
+use crate::data::changes::ChangeOp;
 
 /// Into how many parts the progress of a webhook is split, so that a part that did not change is not written again. The
 /// number is fixed: deleting a webhook deletes them without a search.

@@ -10,15 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+use bindery_log::{CommitLog, FollowLog};
+use bindery_model::error::{Error, Result};
+use bindery_store::Store;
 use parking_lot::Mutex;
 
 use super::due::Situation;
-use crate::base;
-use crate::failure;
-use crate::log::{CommitLog, FollowLog};
-use crate::model::error::{Error, Result};
-use crate::store::Store;
-use crate::sync;
 
 /// Log numbers. A backup in progress needs every record after each of them.
 #[derive(Debug, Default)]
@@ -276,9 +275,9 @@ impl Work {
     }
 }
 
-fn write_base(folder: &Path, store: &Store, log: &dyn FollowLog) -> std::result::Result<base::Header, String> {
+fn write_base(folder: &Path, store: &Store, log: &dyn FollowLog) -> std::result::Result<bindery_base::Header, String> {
     failure::point("checkpoint::base").map_err(|error| error.to_string())?;
-    base::write_next(folder, store, log).map_err(|error| error.to_string())
+    bindery_base::write_next(folder, store, log).map_err(|error| error.to_string())
 }
 
 /// Marks the checkpoint as finished when it is dropped, even by a panic, so that the next one can run.

@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::content::data::kept_answer::KeptAnswer;
-use crate::content::data::state::State;
-use crate::model::error::{Error, Result};
-use crate::model::time::Millis;
-use crate::store::{Key, Prefix, Store, StoreWrite};
+use bindery_model::error::{Error, Result};
+use bindery_model::time::Millis;
+use bindery_store::{Key, Prefix, Store, StoreWrite};
+
+use crate::data::kept_answer::KeptAnswer;
+use crate::data::state::State;
 
 /// The maximum number of keys that one step removes or reads.
 const STEP_KEYS: usize = 256;

@@ -1,14 +1,14 @@
 //! Reads the bodies of tokens and members (`API.md` 5.5 and 4.10).
 
+use bindery_access::{MemberPatch, NewMember, NewToken, Patch};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::json;
+use bindery_model::sent::quote;
+use bindery_model::value::is_email;
 use serde_json::{Map, Value};
 
-use crate::access::{MemberPatch, NewMember, NewToken, Patch};
-use crate::content::prepare::body::{date, into_object, quoted, unknown_keys};
-use crate::model::ability::Ability;
-use crate::model::error::{Error, FieldErrors, Result};
-use crate::model::json;
-use crate::model::sent::quote;
-use crate::model::value::is_email;
+use crate::prepare::body::{date, into_object, quoted, unknown_keys};
 
 /// The maximum number of abilities in a body, repeated ones included.
 const MAX_ABILITIES: usize = 100;

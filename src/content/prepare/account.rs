@@ -1,12 +1,12 @@
 //! Reads the bodies with which members sign in (`API.md` 5.8).
 
+use bindery_access::{PASSWORD_MAX, PASSWORD_MIN};
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::json;
 use serde_json::{Map, Value};
 
-use crate::access::{PASSWORD_MAX, PASSWORD_MIN};
-use crate::content::prepare::access::{email, required_text};
-use crate::content::prepare::body::{into_object, unknown_keys};
-use crate::model::error::{Error, FieldErrors, Result};
-use crate::model::json;
+use crate::prepare::access::{email, required_text};
+use crate::prepare::body::{into_object, unknown_keys};
 
 /// Who wants to sign in.
 pub(crate) struct SignIn {

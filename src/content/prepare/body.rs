@@ -1,18 +1,18 @@
 //! Reads the bodies of single writes, and the parts that all bodies of resources have in common.
 
+use bindery_model::blueprint::{Blueprint, BlueprintKind};
+use bindery_model::error::{Code, Error, FieldErrors, LISTED_FIELDS, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::sent::quote;
+use bindery_model::time::{Millis, parse_system_date};
+use bindery_model::value;
+use bindery_query::projection;
+use bindery_sanitize::Sanitizer;
 use serde_json::{Map, Value};
 
-use crate::content::command::{CopyDraft, Extent, Item, Publication, Update, WrittenValue};
-use crate::content::data::refusals::{needs_publish, no_second};
-use crate::content::data::version::IfMatch;
-use crate::model::blueprint::{Blueprint, BlueprintKind};
-use crate::model::error::{Code, Error, FieldErrors, LISTED_FIELDS, Result};
-use crate::model::id::ResourceId;
-use crate::model::sent::quote;
-use crate::model::time::{Millis, parse_system_date};
-use crate::model::value;
-use crate::projection;
-use crate::sanitize::Sanitizer;
+use crate::command::{CopyDraft, Extent, Item, Publication, Update, WrittenValue};
+use crate::data::refusals::{needs_publish, no_second};
+use crate::data::version::IfMatch;
 
 /// Keys that the server returns in a resource and therefore ignores in a body (`API.md` 1.6).
 const ANSWERED_KEYS: [&str; 6] = ["id", "type", "created_at", "updated_at", "relationships", "meta"];

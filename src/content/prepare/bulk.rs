@@ -1,15 +1,15 @@
 //! Reads the bodies of bulk requests (`API.md` 4.5) into one item per entry.
 
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
 use serde_json::{Map, Value};
 
-use crate::content::command::{Extent, Item, Publication, Update};
-use crate::content::data::refusals::no_resource;
-use crate::content::data::version::IfMatch;
-use crate::content::prepare::body::{self, Preparation, UpdateTerms, kind_of, object, unknown_keys};
-use crate::model::ability::Ability;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error, FieldErrors, Result};
-use crate::model::id::ResourceId;
+use crate::command::{Extent, Item, Publication, Update};
+use crate::data::refusals::no_resource;
+use crate::data::version::IfMatch;
+use crate::prepare::body::{self, Preparation, UpdateTerms, kind_of, object, unknown_keys};
 
 /// The maximum number of items in a request.
 const MAX_ITEMS: usize = 100;

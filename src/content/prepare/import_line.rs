@@ -1,16 +1,16 @@
 //! Reads a line of an import into an item.
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::json;
+use bindery_model::sent::quote;
+use bindery_model::value::Relations;
+use bindery_sanitize::Sanitizer;
 use serde_json::{Map, Value};
 
-use crate::content::command::{CopyDraft, Extent, ImportItem, Item};
-use crate::content::prepare::body::{self, Preparation, into_object, kind_of, unknown_keys};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::json;
-use crate::model::sent::quote;
-use crate::model::value::Relations;
-use crate::sanitize::Sanitizer;
+use crate::command::{CopyDraft, Extent, ImportItem, Item};
+use crate::prepare::body::{self, Preparation, into_object, kind_of, unknown_keys};
 
 /// Checks lines of an import without a place to import them to.
 pub struct ImportCheck {

@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
+use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use serde_json::Value;
 
-use crate::content::command::ImportItem;
-use crate::model::blueprint::{Blueprint, BlueprintKind};
+use crate::command::ImportItem;
 
 /// The names that order an item among others: the names of its resource, and the names that it relates to.
 pub(crate) struct Relations {

@@ -1,12 +1,12 @@
 //! Reads the bodies of views that members save (`API.md` 4.19).
 
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::json;
 use serde_json::{Map, Value};
 
-use crate::content::data::saved_view::{NewView, ViewPatch};
-use crate::content::prepare::access::required_text;
-use crate::content::prepare::body::{into_object, unknown_keys};
-use crate::model::error::{Error, FieldErrors, Result};
-use crate::model::json;
+use crate::data::saved_view::{NewView, ViewPatch};
+use crate::prepare::access::required_text;
+use crate::prepare::body::{into_object, unknown_keys};
 
 /// The longest query of a view. An address of that length is one that every server takes.
 const MAX_QUERY_BYTES: usize = 8_192;

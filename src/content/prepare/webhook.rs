@@ -1,14 +1,14 @@
 //! Reads the bodies of webhooks (`API.md` 6.2).
 
+use bindery_model::error::{Error, Result};
+use bindery_model::json;
 use serde_json::Value;
 use url::Url;
 
-use crate::content::data::changes::ChangeOp;
-use crate::content::data::webhook::WebhookPatch;
-use crate::content::prepare::access::{read_blueprints, required_text};
-use crate::content::prepare::body::{into_object, quoted, unknown_keys};
-use crate::model::error::{Error, Result};
-use crate::model::json;
+use crate::data::changes::ChangeOp;
+use crate::data::webhook::WebhookPatch;
+use crate::prepare::access::{read_blueprints, required_text};
+use crate::prepare::body::{into_object, quoted, unknown_keys};
 
 const MAX_URL_BYTES: usize = 2_048;
 

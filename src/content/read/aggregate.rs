@@ -2,13 +2,13 @@
 //! know how resources are searched for.
 
 use bindery_index::{self as index, Aggregates, FacetValue};
+use bindery_model::error::{Code, Error};
+use bindery_model::number::canonical;
+use bindery_query::{Aggregation, Facet, Query, Stats};
 use serde_json::{Map, Value, json};
 
-use crate::content::data::state::Collection;
-use crate::content::read::resolve::{Resolver, Result, Stopped, stopped};
-use crate::model::error::{Code, Error};
-use crate::model::number::canonical;
-use crate::query::{Aggregation, Facet, Query, Stats};
+use crate::data::state::Collection;
+use crate::read::resolve::{Resolver, Result, Stopped, stopped};
 
 /// All values of the facets of an answer may have so many bytes.
 const MAX_VALUE_BYTES: usize = 8 << 20;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use bindery_access::{Access, Actor};
+use bindery_model::blueprint::Blueprint;
 use serde_json::{Value, json};
 
-use crate::access::{Access, Actor};
-use crate::content::data::records::{Authors, Meta};
-use crate::content::data::state::State;
-use crate::model::blueprint::Blueprint;
+use crate::data::records::{Authors, Meta};
+use crate::data::state::State;
 
 /// The names of members and tokens.
 #[derive(Clone)]

@@ -3,17 +3,17 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use bindery_access::Access;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_store::{Key, Prefix, Store};
 use tokio::sync::{Semaphore, watch};
 
-use crate::access::Access;
-use crate::content::data::changes::{ChangeGroup, ChangeOp, RecordedChange};
-use crate::content::data::feed::{Feed, FeedEnd};
-use crate::content::handle::Content;
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::store::{Key, Prefix, Store};
+use crate::data::changes::{ChangeGroup, ChangeOp, RecordedChange};
+use crate::data::feed::{Feed, FeedEnd};
+use crate::handle::Content;
 
 /// The number of readers that may look for changes in the store at once. Others wait their turn.
 static READING: Semaphore = Semaphore::const_new(2);

@@ -7,11 +7,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bindery_index::{Position, PositionKey, SortBy, SortKey};
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, Result};
+use bindery_query::Query;
 
-use crate::content::data::sight::Sight;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error, Result};
-use crate::query::Query;
+use crate::data::sight::Sight;
 
 /// The form of cursors. Those of another one are refused.
 const FORM: u8 = 1;

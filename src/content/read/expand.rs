@@ -4,15 +4,15 @@
 use std::collections::HashSet;
 
 use bindery_index::{Hit, Interrupt};
+use bindery_model::error::{Code, Error};
+use bindery_query::projection::whole_column;
+use bindery_query::{Copies, Expansion, Selection, Step};
 
-use crate::content::data::lookup::Lookup;
-use crate::content::data::sight::Sight;
-use crate::content::data::state::Collection;
-use crate::content::read::resolve::{Resolver, Result, Stopped};
-use crate::content::read::resource::{Presentation, write_hit};
-use crate::model::error::{Code, Error};
-use crate::projection::whole_column;
-use crate::query::{Copies, Expansion, Selection, Step};
+use crate::data::lookup::Lookup;
+use crate::data::sight::Sight;
+use crate::data::state::Collection;
+use crate::read::resolve::{Resolver, Result, Stopped};
+use crate::read::resource::{Presentation, write_hit};
 
 /// More related resources in an answer are refused.
 const MAX_INCLUDED: usize = 1_000;

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use bindery_index::{Done, Trace, TraceStep};
+use bindery_query::projection::column_name;
 use serde_json::{Value, json};
 
-use crate::content::data::state::Collection;
-use crate::projection::column_name;
+use crate::data::state::Collection;
 
 /// More steps are not answered.
 const MAX_STEPS: usize = 500;

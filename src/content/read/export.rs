@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_index::Interrupt;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_query::{ExportParams, Format, Key as Selected, RawParams};
+use bindery_store::Store;
 use serde_json::{Map, Value};
 
-use crate::content::data::lookup::import_key_at;
-use crate::content::read::aggregate::aggregate;
-use crate::content::read::expand::Included;
-use crate::content::read::explain::Explained;
-use crate::content::read::resolve::Result as SearchResult;
-use crate::content::read::resource::{Presentation, write_hit};
-use crate::content::read::view::{Searching, View};
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::query::{ExportParams, Format, Key as Selected, RawParams};
-use crate::store::Store;
+use crate::data::lookup::import_key_at;
+use crate::read::aggregate::aggregate;
+use crate::read::expand::Included;
+use crate::read::explain::Explained;
+use crate::read::resolve::Result as SearchResult;
+use crate::read::resource::{Presentation, write_hit};
+use crate::read::view::{Searching, View};
 
 /// The number of hits that are read from the index at once.
 const CHUNK_RESOURCES: usize = 256;

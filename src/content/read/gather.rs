@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_index::{Hit, Interrupt};
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
 
-use crate::content::data::documents::Documents;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::CopyVersion;
-use crate::content::data::state::{Collection, State};
-use crate::content::read::resource::{Presentation, copies_shown, write_hit};
-use crate::content::read::view::View;
-use crate::content::thread_pool::Class;
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
+use crate::data::documents::Documents;
+use crate::data::lookup::Lookup;
+use crate::data::records::CopyVersion;
+use crate::data::state::{Collection, State};
+use crate::read::resource::{Presentation, copies_shown, write_hit};
+use crate::read::view::View;
+use crate::thread_pool::Class;
 
 /// A thread reads at least so many resources: handing one over takes as long as reading it when the disk is fast.
 const AT_LEAST: usize = 2;

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bindery_index::{Found, Hits, Position};
+use bindery_model::error::Result;
+use bindery_query::{ListParams, Page, Query, RawParams};
 use serde_json::{Map, Value};
 
-use crate::content::data::documents::Documents;
-use crate::content::read::aggregate::aggregate;
-use crate::content::read::cursor::CursorKey;
-use crate::content::read::expand::Included;
-use crate::content::read::explain::Explained;
-use crate::content::read::resolve::Result as SearchResult;
-use crate::content::read::resource::Presentation;
-use crate::content::read::view::{Searching, View};
-use crate::model::error::Result;
-use crate::query::{ListParams, Page, Query, RawParams};
+use crate::data::documents::Documents;
+use crate::read::aggregate::aggregate;
+use crate::read::cursor::CursorKey;
+use crate::read::expand::Included;
+use crate::read::explain::Explained;
+use crate::read::resolve::Result as SearchResult;
+use crate::read::resource::Presentation;
+use crate::read::view::{Searching, View};
 
 /// A page of a list.
 #[derive(Debug)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bindery_index::Neighbors;
+use bindery_model::error::{Code, Error, Result};
+use bindery_query::{Aggregation, NeighborsParams, RawParams};
 
-use crate::content::read::explain::Explained;
-use crate::content::read::resource::Presentation;
-use crate::content::read::view::{Located, Searching, View};
-use crate::model::error::{Code, Error, Result};
-use crate::query::{Aggregation, NeighborsParams, RawParams};
+use crate::read::explain::Explained;
+use crate::read::resource::Presentation;
+use crate::read::view::{Located, Searching, View};
 
 /// The resources beside one.
 #[derive(Debug)]

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bindery_access::Access;
 use bindery_index::{Error as IndexError, Interrupt};
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
 
-use crate::access::Access;
-use crate::content::data::referrers::{Referring, referring_to};
-use crate::content::data::sight::Sight;
-use crate::content::data::state::State;
-use crate::content::handle::Content;
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
+use crate::data::referrers::{Referring, referring_to};
+use crate::data::sight::Sight;
+use crate::data::state::State;
+use crate::handle::Content;
 
 /// The number of ids that are named for each field.
 const NAMED: usize = 10;

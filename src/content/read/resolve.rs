@@ -6,16 +6,16 @@
 
 use std::time::Instant;
 
+use bindery_access::Access;
 use bindery_index::{self as index, Found, IdSet, Interrupt, Predicate};
+use bindery_model::error::Error;
+use bindery_model::time::Millis;
+use bindery_query::projection::whole_column;
+use bindery_query::{Copies, Filter, Query, Relation};
 
-use crate::access::Access;
-use crate::content::data::sight::Sight;
-use crate::content::data::state::{Collection, State};
-use crate::content::read::explain::Explanation;
-use crate::model::error::Error;
-use crate::model::time::Millis;
-use crate::projection::whole_column;
-use crate::query::{Copies, Filter, Query, Relation};
+use crate::data::sight::Sight;
+use crate::data::state::{Collection, State};
+use crate::read::explain::Explanation;
 
 /// A condition with more ids is evaluated at once, and only what it finds is kept: ids take 16 bytes each, and a request may
 /// have a hundred conditions. Of fewer ids, the index evaluates it when that is cheapest.

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use bindery_index::Interrupt;
+use bindery_model::blueprint::{Blueprint, FieldType};
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::{Millis, format_millis};
+use bindery_model::value::Sanitized;
+use bindery_query::{Highlights, Key as Selected, Selection};
+use bindery_sanitize::text_content;
 use serde_json::{Map, Value};
 
-use crate::content::command::Written;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Copy, CopyVersion, Meta, empty_attributes};
-use crate::content::data::state::Collection;
-use crate::content::data::version::EntityTag;
-use crate::content::read::authors::AuthorNames;
-use crate::content::read::highlight::excerpt;
-use crate::model::blueprint::{Blueprint, FieldType};
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::{Millis, format_millis};
-use crate::model::value::Sanitized;
-use crate::query::{Highlights, Key as Selected, Selection};
-use crate::sanitize::text_content;
+use crate::command::Written;
+use crate::data::lookup::Lookup;
+use crate::data::records::{Copy, CopyVersion, Meta, empty_attributes};
+use crate::data::state::Collection;
+use crate::data::version::EntityTag;
+use crate::read::authors::AuthorNames;
+use crate::read::highlight::excerpt;
 
 /// The part of a resource that is answered, and the copies that it comes from.
 #[derive(Clone)]

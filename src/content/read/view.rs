@@ -3,29 +3,29 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bindery_access::Access;
 use bindery_index::{Found, Hit, Interrupt, Snapshot};
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::{Millis, day_number};
+use bindery_query::{Aggregation, Copies, GetParams, Query, RawParams};
+use bindery_store::Store;
 
-use crate::access::Access;
-use crate::content::data::documents::Documents;
-use crate::content::data::refusals::no_resource;
-use crate::content::data::sight::Sight;
-use crate::content::data::state::{Collection, State};
-use crate::content::data::version::{AnswerVersion, ListVersion, SeenVersion};
-use crate::content::handle::Content;
-use crate::content::read::authors::AuthorNames;
-use crate::content::read::expand::Included;
-use crate::content::read::explain::{Explained, Explanation};
-use crate::content::read::resolve::{self, Resolver, Stopped, stopped};
-use crate::content::read::resource::Presentation;
-use crate::content::search_scheduler::SearchScheduler;
-use crate::content::thread_pool::ThreadPool;
-use crate::model::ability::Ability;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::{Millis, day_number};
-use crate::query::{Aggregation, Copies, GetParams, Query, RawParams};
-use crate::store::Store;
+use crate::data::documents::Documents;
+use crate::data::refusals::no_resource;
+use crate::data::sight::Sight;
+use crate::data::state::{Collection, State};
+use crate::data::version::{AnswerVersion, ListVersion, SeenVersion};
+use crate::handle::Content;
+use crate::read::authors::AuthorNames;
+use crate::read::expand::Included;
+use crate::read::explain::{Explained, Explanation};
+use crate::read::resolve::{self, Resolver, Stopped, stopped};
+use crate::read::resource::Presentation;
+use crate::search_scheduler::SearchScheduler;
+use crate::thread_pool::ThreadPool;
 
 pub(super) type IndexQuery = bindery_index::Query;
 

@@ -1,15 +1,15 @@
 //! Compares the index with the store, value by value, and looks for values that nothing refers to.
 
+use bindery_model::id::ResourceId;
+use bindery_query::projection;
+use bindery_store::{Key, Prefix, Store};
 use serde_json::Value;
 
-use crate::content::data::claims::ClaimedField;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Copy, CopyVersion, Meta, encode_id};
-use crate::content::data::state::{Collection, State};
-use crate::content::start::findings::Findings;
-use crate::model::id::ResourceId;
-use crate::projection;
-use crate::store::{Key, Prefix, Store};
+use crate::data::claims::ClaimedField;
+use crate::data::lookup::Lookup;
+use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
+use crate::data::state::{Collection, State};
+use crate::start::findings::Findings;
 
 /// A store and what readers see of it.
 pub(crate) struct Comparison<'a> {

@@ -5,16 +5,17 @@
 
 use std::path::Path;
 
-use crate::base::{BaseError, restoring};
-use crate::content::data::changes::ChangeGroup;
-use crate::content::data::version::encode_epoch;
-use crate::content::data::webhook::{Webhook, progress_keys};
-use crate::content::start::error::StartError;
-use crate::content::start::recovery::load_epoch;
-use crate::failure;
-use crate::log::{AppendError, CommitLog};
-use crate::model::time::now_millis;
-use crate::store::{Counter, Key, Prefix, Store, StoreWrite, encode_transaction};
+use bindery_base::{BaseError, restoring};
+use bindery_disk::failure;
+use bindery_log::{AppendError, CommitLog};
+use bindery_model::time::now_millis;
+use bindery_store::{Counter, Key, Prefix, Store, StoreWrite, encode_transaction};
+
+use crate::data::changes::ChangeGroup;
+use crate::data::version::encode_epoch;
+use crate::data::webhook::{Webhook, progress_keys};
+use crate::start::error::StartError;
+use crate::start::recovery::load_epoch;
 
 /// Begins an epoch if the content has none, or after a restore. The store must be at the end of the log, and is
 /// afterwards. After a restore it also switches webhooks off, unless they are kept: a copy must not send to the receivers

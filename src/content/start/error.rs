@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::base::{self, BaseError};
-use crate::store::KEPT_FREE_BYTES;
+use bindery_base::BaseError;
+use bindery_store::KEPT_FREE_BYTES;
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,8 @@ pub enum StartError {
 }
 
 impl StartError {
-    pub(crate) fn folder(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
+    /// The data folder cannot be used, because of an error of the system.
+    pub fn folder(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
         let cause = cause.to_string();
         let advice = match is_disk_full(&cause) {
             true => format!("; {}{}", free_space(folder), earlier_stores(folder)),
@@ -72,7 +73,7 @@ fn is_disk_full(cause: &str) -> bool {
 
 /// Says how much to free: what the store keeps free, and room for what the log may still have to be applied.
 fn free_space(folder: &Path) -> String {
-    let files = std::fs::read_dir(folder.join(base::LOG)).into_iter().flatten().flatten();
+    let files = std::fs::read_dir(folder.join(bindery_base::LOG)).into_iter().flatten().flatten();
     let log: u64 = files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
     let needed = (log + KEPT_FREE_BYTES).div_ceil(1 << 20);
     format!("free at least {needed} MiB on its disk and start again: nothing that was acknowledged is lost")
@@ -83,7 +84,7 @@ fn earlier_stores(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut stores: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| base::number_of_aside(name, base::STORE).is_some())
+        .filter(|name| bindery_base::number_of_aside(name, bindery_base::STORE).is_some())
         .map(|name| format!("`{}`", folder.join(name).display()))
         .collect();
     stores.sort();

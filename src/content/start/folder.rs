@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::base::{self, BaseError, Header, restoring};
-use crate::content::start::epoch;
-use crate::content::start::error::StartError;
-use crate::content::start::findings::Findings;
+use bindery_base::{BaseError, Header, restoring};
+
+use crate::start::epoch;
+use crate::start::error::StartError;
+use crate::start::findings::Findings;
 
 /// Names within the data folder.
 const INDEX: &str = "index";
@@ -14,10 +15,10 @@ const LOCK: &str = "LOCK";
 
 /// The files of a data folder by folder. Those of index and analytics are known to their owners.
 const KNOWN: [(&str, &[&str]); 6] = [
-    ("", &[LOCK, INDEX, base::LOG, base::STORE, "base", "analytics", "backups", restoring::RESTORING]),
-    (base::LOG, &[LOCK, "*.log", "next.zeros", "torn-*"]),
+    ("", &[LOCK, INDEX, bindery_base::LOG, bindery_base::STORE, "base", "analytics", "backups", restoring::RESTORING]),
+    (bindery_base::LOG, &[LOCK, "*.log", "next.zeros", "torn-*"]),
     ("base", &["*.base", "next", "next.unfinished"]),
-    (base::STORE, &["sled", "scattered", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),
+    (bindery_base::STORE, &["sled", "scattered", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),
     ("store/sled", SLED),
     ("store/scattered", SLED),
 ];
@@ -58,12 +59,12 @@ fn hold(lock: File, folder: &Path) -> Result<File, StartError> {
 /// # Errors
 /// [`StartError`] if it cannot be read or is incomplete.
 pub fn verify_backup(file: &Path) -> Result<Header, StartError> {
-    base::verify(file).map_err(|error| StartError::backup(file, &error))
+    bindery_base::verify(file).map_err(|error| StartError::backup(file, &error))
 }
 
 /// The beginning of a backup that holds content of this many bytes, and more behind it.
 pub fn backup_envelope(content_bytes: u64) -> Vec<u8> {
-    base::envelope(content_bytes)
+    bindery_base::envelope(content_bytes)
 }
 
 /// Where the part of a backup begins that is not content; `None` if it holds only content.
@@ -71,7 +72,7 @@ pub fn backup_envelope(content_bytes: u64) -> Vec<u8> {
 /// # Errors
 /// [`StartError`] if it cannot be read.
 pub fn rest_of_backup(file: &Path) -> Result<Option<u64>, StartError> {
-    base::rest_of(file).map_err(|error| StartError::backup(file, &error))
+    bindery_base::rest_of(file).map_err(|error| StartError::backup(file, &error))
 }
 
 /// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
@@ -82,7 +83,7 @@ pub fn rest_of_backup(file: &Path) -> Result<Option<u64>, StartError> {
 pub(crate) fn restore_backup(
     file: &Path,
     folder: &Path,
-    options: &base::RecoverOptions,
+    options: &bindery_base::RecoverOptions,
     keeps_webhooks: bool,
 ) -> Result<usize, StartError> {
     let header = verify_backup(file)?;
@@ -97,8 +98,10 @@ pub(crate) fn restore_backup(
     }
     require_empty(folder)?;
     let fail = |error: BaseError| StartError::folder(folder, &error);
-    restoring::begin(folder, keeps_webhooks).and_then(|()| base::place(file, folder, header.number)).map_err(fail)?;
-    let (mut log, store, recovered) = base::recover(folder, options).map_err(fail)?;
+    restoring::begin(folder, keeps_webhooks)
+        .and_then(|()| bindery_base::place(file, folder, header.number))
+        .map_err(fail)?;
+    let (mut log, store, recovered) = bindery_base::recover(folder, options).map_err(fail)?;
     if recovered.number != header.number {
         let text = format!("it is at number {} after the restore, not at {}", recovered.number, header.number);
         return Err(StartError::folder(folder, &text));
@@ -162,7 +165,7 @@ pub(crate) fn name_unknown_files(folder: &Path, findings: &mut Findings) -> std:
         for entry in fs::read_dir(&path)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if within.is_empty() && base::number_of_aside(&name, base::STORE).is_some() {
+            if within.is_empty() && bindery_base::number_of_aside(&name, bindery_base::STORE).is_some() {
                 findings.note(format!(
                     "{} is an earlier store that was rebuilt; it may be deleted",
                     entry.path().display()

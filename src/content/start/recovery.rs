@@ -7,25 +7,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
-use crate::content::apply::Clock;
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::changes::{ChangeGroup, ChangeNumbers};
-use crate::content::data::claims::numbers_in_use;
-use crate::content::data::index_mapping::IndexMapping;
-use crate::content::data::lookup::resources;
-use crate::content::data::records::decode_id;
-use crate::content::data::saved_view::SavedView;
-use crate::content::data::state::{Changed, State};
-use crate::content::data::version::{decode_epoch, decode_first_change};
-use crate::content::data::webhook::Webhook;
-use crate::content::maintain::sweep::{self, Obsolete};
-use crate::content::start::error::StartError;
-use crate::log::CommitLog;
-use crate::model::blueprint::{Blueprint, render};
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
-use crate::store::{Assembler, Counter, Key, Prefix, Store, StoreWrite, decode_writes};
+use bindery_access::{Accounts, Invitation, Member, PasswordHash, Session, Token, Tokens};
+use bindery_log::CommitLog;
+use bindery_model::blueprint::{Blueprint, render};
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
+use bindery_store::{Assembler, Counter, Key, Prefix, Store, StoreWrite, decode_writes};
+
+use crate::apply::Clock;
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::changes::{ChangeGroup, ChangeNumbers};
+use crate::data::claims::numbers_in_use;
+use crate::data::index_mapping::IndexMapping;
+use crate::data::lookup::resources;
+use crate::data::records::decode_id;
+use crate::data::saved_view::SavedView;
+use crate::data::state::{Changed, State};
+use crate::data::version::{decode_epoch, decode_first_change};
+use crate::data::webhook::Webhook;
+use crate::maintain::sweep::{self, Obsolete};
+use crate::start::error::StartError;
 
 /// Blueprint changes that have begun, by the number of their blueprint.
 pub(crate) type Changes = BTreeMap<u32, Arc<BlueprintChange>>;

@@ -5,14 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::content::data::claims::ClaimedField;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Copy, CopyVersion, Meta, encode_id};
-use crate::content::start::error::StartError;
-use crate::model::blueprint::{Blueprint, BlueprintKind, render};
-use crate::model::id::ResourceId;
-use crate::model::time::now_millis;
-use crate::store::{Counter, Key, Prefix, Store, StoreWrite, decode_writes};
+use bindery_model::blueprint::{Blueprint, BlueprintKind, render};
+use bindery_model::id::ResourceId;
+use bindery_model::time::now_millis;
+use bindery_store::{Counter, Key, Prefix, Store, StoreWrite, decode_writes};
+
+use crate::data::claims::ClaimedField;
+use crate::data::lookup::Lookup;
+use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
+use crate::start::error::StartError;
 
 /// The number of writes that are applied at once.
 const BATCH: usize = 512;

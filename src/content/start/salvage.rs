@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::base::{self, BaseError, Gathered, RecoverOptions, restoring};
-use crate::content::start::error::StartError;
-use crate::content::start::repair::{Repaired, SalvagedBlueprint, repair};
-use crate::content::start::scratch::{Scratch, copy_folder};
-use crate::content::start::{epoch, folder, verify};
-use crate::log::LogReader;
+use bindery_base::{BaseError, Gathered, RecoverOptions, restoring};
+use bindery_log::LogReader;
+
+use crate::start::error::StartError;
+use crate::start::repair::{Repaired, SalvagedBlueprint, repair};
+use crate::start::scratch::{Scratch, copy_folder};
+use crate::start::{epoch, folder, verify};
 
 /// The folder of the analytics, which are copied as they are.
 const ANALYTICS: &str = "analytics";
@@ -40,8 +41,9 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     let fail = |error: BaseError| StartError::folder(old, &error);
     restoring::begin(new, true).map_err(fail)?;
     let scratch = Scratch::create(new)?;
-    let copy = scratch.copy_of(&old.join(base::STORE), "old-store")?;
-    let gathered = base::gather(old, copy.as_deref(), &scratch.path("new-store"), &options.store).map_err(fail)?;
+    let copy = scratch.copy_of(&old.join(bindery_base::STORE), "old-store")?;
+    let gathered =
+        bindery_base::gather(old, copy.as_deref(), &scratch.path("new-store"), &options.store).map_err(fail)?;
     let Gathered { store, number, lost, mut notes } = gathered;
     let Repaired { blueprints, mut losses } = repair(&store, number)?;
     for records in &lost {
@@ -53,11 +55,11 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     }
     let file = scratch.path("base");
     fs::create_dir_all(scratch.path("no-log")).map_err(|error| StartError::folder(new, &error))?;
-    let header = base::write(&store, &LogReader::of_closed(&scratch.path("no-log")), &file).map_err(fail)?;
+    let header = bindery_base::write(&store, &LogReader::of_closed(&scratch.path("no-log")), &file).map_err(fail)?;
     drop(store);
-    base::place(&file, new, header.number).map_err(fail)?;
+    bindery_base::place(&file, new, header.number).map_err(fail)?;
     drop(scratch);
-    let (mut log, store, _) = base::recover(new, options).map_err(fail)?;
+    let (mut log, store, _) = bindery_base::recover(new, options).map_err(fail)?;
     epoch::begin_if_due(new, &mut log, &store)?;
     store.checkpoint().map_err(|error| StartError::folder(new, &error))?;
     if old.join(ANALYTICS).is_dir() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::content::start::error::StartError;
+use crate::start::error::StartError;
 
 /// A temporary folder, which is removed when it is dropped.
 pub(crate) struct Scratch(PathBuf);

@@ -8,17 +8,17 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use bindery_base::restoring;
 use bindery_index::{FolderCheck, FolderProblem, Indexes};
+use bindery_log::{AppendError, CommitLog, FollowLog, Inspection, LogError, LogReader};
+use bindery_model::blueprint::Blueprint;
+use bindery_store::{Assembler, Key, Store, StoreError, StoreOptions, checkpointed, condemned};
 
-use crate::base::{self, restoring};
-use crate::content::start::compare::Comparison;
-use crate::content::start::error::StartError;
-use crate::content::start::findings::Findings;
-use crate::content::start::scratch::Scratch;
-use crate::content::start::{folder, recovery};
-use crate::log::{AppendError, CommitLog, FollowLog, Inspection, LogError, LogReader};
-use crate::model::blueprint::Blueprint;
-use crate::store::{Assembler, Key, Store, StoreError, StoreOptions, checkpointed, condemned};
+use crate::start::compare::Comparison;
+use crate::start::error::StartError;
+use crate::start::findings::Findings;
+use crate::start::scratch::Scratch;
+use crate::start::{folder, recovery};
 
 /// The store's cache while it is read once from end to end.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -55,9 +55,9 @@ fn verify_log(folder: &Path, findings: &mut Findings) -> Result<Inspection, Star
             findings.report(format!("record {number} of the log: {error}"));
         }
     };
-    let checkpoint = checkpointed(&folder.join(base::STORE)).ok().flatten().unwrap_or(0);
+    let checkpoint = checkpointed(&folder.join(bindery_base::STORE)).ok().flatten().unwrap_or(0);
     let synced = checkpoint.max(bindery_index::checkpointed(&folder::index_of(folder)));
-    let log = crate::log::inspect(&folder.join(base::LOG), synced, visit);
+    let log = bindery_log::inspect(&folder.join(bindery_base::LOG), synced, visit);
     let log = log.map_err(|error| StartError::folder(folder, &error))?;
     findings.log_records = log.count();
     log.damage.iter().for_each(|damage| findings.report(damage.to_string()));
@@ -70,9 +70,9 @@ fn verify_log(folder: &Path, findings: &mut Findings) -> Result<Inspection, Star
 /// Checks the bases, and that what the log does not hold any more is in one of them.
 fn verify_bases(folder: &Path, log: &Inspection, findings: &mut Findings) -> Result<(), StartError> {
     let mut newest = 0;
-    for path in base::all(folder).map_err(|error| StartError::folder(folder, &error))? {
+    for path in bindery_base::all(folder).map_err(|error| StartError::folder(folder, &error))? {
         findings.bases += 1;
-        match base::verify(&path) {
+        match bindery_base::verify(&path) {
             Ok(header) => newest = newest.max(header.number),
             Err(error) => findings.report(error.to_string()),
         }
@@ -93,7 +93,7 @@ fn verify_store(
     scratch: &Scratch,
     findings: &mut Findings,
 ) -> Result<Option<Store>, StartError> {
-    let original = folder.join(base::STORE);
+    let original = folder.join(bindery_base::STORE);
     let issues_before = findings.issue_count;
     let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
     if let Some(reason) = condemned(&original).map_err(|error| fail(&error))? {
@@ -107,7 +107,7 @@ fn verify_store(
         }
         Err(error) => return Err(fail(&error)),
     };
-    let Some(copy) = scratch.copy_of(&original, base::STORE)? else {
+    let Some(copy) = scratch.copy_of(&original, bindery_base::STORE)? else {
         findings.report("the store is missing; the next start rebuilds it from base and log");
         return Ok(None);
     };
@@ -165,7 +165,7 @@ fn compare_numbers(store: &Store, checkpoint: u64, log: &Inspection, findings: &
 fn replay(store: &Store, checkpoint: u64, log: &Inspection, folder: &Path) -> Result<(), String> {
     let Some(last) = log.last_valid().filter(|last| *last > checkpoint) else { return Ok(()) };
     let mut assembler = Assembler::default();
-    let records = LogReader::of_closed(&folder.join(base::LOG)).read(checkpoint + 1, last);
+    let records = LogReader::of_closed(&folder.join(bindery_base::LOG)).read(checkpoint + 1, last);
     for record in records.map_err(|error| error.to_string())? {
         let (number, record) = record.map_err(|error| error.to_string())?;
         if let Some(transaction) = assembler.push(number, &record).map_err(|error| error.to_string())? {
@@ -255,7 +255,7 @@ struct ClosedLog {
 
 impl ClosedLog {
     fn new(folder: &Path, log: &Inspection, applied: u64) -> ClosedLog {
-        let reader = Arc::new(LogReader::of_closed(&folder.join(base::LOG)));
+        let reader = Arc::new(LogReader::of_closed(&folder.join(bindery_base::LOG)));
         let first = log.valid.first().map_or(applied + 1, |records| *records.start());
         ClosedLog { first, last: log.last_valid().unwrap_or(applied), reader }
     }
@@ -289,5 +289,7 @@ impl CommitLog for ClosedLog {
 
 /// Tests whether a folder holds anything of a server's.
 pub fn is_data_folder(folder: &Path) -> bool {
-    [base::LOG, base::STORE, "base", "analytics"].iter().any(|name| fs::metadata(folder.join(name)).is_ok())
+    [bindery_base::LOG, bindery_base::STORE, "base", "analytics"]
+        .iter()
+        .any(|name| fs::metadata(folder.join(name)).is_ok())
 }

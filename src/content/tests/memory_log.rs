@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bindery_log::{AppendError, CommitLog, FollowLog, LogError, Records};
+use bindery_store::{Counter, Key, StoreWrite, encode_transaction};
 use parking_lot::{Condvar, Mutex};
 
 use super::random::Random;
-use crate::log::{AppendError, CommitLog, FollowLog, LogError, Records};
-use crate::store::{Counter, Key, StoreWrite, encode_transaction};
 
 /// The writer of records that belong to no content of a test.
 const STRANGER: u64 = 0;

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bindery_base::Recovered;
+use bindery_log::{CommitLog, FollowLog};
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::render;
+use bindery_model::error::{Code, Result};
+use bindery_model::id::ResourceId;
+use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::memory_log::{MemoryLog, Mishaps, Shared};
 use super::random::Random;
-use crate::base::Recovered;
-use crate::content::fixture::{access, options};
-use crate::content::read::view::View;
-use crate::content::start::folder;
-use crate::content::{Content, Export, IfMatch, Operation, Parts, Progress};
-use crate::log::{CommitLog, FollowLog};
-use crate::model::ability::Ability;
-use crate::model::blueprint::render;
-use crate::model::error::{Code, Result};
-use crate::model::id::ResourceId;
-use crate::store::{Store, StoreOptions};
+use crate::fixture::{access, options};
+use crate::read::view::View;
+use crate::start::folder;
+use crate::{Content, Export, IfMatch, Operation, Parts, Progress};
 
 /// The number of histories that are tried.
 const HISTORIES: u64 = 200;
@@ -77,7 +77,7 @@ fn follow(content: &Content, log: &Shared, stop: &AtomicBool) {
 }
 
 async fn catch_up(content: &Content) {
-    content.submit(crate::content::command::Command::Wait).await.unwrap();
+    content.submit(crate::command::Command::Wait).await.unwrap();
 }
 
 fn runtime() -> tokio::runtime::Runtime {

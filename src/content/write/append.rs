@@ -8,13 +8,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bindery_log::{AppendError, CommitLog, FollowLog, LogError};
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::os_error::is_disk_full;
+use bindery_store::{Assembler, StoreWrite, Transaction, encode_transaction};
+
 use super::overlay::Decided;
-use crate::content::apply::{Committed, Prepared};
-use crate::content::queue::stopped_writing;
-use crate::log::{AppendError, CommitLog, FollowLog, LogError};
-use crate::model::error::{Code, Error, Result};
-use crate::model::os_error::is_disk_full;
-use crate::store::{Assembler, StoreWrite, Transaction, encode_transaction};
+use crate::apply::{Committed, Prepared};
+use crate::queue::stopped_writing;
 
 /// The pause before an append with an unknown outcome is tried again.
 const UNKNOWN_PAUSE: Duration = Duration::from_millis(50);

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use bindery_model::error::{Code, Error, Result};
+
 use super::append::{Appended, Failure, Group};
 use super::committer::Committer;
 use super::room::UNKNOWN;
-use crate::model::error::{Code, Error, Result};
 
 impl Committer {
     /// Appends a group, unless the disk has no room for what the store makes of it.

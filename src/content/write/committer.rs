@@ -14,27 +14,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use bindery_disk::failure;
+use bindery_disk::sync;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_sanitize::Sanitizer;
+use bindery_store::{StoreWrite, has_failed_write};
+
 use super::append::{Appender, Failure, Group};
 use super::decide::{Context, asks_the_index, decide};
 use super::overlay::Overlay;
 use super::room::Room;
-use crate::content::apply::Applier;
-use crate::content::clock::ContentClock;
-use crate::content::command::{Command, KeepAnswer, Outcome};
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::counters::Counters;
-use crate::content::data::kept_answer::KeptAnswer;
-use crate::content::data::lookup::Lookup;
-use crate::content::maintain::checkpoint::Checkpointer;
-use crate::content::maintain::sweep::STEP_PAUSE;
-use crate::content::queue::{Job, Jobs, Reply, stopped_writing};
-use crate::failure;
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::sanitize::Sanitizer;
-use crate::store::{StoreWrite, has_failed_write};
-use crate::sync;
+use crate::apply::Applier;
+use crate::clock::ContentClock;
+use crate::command::{Command, KeepAnswer, Outcome};
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::counters::Counters;
+use crate::data::kept_answer::KeptAnswer;
+use crate::data::lookup::Lookup;
+use crate::maintain::checkpoint::Checkpointer;
+use crate::maintain::sweep::STEP_PAUSE;
+use crate::queue::{Job, Jobs, Reply, stopped_writing};
 
 /// The most commands of one group: bounds how long the first of them waits.
 const GROUP_COMMANDS: usize = 256;

@@ -16,10 +16,11 @@ mod unique;
 mod view;
 mod webhook;
 
-use crate::content::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
-use crate::content::data::state::State;
-use crate::content::write::overlay::Overlay;
-use crate::model::error::{Error, Result};
+use bindery_model::error::{Error, Result};
+
+use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::data::state::State;
+use crate::write::overlay::Overlay;
 pub(crate) use decider::Context;
 use decider::Decider;
 pub(crate) use on_delete::asks_the_index;

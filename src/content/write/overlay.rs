@@ -3,19 +3,19 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bindery_access::Actor;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_store::{Counter, Key, Store, StoreWrite, WriteOp};
 use serde_json::Value;
 
-use crate::access::Actor;
-use crate::content::apply::{Prepared, PreparedColumns};
-use crate::content::data::changes::{ChangeGroup, ChangeNumbers, ChangeOp};
-use crate::content::data::index_mapping::Columns;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{CopyVersion, Meta, encode_id};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::store::{Counter, Key, Store, StoreWrite, WriteOp};
+use crate::apply::{Prepared, PreparedColumns};
+use crate::data::changes::{ChangeGroup, ChangeNumbers, ChangeOp};
+use crate::data::index_mapping::Columns;
+use crate::data::lookup::Lookup;
+use crate::data::records::{CopyVersion, Meta, encode_id};
 
 /// A group of commands that are decided one after another and made durable together.
 pub(crate) struct Overlay<'a> {

@@ -7,18 +7,18 @@
 use std::time::Duration;
 
 use bindery_index::{Bound, DateColumn, Filter, Query, Range};
+use bindery_model::blueprint::BlueprintKind;
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_store::Store;
 
 use super::append::Group;
 use super::committer::Committer;
 use super::overlay::Overlay;
-use crate::content::data::changes::ChangeOp;
-use crate::content::data::lookup::resources;
-use crate::content::data::state::{Collection, State};
-use crate::model::blueprint::BlueprintKind;
-use crate::model::error::{Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::store::Store;
+use crate::data::changes::ChangeOp;
+use crate::data::lookup::resources;
+use crate::data::state::{Collection, State};
 
 /// The number of publications one transaction records, unless more became due in the same millisecond.
 const GROUP_RELEASES: usize = 10_000;

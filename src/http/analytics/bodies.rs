@@ -1,15 +1,15 @@
 //! The JSON bodies of reports (`API.md` 4.8). Must not know parameters.
 
+use bindery_analytics::{
+    Breakdown, Comparison, Dimension, EventCount, Figures, Interval, Occurrences, PageCount, PageSessionCounts, Period,
+    PropertyCount, ReferrerTrend, SeriesPoint, Totals,
+};
+use bindery_model::error::Result;
+use bindery_model::time::format_millis;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::figures::{average_duration, change, percentage, trend};
-use crate::analytics::{
-    Breakdown, Comparison, Dimension, EventCount, Figures, Interval, Occurrences, PageCount, PageSessionCounts, Period,
-    PropertyCount, ReferrerTrend, SeriesPoint, Totals,
-};
-use crate::model::error::Result;
-use crate::model::time::format_millis;
 
 pub(super) fn summary(figures: &Figures, period: Period) -> Result<Value> {
     let (current, previous) = (figures.totals(period)?, figures.totals(period.previous())?);

@@ -1,12 +1,11 @@
 //! The body of an event: `{"name": "pageview", "url", "referrer", "screen_width"}`, or one with a name of its own and
 //! `properties` (`API.md` 4.8.1, 4.8.10).
 
+use bindery_analytics::{Event, NamedEvent, PageUrl};
+use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::json;
+use bindery_model::sent::quote;
 use serde_json::{Map, Value};
-
-use crate::analytics::{Event, NamedEvent, PageUrl};
-use crate::model::error::{Code, Error, FieldErrors, Result};
-use crate::model::json;
-use crate::model::sent::quote;
 
 const FIELDS: [&str; 5] = ["name", "url", "referrer", "screen_width", "properties"];
 /// The most bytes of the name of an event or of a property.

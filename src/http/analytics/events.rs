@@ -8,21 +8,21 @@ use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
+use bindery_analytics::{Analytics, Hit};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, Result};
+use bindery_query::RawParams;
 use serde_json::{Value, json};
 
 use super::event_body::parse_event;
 use super::params;
-use crate::analytics::{Analytics, Hit};
-use crate::http::app::App;
-use crate::http::body::JsonBody;
-use crate::http::client::Client;
-use crate::http::error::{Answer, Failure};
-use crate::http::head::Bearer;
-use crate::http::rate::{RateLimit, network};
-use crate::http::respond;
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error, Result};
-use crate::query::RawParams;
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::client::Client;
+use crate::error::{Answer, Failure};
+use crate::head::Bearer;
+use crate::rate::{RateLimit, network};
+use crate::respond;
 
 /// The longest body of an event.
 const MAX_EVENT_BYTES: usize = 64 << 10;

@@ -1,8 +1,7 @@
 //! How JSON bodies show figures: rounded percentages, changes, trends and durations (`API.md` 4.8).
 
+use bindery_analytics::{Comparison, Totals};
 use serde_json::{Value, json};
-
-use crate::analytics::{Comparison, Totals};
 
 /// The change in percent, to one decimal. From zero it is 100, or 0 if there is nothing now either.
 pub(super) fn change(figure: Comparison) -> Value {

@@ -1,9 +1,9 @@
 //! The filters of reports: `filter[page]=/about` (`API.md` 4.8.12), with every message about them.
 
-use crate::analytics::{Dimension, FilterField, VisitFilter};
-use crate::model::error::{Code, Error, Result};
-use crate::model::sent::{quote, quote_all};
-use crate::query::RawParams;
+use bindery_analytics::{Dimension, FilterField, VisitFilter};
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::sent::{quote, quote_all};
+use bindery_query::RawParams;
 
 const FIELDS: [(&str, FilterField); 13] = [
     ("page", FilterField::Page),

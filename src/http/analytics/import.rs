@@ -3,18 +3,18 @@
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
+use bindery_analytics::ImportOutcome;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error};
+use bindery_query::RawParams;
 use serde::{Deserialize, Serialize};
 use tokio_stream::StreamExt;
 
 use super::params;
-use crate::analytics::ImportOutcome;
-use crate::http::app::App;
-use crate::http::error::Answer;
-use crate::http::head::Bearer;
-use crate::http::respond;
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error};
-use crate::query::RawParams;
+use crate::app::App;
+use crate::error::Answer;
+use crate::head::Bearer;
+use crate::respond;
 
 /// The body of the answer to an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

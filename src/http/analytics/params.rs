@@ -1,12 +1,12 @@
 //! The query parameters of the analytics: `start`, `end`, `interval`, `limit` and `site`, with every message about
 //! them.
 
-use crate::analytics::{Day, Interval, Period};
-use crate::model::error::{Code, Error, Result};
-use crate::model::sent::quote;
-use crate::model::site::site_host;
-use crate::model::time::{Millis, day_number, format_date, parse_date};
-use crate::query::RawParams;
+use bindery_analytics::{Day, Interval, Period};
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::sent::quote;
+use bindery_model::site::site_host;
+use bindery_model::time::{Millis, day_number, format_date, parse_date};
+use bindery_query::RawParams;
 
 /// The length of a period whose start is not given, in days.
 const DEFAULT_DAYS: Day = 30;

@@ -2,6 +2,12 @@
 
 use std::cell::RefCell;
 
+use bindery_analytics::{
+    Analytics, Day, Dimension, Figures, Metric, Period, SessionPage, Totals, VisitFilter, page_path,
+};
+use bindery_model::error::Result;
+use bindery_query::RawParams;
+use bindery_query::strict::{self, FILTERS};
 use serde_json::{Value, json};
 
 use super::bodies::{
@@ -10,12 +16,6 @@ use super::bodies::{
 };
 use super::figures::average_duration;
 use super::{filters, params};
-use crate::analytics::{
-    Analytics, Day, Dimension, Figures, Metric, Period, SessionPage, Totals, VisitFilter, page_path,
-};
-use crate::model::error::Result;
-use crate::query::RawParams;
-use crate::query::strict::{self, FILTERS};
 
 /// A report.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,12 +5,12 @@ use axum::extract::{RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
+use bindery_model::error::Error;
 
-use crate::http::app::App;
-use crate::http::error::Answer;
-use crate::http::head::takes_no_parameters;
-use crate::http::respond::is_unmodified;
-use crate::model::error::Error;
+use crate::app::App;
+use crate::error::Answer;
+use crate::head::takes_no_parameters;
+use crate::respond::is_unmodified;
 
 const SCRIPT: &str = include_str!("script.js");
 /// Replaces `/*check*/` in the script if browsers can ask not to be tracked.

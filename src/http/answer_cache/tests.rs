@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bindery_model::error::{Code, Error};
+
 use super::*;
-use crate::model::error::{Code, Error};
 
 fn version(number: u64) -> AnswerVersion {
     AnswerVersion::numbered(number)

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use bindery_model::blueprint::{Blueprint, Field};
 use serde_json::{Map, Value, json};
 
 use super::super::operation::Operation;
 use super::super::operations;
 use super::fields;
 use super::shape::reference;
-use crate::model::blueprint::{Blueprint, Field};
 
 /// The path of the general operations on resources.
 const RESOURCES: &str = "/v2/resources/{blueprint}";

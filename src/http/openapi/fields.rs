@@ -1,10 +1,10 @@
 //! The schemas of a blueprint's attributes: what is answered, and what may be written (`API.md` 2.4.3).
 
+use bindery_model::blueprint::{Blueprint, Choices, Field, FieldType};
+use bindery_model::value::ADDRESS_PARTS;
 use serde_json::{Map, Value, json};
 
 use super::shape;
-use crate::model::blueprint::{Blueprint, Choices, Field, FieldType};
-use crate::model::value::ADDRESS_PARTS;
 
 /// The schemas of one blueprint's attributes, under names that begin with its slug.
 pub(super) fn schemas(blueprint: &Blueprint) -> Vec<(String, Value)> {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
+use bindery_model::blueprint::Blueprint;
 use serde_json::{Map, Value, json};
-
-use crate::model::blueprint::Blueprint;
 
 /// The shared parameters by name. If `blueprints` are known, only they can be named.
 pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {

@@ -1,5 +1,7 @@
 //! The schemas that do not depend on blueprints. The shapes are those of `API.md`.
 
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::{BlueprintKind, DurationUnit, FieldType, OnDelete};
 use serde_json::{Map, Value, json};
 
 use super::services::{server, sessions, webhooks};
@@ -7,8 +9,6 @@ use super::shape::{
     Schemas, all_required, also, any_object, count, described, flag, list_of, map_of, maybe, maybe_time, object,
     options, or_null, reference, text, time,
 };
-use crate::model::ability::Ability;
-use crate::model::blueprint::{BlueprintKind, DurationUnit, FieldType, OnDelete};
 
 /// All of them, by name.
 pub(super) fn general() -> Map<String, Value> {

@@ -1,12 +1,12 @@
 //! The schemas of webhooks, sessions and the server itself. Must not know what stores them.
 
+use bindery_access::Role;
+use bindery_content::ChangeOp;
 use serde_json::json;
 
 use super::shape::{
     Schemas, all_required, also, any_object, count, list_of, maybe, maybe_time, object, options, reference, text, time,
 };
-use crate::access::Role;
-use crate::content::ChangeOp;
 
 pub(super) fn webhooks() -> Schemas {
     let op = || json!({ "type": "string", "enum": ChangeOp::ALL.map(ChangeOp::as_str) });

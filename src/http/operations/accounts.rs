@@ -1,6 +1,6 @@
 //! The operations with which members sign in (`API.md` 5.8), as entries of the table. Must not know handlers.
 
-use crate::http::operation::{Body, Operation, Request, operation};
+use crate::operation::{Body, Operation, Request, operation};
 
 const TAG: &str = "Sessions";
 

@@ -1,6 +1,6 @@
 //! The operations on webhooks (`API.md` 6.2), as entries of the table. Must not know handlers.
 
-use crate::http::operation::{Body, Operation, Request, operation};
+use crate::operation::{Body, Operation, Request, operation};
 
 const TAG: &str = "Webhooks";
 

@@ -10,7 +10,7 @@ pub const CURRENCIES: [&str; 35] = [
 ];
 
 /// The longest value of an `enum` or `multi-enum` field, in characters.
-pub(in crate::model) const MAX_CHOICE_CHARACTERS: usize = 255;
+pub(crate) const MAX_CHOICE_CHARACTERS: usize = 255;
 
 /// One field of a blueprint (`API.md` 2.4).
 #[derive(Debug, Clone, PartialEq)]

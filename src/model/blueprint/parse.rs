@@ -14,8 +14,8 @@ use self::body::BodyReader;
 use super::definition::{Definition, FieldDefinition, VariantDefinition};
 use super::slug::{is_slug, is_variant_slug, not_a_slug, not_a_variant_slug};
 use super::types::{BlueprintKind, Seo};
-use crate::model::error::{Code, Error, Result};
-use crate::model::sent::{describe, quote, quote_all};
+use crate::error::{Code, Error, Result};
+use crate::sent::{describe, quote, quote_all};
 
 /// Keys that only responses contain. A body may repeat them; they are ignored.
 const RESPONSE_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];

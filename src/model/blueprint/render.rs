@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::definition::{Definition, FieldNumbers};
 use super::field::{Choices, Field, FieldType, OnDelete, Relation};
 use super::types::{Blueprint, BlueprintKind, Seo, Variant};
-use crate::model::number;
-use crate::model::time::{Millis, format_millis};
+use crate::number;
+use crate::time::{Millis, format_millis};
 
 /// The version of the stored form.
 const FORMAT: u32 = 1;

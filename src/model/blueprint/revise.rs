@@ -7,7 +7,7 @@ use super::definition::{Definition, FieldDefinition, FieldNumbers, VariantDefini
 use super::difference::{Difference, differences};
 use super::field::Field;
 use super::types::{Blueprint, BlueprintKind};
-use crate::model::time::Millis;
+use crate::time::Millis;
 
 impl Blueprint {
     /// The first revision of a blueprint.

@@ -4,7 +4,7 @@ use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 
-use crate::model::sent::quote;
+use crate::sent::quote;
 
 const MAX_LENGTH: usize = 63;
 const MAX_VARIANT_LENGTH: usize = 35;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::field::Field;
-use crate::model::time::Millis;
+use crate::time::Millis;
 
 /// One revision of a blueprint.
 #[derive(Debug, Clone, PartialEq)]

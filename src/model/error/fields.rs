@@ -156,7 +156,7 @@ impl FromIterator<FieldError> for FieldErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::error::Error;
+    use crate::error::Error;
 
     fn collected<'a>(found: impl IntoIterator<Item = (&'a str, &'a str)>) -> FieldErrors {
         found.into_iter().map(|(field, text)| (field.to_owned(), vec![text.to_owned()])).collect()

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::object::{object, unknown_keys};
-use crate::model::sent::describe;
+use crate::sent::describe;
 
 /// The parts of an address, in the order in which responses list them and their text form joins them.
 pub const ADDRESS_PARTS: [&str; 4] = ["street", "postal_code", "city", "country"];

@@ -3,13 +3,13 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 
+use bindery_sanitize::Removed;
 use serde_json::{Map, Value, json};
 
 use super::rules::{Options, check_noting};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{FieldErrors, LISTED_FIELDS};
-use crate::model::sent::{quote, quote_all};
-use crate::sanitize::Removed;
+use crate::blueprint::Blueprint;
+use crate::error::{FieldErrors, LISTED_FIELDS};
+use crate::sent::{quote, quote_all};
 
 /// The number of messages about unknown attributes that name the fields that there are, and how many fields each names.
 const NAMING_MESSAGES: usize = 10;

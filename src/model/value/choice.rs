@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::elements::{array, check_distinct};
 use super::text::string;
-use crate::model::blueprint::{Choices, MAX_CHOICE_CHARACTERS};
-use crate::model::sent::{quote, quote_all};
+use crate::blueprint::{Choices, MAX_CHOICE_CHARACTERS};
+use crate::sent::{quote, quote_all};
 
 /// The most elements of a `multi-enum` value.
 const MAX_CHOICES: usize = 2_000;

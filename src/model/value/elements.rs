@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::model::sent::{describe, quote};
+use crate::sent::{describe, quote};
 
 /// The number of errors of elements that are listed.
 const LISTED_ELEMENTS: usize = 20;

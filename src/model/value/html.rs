@@ -1,11 +1,11 @@
 //! Values that contain HTML: rich text, and pages with their style sheet and blocks.
 
+use bindery_sanitize::{Removed, Sanitizer, style_sheet_noting};
 use serde_json::{Map, Value};
 
 use super::object::{object, unknown_keys};
 use super::text::string;
-use crate::model::sent::describe;
-use crate::sanitize::{Removed, Sanitizer, style_sheet_noting};
+use crate::sent::describe;
 
 const MAX_HTML_BYTES: usize = 1 << 20;
 const MAX_CSS_BYTES: usize = 256 << 10;

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::object::{object, unknown_keys};
-use crate::model::number::{canonical, read};
-use crate::model::sent::{describe, quote};
+use crate::number::{canonical, read};
+use crate::sent::{describe, quote};
 
 const MONEY_KEYS: [&str; 2] = ["amount", "currency"];
 

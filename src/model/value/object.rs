@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::sent::{describe, quote, quote_all};
+use crate::sent::{describe, quote, quote_all};
 
 /// The number of keys that are listed that an object must not have.
 const LISTED_KEYS: usize = 20;

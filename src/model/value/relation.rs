@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::elements::{array, check_distinct};
 use super::text::string;
-use crate::model::id::ResourceId;
-use crate::model::sent::quote;
+use crate::id::ResourceId;
+use crate::sent::quote;
 
 /// The most elements of a `references` value: the committer looks each of them up.
 const MAX_TARGETS: usize = 10_000;

@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
+use bindery_sanitize::{Removed, Sanitizer};
 use serde_json::Value;
 
 use super::relation::{self, Relations};
 use super::{address, choice, html, numeric, text, url};
-use crate::model::blueprint::{Field, FieldType};
-use crate::model::sent::describe;
-use crate::sanitize::{Removed, Sanitizer};
+use crate::blueprint::{Field, FieldType};
+use crate::sent::describe;
 
 /// The context that a check needs in addition to the field.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 #![allow(clippy::unwrap_used)]
 
+use bindery_sanitize::Sanitizer;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::blueprint::{Blueprint, Definition, Field, FieldType};
-use crate::model::error::FieldErrors;
-use crate::sanitize::Sanitizer;
+use crate::blueprint::{Blueprint, Definition, Field, FieldType};
+use crate::error::FieldErrors;
 
 fn blueprint(fields: Value) -> Blueprint {
     Blueprint::create(Definition::parse(json!({"name": "T", "slug": "t", "fields": fields})).unwrap(), 1, 0)

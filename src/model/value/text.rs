@@ -4,8 +4,8 @@ use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 use serde_json::Value;
 
-use crate::model::sent::{describe, quote};
-use crate::model::time;
+use crate::sent::{describe, quote};
+use crate::time;
 
 const MAX_TEXT_CHARACTERS: usize = 65_536;
 const MAX_SLUG_CHARACTERS: usize = 255;
@@ -73,7 +73,7 @@ pub(super) fn email(value: Value) -> Result<Value, String> {
 }
 
 /// Tests whether the text matches the pattern of HTML's `<input type=email>`. Does not limit its length.
-pub(crate) fn is_email(email: &str) -> bool {
+pub fn is_email(email: &str) -> bool {
     let Some((local, domain)) = email.split_once('@') else { return false };
     let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&byte);
     !local.is_empty() && local.bytes().all(is_local) && domain.split('.').all(is_domain_label)

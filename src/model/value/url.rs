@@ -4,7 +4,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::text::string;
-use crate::model::sent::{quote, quote_all};
+use crate::sent::{quote, quote_all};
 
 /// A URL or a path; a URL may also name a mail address or a phone number.
 pub(super) fn link(value: Value) -> Result<Value, String> {

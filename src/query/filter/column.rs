@@ -1,13 +1,13 @@
 //! Filters on the columns of a copy: how an operator and a column's kind become a predicate. Must not know fields.
 
 use bindery_index::{Anchor, Filter, IdSet, Kind, Predicate, Range};
+use bindery_model::error::Error;
+use bindery_model::id::ResourceId;
 
 use super::super::instant;
 use super::condition::{Condition, not};
 use super::operator::Operator;
 use super::value::{closed, decimal, one_sided};
-use crate::model::error::Error;
-use crate::model::id::ResourceId;
 use crate::projection::ColumnRef;
 
 /// Up to so many ids are conditions of their own, each of which the index caches.

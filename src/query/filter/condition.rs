@@ -2,12 +2,12 @@
 //! to the index.
 
 use bindery_index::Filter;
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
 
 use super::super::raw;
 use super::operator::Operator;
 use super::value::split_list;
-use crate::model::error::{Code, Error};
-use crate::model::sent::quote;
 
 /// A longer list is refused.
 const MAX_LIST_VALUES: usize = 1_000;

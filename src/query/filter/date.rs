@@ -2,13 +2,13 @@
 //! know blueprints.
 
 use bindery_index::{Bound, DateColumn, Filter, Range};
+use bindery_model::error::Error;
+use bindery_model::time::{Millis, day_start, next_day_start};
 
 use super::super::{instant, raw};
 use super::condition::{Condition, not};
 use super::operator::Operator;
 use super::value::closed;
-use crate::model::error::Error;
-use crate::model::time::{Millis, day_start, next_day_start};
 
 /// `filter[published]`: published today or earlier. `None` for a value that is not a boolean, which is ignored.
 pub(super) fn published(condition: &Condition, now: Millis) -> Option<Filter> {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::Error;
+use bindery_model::sent::quote;
+
 use super::super::message::quoted_list;
 use super::super::name;
 use super::super::nearest::with_nearest;
 use super::condition::invalid;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::Error;
-use crate::model::sent::quote;
 
 /// Groups may be nested so deep.
 const MAX_LEVELS: usize = 4;

@@ -2,6 +2,11 @@
 //! (`API.md` 4.6.14). Must not know how parameters are written.
 
 use bindery_index as index;
+use bindery_model::blueprint::{Blueprint, Field};
+use bindery_model::error::Error;
+use bindery_model::id::ResourceId;
+use bindery_model::sent::quote;
+use bindery_model::time::Millis;
 
 use super::super::message::quoted_list;
 use super::super::name::{self, Target};
@@ -11,11 +16,6 @@ use super::group::{Group, MAX_RELATIONS, Sent};
 use super::operator::{self, Operator};
 use super::tree::{Filter, Related, Relation, copies_of};
 use super::{column, date};
-use crate::model::blueprint::{Blueprint, Field};
-use crate::model::error::Error;
-use crate::model::id::ResourceId;
-use crate::model::sent::quote;
-use crate::model::time::Millis;
 
 /// The blueprint that filters are about, and what they mean in it.
 #[derive(Clone)]

@@ -2,9 +2,9 @@
 //! Must not know how they are written.
 
 use bindery_index::{self as index, ColumnId};
+use bindery_model::blueprint::{Blueprint, Field};
 
 use super::condition::not;
-use crate::model::blueprint::{Blueprint, Field};
 use crate::projection;
 
 /// Looks up a blueprint that a relation names, by its slug. `None` if the token does not have it.
@@ -82,7 +82,7 @@ impl Filter {
     }
 
     /// Both hold.
-    pub(in crate::query) fn and(self, own: index::Filter) -> Filter {
+    pub(crate) fn and(self, own: index::Filter) -> Filter {
         Filter::all(vec![self, Filter::Own(own)])
     }
 

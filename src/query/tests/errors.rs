@@ -1,7 +1,8 @@
 //! Parameters that are rejected, with their messages.
 
+use bindery_model::error::Code;
+
 use super::*;
-use crate::model::error::Code;
 
 const FIELDS: &str = "Filterable fields: `title`, `body`, `page`, `slug`, `email`, `link`, `image`, `file`, \
     `kind`, `tags`, `featured`, `color`, `stock`, `price`, `price.amount`, `price.currency`, `day`, `starts`, \

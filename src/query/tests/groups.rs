@@ -1,7 +1,8 @@
 //! Groups, and what is wrong with some.
 
+use bindery_model::error::Code;
+
 use super::*;
-use crate::model::error::Code;
 
 #[test]
 fn groups_become_one_condition() {

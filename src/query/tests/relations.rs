@@ -1,7 +1,8 @@
 //! Filters on related resources, the fallback that counts, and strict requests.
 
+use bindery_model::error::Code;
+
 use super::*;
-use crate::model::error::Code;
 
 fn shown(raw: &str) -> String {
     let params = list_of(raw).unwrap_or_else(|error| panic!("{raw}: {error}"));

@@ -4,29 +4,28 @@
 use std::fmt::Display;
 
 use bindery_index::{Anchor, Bound, DateColumn, Filter, Predicate, Range};
+use bindery_model::blueprint::Blueprint;
 
 use super::related;
-use crate::model::blueprint::Blueprint;
 use crate::projection;
-use crate::query;
 
 /// The filter of a query in one line.
-pub(super) fn filter(filter: &query::Filter, blueprint: &Blueprint) -> String {
-    let all = |filters: &[query::Filter], between: &str| {
+pub(super) fn filter(filter: &crate::Filter, blueprint: &Blueprint) -> String {
+    let all = |filters: &[crate::Filter], between: &str| {
         let shown: Vec<String> = filters.iter().map(|filter| self::filter(filter, blueprint)).collect();
         format!("({})", shown.join(between))
     };
     match filter {
-        query::Filter::Own(filter) => own(filter, blueprint),
-        query::Filter::And(filters) => all(filters, " & "),
-        query::Filter::Or(filters) => all(filters, " | "),
-        query::Filter::Not(inner) => format!("!{}", self::filter(inner, blueprint)),
-        query::Filter::Related(relation, copies, inner) => {
+        crate::Filter::Own(filter) => own(filter, blueprint),
+        crate::Filter::And(filters) => all(filters, " & "),
+        crate::Filter::Or(filters) => all(filters, " | "),
+        crate::Filter::Not(inner) => format!("!{}", self::filter(inner, blueprint)),
+        crate::Filter::Related(relation, copies, inner) => {
             let inner = self::filter(inner, related(&relation.blueprint).unwrap());
             let fallback = copies.fallback.map_or_else(String::new, |fallback| format!("/{fallback}"));
             format!("{}>{}{fallback}[{inner}]", name(relation.column, blueprint), copies.variant)
         }
-        query::Filter::Dangling(relation) => format!("{} dangles", name(relation.column, blueprint)),
+        crate::Filter::Dangling(relation) => format!("{} dangles", name(relation.column, blueprint)),
     }
 }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::limits::Refusal;
 use super::*;
-use crate::sanitize::Sanitizer;
+use crate::Sanitizer;
 
 /// More steps for each byte than any input may take: the limit, and what one more token may take before it is seen.
 fn most_steps(html: &str) -> u64 {

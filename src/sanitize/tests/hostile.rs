@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::tree::{CONTEXTS, Context, Node, parse};
 use super::*;
-use crate::sanitize::allowed::Profile;
+use crate::allowed::Profile;
 
 /// Elements that no table may ever allow.
 const NEVER: [&str; 28] = [

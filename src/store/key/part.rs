@@ -1,6 +1,6 @@
 //! Parts of keys: texts, and the decoding of what a key consists of. Must not know tables.
 
-use crate::model::id::ResourceId;
+use bindery_model::id::ResourceId;
 
 /// The longest text that a key contains verbatim. A longer text is replaced by its hash.
 const PLAIN_TEXT_BYTES: usize = 64;

@@ -1,8 +1,8 @@
 //! The two databases: what is in which, and a database that is not the one it was.
 
 use super::*;
-use crate::store::databases::is_scattered;
-use crate::store::key::SCATTERED;
+use crate::databases::is_scattered;
+use crate::key::SCATTERED;
 
 fn unique(value: u64) -> Key {
     Key::Unique { blueprint: 1, claims: 1, variant: 0, value: format!("value {value}").into() }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::store::key::DICTIONARY;
+use crate::key::DICTIONARY;
 
 /// Words that texts are made of. Texts have them in common, and each has little that repeats.
 fn words() -> Vec<String> {

@@ -17,7 +17,7 @@ fn the_watch_finds_tokens_and_addresses() {
     ] {
         assert!(leaks(line), "{line}");
     }
-    for line in ["2026-11-22T02:21:13.123456Z  INFO bindery::base::be: version 1.2.3 path=/v2/x", "took 0.5.", ""] {
+    for line in ["2026-11-22T02:21:13.123456Z  INFO bindery_base::be: version 1.2.3 path=/v2/x", "took 0.5.", ""] {
         assert!(!leaks(line), "{line}");
     }
 }

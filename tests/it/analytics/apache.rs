@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use bindery::analytics::{Dimension, Metric, SessionPage};
-use bindery::http::analytics::Report;
+use bindery_analytics::{Dimension, Metric, SessionPage};
+use bindery_http::analytics::Report;
 use chrono::{DateTime, NaiveDate, Utc};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;

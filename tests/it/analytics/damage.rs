@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bindery::analytics::{check, repair};
-use bindery::http::analytics::Report;
+use bindery_analytics::{check, repair};
+use bindery_http::analytics::Report;
 
 use super::deletion::copy;
 use super::{Counter, DAY, SITES};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bindery::http::analytics::Report;
+use bindery_http::analytics::Report;
 use chrono::{NaiveDate, TimeDelta};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bindery::http::analytics::{Report, delete_figures};
+use bindery_http::analytics::{Report, delete_figures};
 use serde_json::json;
 
 use super::{AGENTS, Counter, DAY, SITES};

@@ -1,7 +1,7 @@
 //! Floods: names that visitors choose have bounds, and the totals stay exact beyond them.
 
-use bindery::analytics::Dimension;
-use bindery::http::analytics::Report;
+use bindery_analytics::Dimension;
+use bindery_http::analytics::Report;
 
 use super::private::files;
 use super::{Counter, DAY, SITES};

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use bindery::analytics::{BadLine, ImportOutcome};
-use bindery::http::analytics::Report;
+use bindery_analytics::{BadLine, ImportOutcome};
+use bindery_http::analytics::Report;
 use chrono::{DateTime, NaiveDate};
 
 use super::random::{check, traffic};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use bindery::analytics::{Dimension, Metric, SessionPage};
-use bindery::http::analytics::Report;
+use bindery_analytics::{Dimension, Metric, SessionPage};
+use bindery_http::analytics::Report;
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};

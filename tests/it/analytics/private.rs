@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bindery::http::analytics::Report;
+use bindery_http::analytics::Report;
 
 use super::{Counter, DAY};
 

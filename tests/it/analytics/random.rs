@@ -1,8 +1,8 @@
 //! Random traffic with restarts in between: midnights, the limits of sessions, boundaries of weeks and months, empty
 //! periods.
 
-use bindery::analytics::{Dimension, Metric, SessionPage};
-use bindery::http::analytics::Report;
+use bindery_analytics::{Dimension, Metric, SessionPage};
+use bindery_http::analytics::Report;
 use chrono::NaiveDate;
 
 use super::naive::{Asked, Filter, assert_same, date, expected_body};
@@ -253,7 +253,7 @@ fn a_session_of_several_days_belongs_to_the_day_it_began_on() {
 
 #[test]
 fn days_older_than_the_retention_are_removed() {
-    use bindery::analytics::{Analytics, AnalyticsOptions};
+    use bindery_analytics::{Analytics, AnalyticsOptions};
     use std::sync::Arc;
 
     let folder = tempfile::tempdir().unwrap();

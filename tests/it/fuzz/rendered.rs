@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::sync::Arc;
 
-use bindery::sanitize::{Sanitizer, style_sheet};
+use bindery_sanitize::{Sanitizer, style_sheet};
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde_json::{Value, json};
 

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
-use bindery::analytics::{Analytics, AnalyticsOptions};
-use bindery::config::{Config, Settings};
-use bindery::content::{Content, ContentOptions};
-use bindery::http::{App, Framed, router};
+use bindery_analytics::{Analytics, AnalyticsOptions};
+use bindery_config::{Config, Settings};
+use bindery_content::{Content, ContentOptions};
+use bindery_http::{App, Framed, router};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 

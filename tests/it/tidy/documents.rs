@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use bindery::sanitize::allowed;
+use bindery_sanitize::allowed;
 use clap::CommandFactory as _;
 
 use super::{all_sources, none, read, root};
@@ -174,7 +174,7 @@ fn the_api_lists_every_error_code_and_route() {
 #[test]
 fn the_guide_lists_every_setting() {
     let guide = read(CONFIGURATION);
-    let cli = bindery::config::Cli::command();
+    let cli = bindery_config::Cli::command();
     let serve = cli.find_subcommand("serve").expect("the command `serve` exists");
     let flags: Vec<&str> = serve.get_arguments().filter_map(|flag| flag.get_long()).collect();
     assert!(flags.len() > 5, "too few flags: {flags:?}");

@@ -1,9 +1,10 @@
 //! Outcomes of the lines of an import. Must not know how they are written.
 
-use crate::content::command::{Item, ItemOutcome, Outcome};
-use crate::model::error::{Code, Error, Result};
-use crate::model::id::ResourceId;
-use crate::model::value::Sanitized;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::value::Sanitized;
+
+use crate::command::{Item, ItemOutcome, Outcome};
 
 /// The outcome of a line.
 #[derive(Debug)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::content::command::Item;
-use crate::content::prepare::body::Preparation;
-use crate::content::prepare::import_line::prepare_line;
-use crate::model::error::{Error, Result};
-use crate::model::json;
+use bindery_model::error::{Error, Result};
+use bindery_model::json;
+
+use crate::command::Item;
+use crate::prepare::body::Preparation;
+use crate::prepare::import_line::prepare_line;
 
 /// About how many bytes of memory a line takes while it is written, beside what it holds: its item, its answer, its
 /// records in log, store and index.

@@ -6,12 +6,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, Result};
+
 use super::line::Line;
-use crate::content::admission::{Admission, Admitted};
-use crate::content::command::ImportItem;
-use crate::content::prepare::import_order::{Relations, in_order};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error, Result};
+use crate::admission::{Admission, Admitted};
+use crate::command::ImportItem;
+use crate::prepare::import_order::{Relations, in_order};
 
 /// About how many bytes a line takes while it waits, beside its text and what it relates to.
 const WAITING_LINE_BYTES: usize = 400;

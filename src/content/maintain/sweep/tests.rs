@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use bindery_model::ability::Ability;
+use bindery_store::StoreOptions;
 use serde_json::json;
 
 use super::*;
-use crate::content::data::kept_answer::tests::kept_until;
-use crate::content::fixture::{access, copy_folder, open, options};
-use crate::content::{Content, Export, IfMatch};
-use crate::model::ability::Ability;
-use crate::store::StoreOptions;
+use crate::data::kept_answer::tests::kept_until;
+use crate::fixture::{access, copy_folder, open, options};
+use crate::{Content, Export, IfMatch};
 
 async fn blueprint(content: &Content, slug: &str) {
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text", "unique": true }]);
@@ -36,7 +36,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
 }
 
 /// Reads an export to its end and counts its lines.
-fn lines(export: &mut crate::content::Export) -> usize {
+fn lines(export: &mut crate::Export) -> usize {
     let mut count = 0;
     while let Some(piece) = export.next_chunk().unwrap() {
         count += piece.iter().filter(|byte| **byte == b'\n').count();
@@ -172,7 +172,7 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
     drop(content);
 
     let restored = tempfile::tempdir().unwrap();
-    crate::content::restore_backup(&backup, &options(restored.path()), false).unwrap();
+    crate::restore_backup(&backup, &options(restored.path()), false).unwrap();
     for folder in [killed.path(), restored.path(), temp.path()] {
         let content = open(folder);
         assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 300, "{folder:?}");

@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 
+use bindery_model::ability::Ability;
+use bindery_query::{ListParams, RawParams};
 use serde_json::json;
 
 use super::*;
-use crate::content::{Answered, Content, fixture};
-use crate::model::ability::Ability;
-use crate::query::{ListParams, RawParams};
+use crate::{Answered, Content, fixture};
 
 async fn create(content: &Content, blueprint: &str, attributes: serde_json::Value) -> String {
     let access = fixture::access();

@@ -5,11 +5,12 @@ use serde_json::json;
 
 use std::path::Path;
 
+use bindery_access::Access;
+use bindery_model::ability::Ability;
+
 use super::*;
-use crate::access::Access;
-use crate::content::fixture::options;
-use crate::content::{Content, ContentOptions, IndexOptions};
-use crate::model::ability::Ability;
+use crate::fixture::options;
+use crate::{Content, ContentOptions, IndexOptions};
 
 fn open(folder: &Path, index: IndexOptions) -> Content {
     Content::open(&ContentOptions { index, ..options(folder) }).unwrap()

@@ -1,15 +1,16 @@
 //! Decides commands on tokens and members.
 
+use bindery_access::{Member, MemberPatch, NewMember, NewToken, SecretOf, Token, new_secret};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::sent::quote;
+use bindery_store::{Counter, Key};
+
 use super::{account, view};
-use crate::access::{Member, MemberPatch, NewMember, NewToken, SecretOf, Token, new_secret};
-use crate::content::command::Outcome;
-use crate::content::data::refusals::{no_blueprint, no_member};
-use crate::content::data::state::State;
-use crate::content::write::overlay::Overlay;
-use crate::model::ability::Ability;
-use crate::model::error::{Code, Error, FieldErrors, Result};
-use crate::model::sent::quote;
-use crate::store::{Counter, Key};
+use crate::command::Outcome;
+use crate::data::refusals::{no_blueprint, no_member};
+use crate::data::state::State;
+use crate::write::overlay::Overlay;
 
 pub(super) fn create_token(state: &State, overlay: &mut Overlay<'_>, new: &NewToken) -> Result<Outcome> {
     let unknown = unknown_blueprints(state, new.blueprints.iter().flatten());

@@ -1,15 +1,16 @@
 //! Decides commands on how members sign in: sessions, invitations and passwords (`API.md` 5.8).
 
-use crate::access::{
+use bindery_access::{
     ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, Member, PasswordHash, Role, SESSIONS_MAX, SecretOf, Session,
     new_secret,
 };
-use crate::content::command::{AccountCommand, Outcome};
-use crate::content::data::refusals::{invitation_is_void, no_member, wrong_password};
-use crate::content::data::state::State;
-use crate::content::write::overlay::Overlay;
-use crate::model::error::{Error, Result};
-use crate::store::{Counter, Key};
+use bindery_model::error::{Error, Result};
+use bindery_store::{Counter, Key};
+
+use crate::command::{AccountCommand, Outcome};
+use crate::data::refusals::{invitation_is_void, no_member, wrong_password};
+use crate::data::state::State;
+use crate::write::overlay::Overlay;
 
 pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &AccountCommand) -> Result<Outcome> {
     match command {

@@ -2,23 +2,24 @@
 
 use std::sync::Arc;
 
+use bindery_model::blueprint::{Blueprint, BlueprintKind, Definition, render};
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_store::{Counter, Key};
+
 use super::decider::Context;
 use super::view;
-use crate::content::command::Outcome;
-use crate::content::compatibility::demands::Demands;
-use crate::content::compatibility::revise;
-use crate::content::data::blueprint_change::{Backfill, BlueprintChange};
-use crate::content::data::changes::ChangeOp;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Authors, Meta, decode_id, encode_id};
-use crate::content::data::refusals::{change_conflict, conflict_of, still_has_resources};
-use crate::content::data::sight::is_public;
-use crate::content::data::state::{Collection, State};
-use crate::content::write::overlay::Overlay;
-use crate::model::blueprint::{Blueprint, BlueprintKind, Definition, render};
-use crate::model::error::{Code, Error, Result};
-use crate::model::id::ResourceId;
-use crate::store::{Counter, Key};
+use crate::command::Outcome;
+use crate::compatibility::demands::Demands;
+use crate::compatibility::revise;
+use crate::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::data::changes::ChangeOp;
+use crate::data::lookup::Lookup;
+use crate::data::records::{Authors, Meta, decode_id, encode_id};
+use crate::data::refusals::{change_conflict, conflict_of, still_has_resources};
+use crate::data::sight::is_public;
+use crate::data::state::{Collection, State};
+use crate::write::overlay::Overlay;
 
 /// The most deletions that the deletion of a blueprint records one by one.
 const MAX_NOTED_DELETIONS: u64 = 10_000;

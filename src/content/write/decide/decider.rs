@@ -2,17 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::access::Access;
-use crate::content::command::{MissingTargets, Write};
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::index_mapping::Columns;
-use crate::content::data::records::Meta;
-use crate::content::data::state::{Collection, State};
-use crate::content::write::overlay::Overlay;
-use crate::model::blueprint::Blueprint;
-use crate::model::id::ResourceId;
-use crate::sanitize::Sanitizer;
-use crate::store::Key;
+use bindery_access::Access;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::id::ResourceId;
+use bindery_sanitize::Sanitizer;
+use bindery_store::Key;
+
+use crate::command::{MissingTargets, Write};
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::index_mapping::Columns;
+use crate::data::records::Meta;
+use crate::data::state::{Collection, State};
+use crate::write::overlay::Overlay;
 
 /// The context in which commands are decided, beside the overlay that they write to.
 pub(crate) struct Context<'a> {

@@ -4,23 +4,23 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::parse_instant;
+use bindery_model::value;
+use bindery_query::projection;
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, Requires};
 use super::unique::ValueChange;
-use crate::content::command::CopyDraft;
-use crate::content::compatibility::demands::Demands;
-use crate::content::data::blueprint_change::BlueprintChange;
-use crate::content::data::claims::ClaimedField;
-use crate::content::data::index_mapping::{Columns, IndexMapping};
-use crate::content::data::lookup::Lookup;
-use crate::content::data::refusals::variant_leaving;
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::parse_instant;
-use crate::model::value;
-use crate::projection;
+use crate::command::CopyDraft;
+use crate::compatibility::demands::Demands;
+use crate::data::blueprint_change::BlueprintChange;
+use crate::data::claims::ClaimedField;
+use crate::data::index_mapping::{Columns, IndexMapping};
+use crate::data::lookup::Lookup;
+use crate::data::refusals::variant_leaving;
 
 impl Decider<'_, '_> {
     /// The errors that a written copy would have under the changed blueprint. Its values that become unique are claimed.

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use bindery_model::blueprint::BlueprintKind;
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_store::Key;
+
 use super::decider::{Decider, Edit, Promise, Relations, Requires, UpdatedAt};
-use crate::content::command::{ImportItem, Item, ItemOutcome, MissingTargets};
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Meta, decode_id, encode_id};
-use crate::content::prepare::import_order::{given_names, targets_of};
-use crate::content::write::overlay::Savepoint;
-use crate::model::blueprint::BlueprintKind;
-use crate::model::error::{Error, FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::store::Key;
+use crate::command::{ImportItem, Item, ItemOutcome, MissingTargets};
+use crate::data::lookup::Lookup;
+use crate::data::records::{Meta, decode_id, encode_id};
+use crate::prepare::import_order::{given_names, targets_of};
+use crate::write::overlay::Savepoint;
 
 /// The positions of the items that relate to a name.
 type Users = HashMap<String, Vec<usize>>;

@@ -6,22 +6,20 @@
 //! is in the overlay.
 
 use bindery_index::{Filter, Selected};
+use bindery_model::blueprint::{BlueprintKind, OnDelete};
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, WrittenCopy};
-use crate::content::command::{Command, Item};
-use crate::content::data::index_mapping::IndexMapping;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::render_attributes;
-use crate::content::data::referrers::{Referring, referring_to};
-use crate::content::data::refusals::{
-    CONFLICT_IDS, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify,
-};
-use crate::content::data::sight::Sight;
-use crate::content::data::state::{Collection, State};
-use crate::model::blueprint::{BlueprintKind, OnDelete};
-use crate::model::error::Result;
-use crate::model::id::ResourceId;
+use crate::command::{Command, Item};
+use crate::data::index_mapping::IndexMapping;
+use crate::data::lookup::Lookup;
+use crate::data::records::render_attributes;
+use crate::data::referrers::{Referring, referring_to};
+use crate::data::refusals::{CONFLICT_IDS, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify};
+use crate::data::sight::Sight;
+use crate::data::state::{Collection, State};
 
 /// The most resources that one command changes because something that they refer to is deleted, each as often as it is
 /// changed: bounds how long others wait for it.

@@ -4,21 +4,21 @@
 
 use std::borrow::Cow;
 
+use bindery_model::blueprint::{Field, FieldType};
+use bindery_model::error::{FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::sent::quote;
+use bindery_model::value;
+use bindery_query::projection;
+use bindery_store::Key;
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, Held, Relations};
-use crate::content::command::{CopyDraft, MissingTargets};
-use crate::content::data::index_mapping::Columns;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::decode_id;
-use crate::content::data::sight::may_relate_to;
-use crate::model::blueprint::{Field, FieldType};
-use crate::model::error::{FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::sent::quote;
-use crate::model::value;
-use crate::projection;
-use crate::store::Key;
+use crate::command::{CopyDraft, MissingTargets};
+use crate::data::index_mapping::Columns;
+use crate::data::lookup::Lookup;
+use crate::data::records::decode_id;
+use crate::data::sight::may_relate_to;
 
 /// The thing that a target of a relation names.
 enum Target {

@@ -5,24 +5,24 @@
 
 use std::borrow::Cow;
 
+use bindery_model::blueprint::{Blueprint, BlueprintKind};
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_model::value;
+use bindery_query::projection;
+use bindery_store::Key;
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, Relations, Requires, UpdatedAt, WrittenCopy};
-use crate::content::command::{CopyDraft, Effect, Extent, Update, Written};
-use crate::content::data::changes::ChangeOp;
-use crate::content::data::index_mapping::Columns;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Copy, CopyVersion, Meta, render_attributes};
-use crate::content::data::refusals::{needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
-use crate::content::data::sight::is_public;
-use crate::content::data::version::{EntityTag, IfMatch};
-use crate::model::blueprint::{Blueprint, BlueprintKind};
-use crate::model::error::{Error, FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::time::Millis;
-use crate::model::value;
-use crate::projection;
-use crate::store::Key;
+use crate::command::{CopyDraft, Effect, Extent, Update, Written};
+use crate::data::changes::ChangeOp;
+use crate::data::index_mapping::Columns;
+use crate::data::lookup::Lookup;
+use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
+use crate::data::refusals::{needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
+use crate::data::sight::is_public;
+use crate::data::version::{EntityTag, IfMatch};
 
 impl Decider<'_, '_> {
     pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<Written> {

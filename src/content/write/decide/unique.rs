@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 
+use bindery_model::error::{FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::value::unique_text;
+use bindery_store::Key;
 use serde_json::Value;
 
 use super::decider::{Decider, Edit};
-use crate::content::data::claims::ClaimedField;
-use crate::content::data::lookup::Lookup;
-use crate::content::data::records::{Meta, decode_id, encode_id};
-use crate::content::data::sight::Sight;
-use crate::model::error::{FieldErrors, Result};
-use crate::model::id::ResourceId;
-use crate::model::value::unique_text;
-use crate::store::Key;
+use crate::data::claims::ClaimedField;
+use crate::data::lookup::Lookup;
+use crate::data::records::{Meta, decode_id, encode_id};
+use crate::data::sight::Sight;
 
 /// A value of a claimed field before and after an item. Null and `""` are no values here.
 pub(super) struct ValueChange {

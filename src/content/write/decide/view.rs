@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::content::command::Outcome;
-use crate::content::data::refusals::{no_blueprint, no_view};
-use crate::content::data::saved_view::{NewView, SavedView, ViewPatch};
-use crate::content::data::state::State;
-use crate::content::write::overlay::Overlay;
-use crate::model::error::{Code, Error, Result};
-use crate::store::Key;
+use bindery_model::error::{Code, Error, Result};
+use bindery_store::Key;
+
+use crate::command::Outcome;
+use crate::data::refusals::{no_blueprint, no_view};
+use crate::data::saved_view::{NewView, SavedView, ViewPatch};
+use crate::data::state::State;
+use crate::write::overlay::Overlay;
 
 /// The number of views a member may have. With their size this bounds what members can put into the memory of the server.
 const MAX_OF_MEMBER: usize = 100;

@@ -1,15 +1,15 @@
 //! Decides commands on webhooks.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
+use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_store::Key;
 
 use super::access::unknown_blueprints;
-use crate::content::command::Outcome;
-use crate::content::data::refusals::no_webhook;
-use crate::content::data::state::State;
-use crate::content::data::webhook::{Webhook, WebhookPatch, progress_key, progress_keys};
-use crate::content::write::overlay::Overlay;
-use crate::model::error::{Code, Error, FieldErrors, Result};
-use crate::store::Key;
+use crate::command::Outcome;
+use crate::data::refusals::no_webhook;
+use crate::data::state::State;
+use crate::data::webhook::{Webhook, WebhookPatch, progress_key, progress_keys};
+use crate::write::overlay::Overlay;
 
 /// The greatest number of webhooks.
 const MAX_WEBHOOKS: usize = 1_000;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::model::blueprint::slug::slug_from_name;
-use crate::model::error::FieldErrors;
-use crate::model::sent::{describe, quote, quote_all};
+use crate::blueprint::slug::slug_from_name;
+use crate::error::FieldErrors;
+use crate::sent::{describe, quote, quote_all};
 
 /// The longest label or other text, in characters.
 const MAX_LABEL_CHARACTERS: usize = 1_000;

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::body::BodyReader;
 use super::settings;
-use crate::model::blueprint::definition::FieldDefinition;
-use crate::model::blueprint::field::{FieldType, OnDelete};
-use crate::model::blueprint::slug::{is_slug, not_a_slug};
-use crate::model::sent::{describe, quote, quote_all};
+use crate::blueprint::definition::FieldDefinition;
+use crate::blueprint::field::{FieldType, OnDelete};
+use crate::blueprint::slug::{is_slug, not_a_slug};
+use crate::sent::{describe, quote, quote_all};
 
 /// Slugs that filters and sorts, or the keys of a resource, already use.
 const RESERVED: [&str; 6] = ["published", "published_at", "created_at", "updated_at", "id", "type"];

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::body::BodyReader;
-use crate::model::blueprint::definition::FieldDefinition;
-use crate::model::blueprint::field::FieldType;
-use crate::model::blueprint::types::SearchSettings;
-use crate::model::sent::{describe, quote};
+use crate::blueprint::definition::FieldDefinition;
+use crate::blueprint::field::FieldType;
+use crate::blueprint::types::SearchSettings;
+use crate::sent::{describe, quote};
 
 /// A field that counts more than this beside another would hide it.
 const MAX_WEIGHT: f64 = 1_000.0;

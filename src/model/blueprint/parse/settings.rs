@@ -4,12 +4,12 @@
 use serde_json::{Map, Value};
 
 use super::body::{BodyReader, too_long};
-use crate::model::blueprint::field::{
+use crate::blueprint::field::{
     CURRENCIES, Choices, DurationUnit, FieldType, MAX_CHOICE_CHARACTERS, OnDelete, Relation,
 };
-use crate::model::blueprint::slug::is_slug;
-use crate::model::number;
-use crate::model::sent::{describe, quote, quote_all};
+use crate::blueprint::slug::is_slug;
+use crate::number;
+use crate::sent::{describe, quote, quote_all};
 
 /// The most elements of a setting that is a list, such as the allowed values of a choice.
 const MAX_LIST: usize = 1_000;

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::blueprint::definition::RelationDefinition;
-use crate::model::blueprint::field::{DurationUnit, FieldType};
-use crate::model::blueprint::slug::slug_from_name;
+use crate::blueprint::definition::RelationDefinition;
+use crate::blueprint::field::{DurationUnit, FieldType};
+use crate::blueprint::slug::slug_from_name;
 
 #[track_caller]
 fn error_paths(body: Value) -> Vec<String> {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::blueprint::render::{decode, encode, to_json};
-use crate::model::blueprint::{Choices, FieldType};
+use crate::blueprint::render::{decode, encode, to_json};
+use crate::blueprint::{Choices, FieldType};
 
 fn definition(body: Value) -> Definition {
     Definition::parse(body).unwrap()

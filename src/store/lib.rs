@@ -34,12 +34,12 @@ mod watch;
 mod write;
 
 pub use checkpoint::checkpointed;
-pub(crate) use checkpoint::condemned;
+pub use checkpoint::condemned;
 pub use counter::Counter;
 pub use error::StoreError;
 pub use key::{Key, KeyText, Prefix};
 pub use options::StoreOptions;
-pub(crate) use room::KEPT_FREE_BYTES;
+pub use room::KEPT_FREE_BYTES;
 pub use scan::{Entries, Entry, Scan};
 pub use transaction::{Assembler, Transaction, encode_transaction};
 pub use tree::Store;

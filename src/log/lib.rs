@@ -33,8 +33,8 @@ pub use inspect::{Damage, Inspection, inspect};
 pub use interface::{AppendError, CommitLog, FollowLog, Records};
 pub use read::LogReader;
 
-use crate::failure;
-use crate::sync;
+use bindery_disk::failure;
+use bindery_disk::sync;
 use ends::RecordEnds;
 use error::at;
 use segment::{HEADER_BYTES, MARK_BYTES, SegmentFile};

@@ -37,32 +37,32 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use bindery_access::AdminToken;
+use bindery_base::Recovered;
+use bindery_log::CommitLog;
+use bindery_sanitize::Sanitizer;
+use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
 
-use crate::access::AdminToken;
-use crate::base::{self, Recovered};
-use crate::content::admission::Admission;
-use crate::content::apply::{Applier, ChangeKeeper, Rebuilds};
-use crate::content::blueprint_change::ChangeRunner;
-use crate::content::clock::ContentClock;
-use crate::content::data::counters::Counters;
-use crate::content::data::documents::Documents;
-use crate::content::data::feed::Feed;
-use crate::content::data::state::StateCell;
-use crate::content::handle::Shared;
-use crate::content::maintain::checkpoint::Checkpointer;
-use crate::content::maintain::sweep::Sweeper;
-use crate::content::password_hashing::PasswordHashing;
-use crate::content::queue::Queue;
-use crate::content::search_scheduler::SearchScheduler;
-use crate::content::start::{epoch, folder, recovery};
-use crate::content::thread_pool::ThreadPool;
-use crate::content::write::append::Appender;
-use crate::content::write::committer::Committer;
-use crate::content::write::room::Room;
-use crate::log::CommitLog;
-use crate::sanitize::Sanitizer;
-use crate::store::{Store, StoreOptions};
+use crate::admission::Admission;
+use crate::apply::{Applier, ChangeKeeper, Rebuilds};
+use crate::blueprint_change::ChangeRunner;
+use crate::clock::ContentClock;
+use crate::data::counters::Counters;
+use crate::data::documents::Documents;
+use crate::data::feed::Feed;
+use crate::data::state::StateCell;
+use crate::handle::Shared;
+use crate::maintain::checkpoint::Checkpointer;
+use crate::maintain::sweep::Sweeper;
+use crate::password_hashing::PasswordHashing;
+use crate::queue::Queue;
+use crate::search_scheduler::SearchScheduler;
+use crate::start::{epoch, folder, recovery};
+use crate::thread_pool::ThreadPool;
+use crate::write::append::Appender;
+use crate::write::committer::Committer;
+use crate::write::room::Room;
 
 pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewPassword, NewSession, SignedIn};
 pub use api::blueprints::{BlueprintPlan, Replaced, Replacement};
@@ -151,7 +151,7 @@ impl Content {
         let mut recover = options.recover_options();
         recover.log.synced_through = bindery_index::checkpointed(&folder::index_of(&options.folder));
         let (mut log, store, recovered) =
-            base::recover_reporting(&options.folder, &recover, &|done, all| progress.set(REPLAYED, done, all))
+            bindery_base::recover_reporting(&options.folder, &recover, &|done, all| progress.set(REPLAYED, done, all))
                 .map_err(|error| StartError::folder(&options.folder, &error))?;
         epoch::begin_if_due(&options.folder, &mut log, &store)?;
         let position = log.last();
@@ -186,7 +186,7 @@ impl Content {
         let mut change_keeper = ChangeKeeper::new(Arc::clone(&feed), change_numbers, options.changes_kept, removed);
         change_keeper.clean(&store).map_err(|error| fail(&error))?;
         let sweeper = Sweeper::new(recovery::obsolete(&store, &blueprints, &changes)?);
-        let base = base::newest(folder).map_err(|error| fail(&error))?;
+        let base = bindery_base::newest(folder).map_err(|error| fail(&error))?;
         api::backup::clear_unfinished(folder).map_err(|error| fail(&error))?;
         log_opening(&recovered, blueprints.len(), index_start.resources);
 
@@ -298,9 +298,9 @@ pub fn reindex(options: &ContentOptions) -> Result<Content, StartError> {
 }
 
 impl ContentOptions {
-    fn recover_options(&self) -> base::RecoverOptions {
+    fn recover_options(&self) -> bindery_base::RecoverOptions {
         let store = StoreOptions { cache_bytes: self.store_cache_bytes };
-        base::RecoverOptions { store, ..Default::default() }
+        bindery_base::RecoverOptions { store, ..Default::default() }
     }
 }
 

@@ -13,6 +13,7 @@ mod message;
 mod name;
 mod nearest;
 mod page;
+pub mod projection;
 mod raw;
 mod select;
 mod sort;
@@ -26,11 +27,11 @@ mod tests;
 use std::sync::Arc;
 
 use bindery_index::{self as index, SortKey, TextQuery};
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error};
+use bindery_model::time::Millis;
 
 use self::filter::{Scope, copies_of};
-use crate::model::blueprint::Blueprint;
-use crate::model::error::{Code, Error};
-use crate::model::time::Millis;
 
 pub use aggregate::{Aggregation, Facet, Stats};
 pub use changes::ChangeParams;

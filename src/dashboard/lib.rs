@@ -20,7 +20,7 @@ const HASHED_FOLDER: &str = "assets/";
 const TAG_BYTES: usize = 16;
 
 #[derive(Embed)]
-#[folder = "src/dashboard/dist"]
+#[folder = "dist"]
 struct Dist;
 
 static FILES: LazyLock<BTreeMap<String, DashboardFile>> = LazyLock::new(|| {

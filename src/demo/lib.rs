@@ -1,22 +1,22 @@
 //! The demonstration: blueprints that show the field types, and real articles. The data is in `src/demo`, whose
 //! `README.md` names the sources. Must not know HTTP.
 
-use crate::access::Access;
-use crate::content::Content;
-use crate::model::error::{Error, Result};
+use bindery_access::Access;
+use bindery_content::Content;
+use bindery_model::error::{Error, Result};
 
 /// The blueprints. Each comes after those that its fields relate to.
 const BLUEPRINTS: [&str; 4] = [
-    include_str!("demo/blueprints/authors.json"),
-    include_str!("demo/blueprints/articles.json"),
-    include_str!("demo/blueprints/site-settings.json"),
-    include_str!("demo/blueprints/contact-messages.json"),
+    include_str!("blueprints/authors.json"),
+    include_str!("blueprints/articles.json"),
+    include_str!("blueprints/site-settings.json"),
+    include_str!("blueprints/contact-messages.json"),
 ];
 
-const ARTICLES: &[u8] = include_bytes!("demo/articles.ndjson.zst");
-const AUTHORS: &[u8] = include_bytes!("demo/authors.ndjson");
-const SITE_SETTINGS: &[u8] = include_bytes!("demo/site-settings.ndjson");
-const CONTACT_MESSAGES: &[u8] = include_bytes!("demo/contact-messages.ndjson");
+const ARTICLES: &[u8] = include_bytes!("articles.ndjson.zst");
+const AUTHORS: &[u8] = include_bytes!("authors.ndjson");
+const SITE_SETTINGS: &[u8] = include_bytes!("site-settings.ndjson");
+const CONTACT_MESSAGES: &[u8] = include_bytes!("contact-messages.ndjson");
 
 /// Fills empty content with the demonstration, the way an import over the API would. Durable on return.
 ///

@@ -59,8 +59,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::model::error::{Code, Error, Result};
-use crate::model::time::Millis;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::time::Millis;
 use handle::WorkerHandle;
 
 pub use backup::{BackupError, restore};

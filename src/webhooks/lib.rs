@@ -15,13 +15,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bindery_content::{Content, Webhook};
+use bindery_disk::failure;
+use bindery_model::error::Result;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::content::{Content, Webhook};
-use crate::failure;
-use crate::model::error::Result;
 use progress::Progress;
 pub use progress::{Delivery, DeliveryState};
 use sender::Sender;

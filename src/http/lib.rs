@@ -81,11 +81,11 @@ pub use self::app::App;
 pub use self::connections::Limits;
 pub use self::error::error_object;
 pub use self::frame::Framed;
-pub(crate) use self::openapi::general_schemas;
+pub use self::openapi::general_schemas;
 pub use self::opening::serve_while;
-pub(crate) use self::represent::{issued_token, replaced, token};
+pub use self::represent::{issued_token, replaced, token};
 pub use self::serve::{listen, serve, stop_signal};
-pub(crate) use self::sessions::invitation_url;
+pub use self::sessions::invitation_url;
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
 /// unknown routes and unsupported methods.

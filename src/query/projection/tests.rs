@@ -1,9 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
+use bindery_model::blueprint::Definition;
 use serde_json::json;
 
 use super::*;
-use crate::model::blueprint::Definition;
 
 fn every_type() -> Blueprint {
     let fields: Vec<Json> = FieldType::NAMES

@@ -34,8 +34,9 @@ mod verify;
 
 use std::time::Duration;
 
+use bindery_config::{Cli, Command};
+
 use self::error::failed;
-use crate::config::{Cli, Command};
 
 pub use self::error::CliError;
 
@@ -78,11 +79,11 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Health { url } => remote::health(&url).await,
             Command::Config(args) => config::config(args.command),
             Command::Completions { shell } => {
-                output::print(crate::config::completions(shell).trim_end());
+                output::print(bindery_config::completions(shell).trim_end());
                 Ok(())
             }
             Command::Man => {
-                let manual = crate::config::manual().map_err(|error| failed("making the manual page", &error))?;
+                let manual = bindery_config::manual().map_err(|error| failed("making the manual page", &error))?;
                 output::print(manual.trim_end());
                 Ok(())
             }

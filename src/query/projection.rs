@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use bindery_index::{Column, ColumnId, Kind, Schema, Value, Variant, exact_hash};
+use bindery_model::blueprint::{Blueprint, Field, FieldType};
+use bindery_model::time::parse_instant;
+use bindery_model::value::ADDRESS_PARTS;
+use bindery_sanitize::text_content;
 use serde_json::Value as Json;
-
-use crate::model::blueprint::{Blueprint, Field, FieldType};
-use crate::model::time::parse_instant;
-use crate::model::value::ADDRESS_PARTS;
-use crate::sanitize::text_content;
 
 /// Column numbers are derived from the field's number, so a field that gets a new number gets new columns.
 const PARTS_PER_FIELD: u32 = 8;

@@ -1,0 +1,60 @@
+//! Hashes what is written to a file or read from one. Must not know what it is.
+
+use std::io::{self, Read, Write};
+
+/// Hashes everything that is written to or read from `inner`.
+pub struct Hashed<T> {
+    /// Where the bytes go to or come from.
+    pub inner: T,
+    /// The hash of all of them so far.
+    pub hasher: blake3::Hasher,
+}
+
+impl<T> Hashed<T> {
+    /// Hashes from the next byte on.
+    pub fn new(inner: T) -> Self {
+        Hashed { inner, hasher: blake3::Hasher::new() }
+    }
+}
+
+impl<T: Write> Write for Hashed<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<T: Read> Read for Hashed<T> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        self.hasher.update(&bytes[..read]);
+        Ok(read)
+    }
+}
+
+impl<T: Read> Hashed<T> {
+    /// Reads the next `N` bytes.
+    ///
+    /// # Errors
+    /// Those of `inner`, and `UnexpectedEof` if there are fewer.
+    pub fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads this many bytes. Reserves no memory for them: nothing has verified the length yet.
+    ///
+    /// # Errors
+    /// Those of `inner`, and `UnexpectedEof` if there are fewer.
+    pub fn counted(&mut self, length: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = self.take(length).read_to_end(&mut bytes)?;
+        if read as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
