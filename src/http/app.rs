@@ -9,12 +9,12 @@ use bindery_content::Content;
 use bindery_model::time::{Millis, now_millis};
 use bindery_webhooks::Webhooks;
 
-use super::access_log::AccessLog;
-use super::answer_cache::AnswerCache;
-use super::encoding::EncodedAnswers;
-use super::limits::Limits;
-use super::metrics::Metrics;
-use super::sign_ins::SignIns;
+use crate::answer::answer_cache::AnswerCache;
+use crate::answer::encoding::EncodedAnswers;
+use crate::observe::access_log::AccessLog;
+use crate::observe::metrics::Metrics;
+use crate::request::limits::Limits;
+use crate::request::sign_ins::SignIns;
 
 /// The services that handlers use. Every request gets some clones, so they share one count of references.
 #[derive(Clone)]

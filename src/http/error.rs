@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use bindery_model::error::{Code, Error};
 use serde_json::{Map, Value, json};
 
-use super::respond;
+use crate::answer::respond;
 
 /// `Retry-After` in seconds, unless the handler knows better.
 const DEFAULT_RETRY_SECONDS: u64 = 1;

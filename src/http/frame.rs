@@ -25,18 +25,18 @@ use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 use tower_service::Service;
 use tracing::Instrument;
 
-use super::app::{App, Services};
-use super::body::no_memory;
-use super::connection::Connection;
-use super::drain::drain;
-use super::encoding::Encoding;
-use super::error::Failure;
-use super::head::is_by_session;
-use super::idempotency::IDEMPOTENCY_KEY;
-use super::repeated;
-use super::request_id::{Exchange, X_REQUEST_ID};
-use super::server_timing;
-use super::welcome;
+use crate::answer::encoding::Encoding;
+use crate::answer::repeated;
+use crate::answer::server_timing;
+use crate::app::{App, Services};
+use crate::error::Failure;
+use crate::handlers::welcome;
+use crate::request::head::is_by_session;
+use crate::request::idempotency::IDEMPOTENCY_KEY;
+use crate::request::request_id::{Exchange, X_REQUEST_ID};
+use crate::transport::body::no_memory;
+use crate::transport::connection::Connection;
+use crate::transport::drain::drain;
 
 /// How long a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);

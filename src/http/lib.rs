@@ -3,66 +3,15 @@
 //! Handlers are a translation table: extract, one call, respond. Must not hold a rule of content. No other module names
 //! axum, statuses or headers.
 
-mod access_line;
-mod access_log;
-mod administration;
-pub mod analytics;
-mod answer_cache;
-mod answers;
+mod answer;
 mod app;
-mod backup;
-mod body;
-mod bounded;
-mod budget;
-mod bulk;
-mod changes;
-mod client;
-mod connection;
-mod connections;
-mod dashboard;
-mod docs;
-mod drain;
-mod encoding;
 mod error;
 mod frame;
-mod head;
-mod idempotency;
-mod import;
-mod limits;
-mod line_writer;
-mod lines;
-mod links;
-mod metrics;
-mod offload;
-mod openapi;
-mod opening;
-mod operation;
-mod operations;
-mod rate;
-mod recode;
-mod refusal;
-mod repeated;
-mod represent;
-mod request_id;
-mod resources;
-mod respond;
+mod handlers;
+mod observe;
+mod request;
 mod route;
-mod scrape;
-mod search;
-mod serve;
-mod server_timing;
-mod session_cookie;
-mod sessions;
-mod sign_ins;
-mod sizes;
-mod socket;
-mod status;
-mod stream;
-mod transfer;
-mod views;
-mod watchers;
-mod webhooks;
-mod welcome;
+mod transport;
 
 #[cfg(test)]
 mod tests;
@@ -72,20 +21,24 @@ use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::{delete, get, patch, post, put};
 
-use self::administration as admin;
 use self::error::Answer;
-use self::head::takes_no_parameters;
+use self::handlers::{
+    administration as admin, backup, bulk, changes, dashboard, docs, import, openapi, resources, scrape, search,
+    sessions, status, views, webhooks,
+};
+use self::request::head::takes_no_parameters;
 use self::route::{Route, into_router};
 
+pub use self::answer::represent::{issued_token, replaced, token};
 pub use self::app::App;
-pub use self::connections::Limits;
 pub use self::error::error_object;
 pub use self::frame::Framed;
-pub use self::openapi::general_schemas;
-pub use self::opening::serve_while;
-pub use self::represent::{issued_token, replaced, token};
-pub use self::serve::{listen, serve, stop_signal};
-pub use self::sessions::invitation_url;
+pub use self::handlers::analytics;
+pub use self::handlers::openapi::general_schemas;
+pub use self::handlers::sessions::invitation_url;
+pub use self::transport::connections::Limits;
+pub use self::transport::opening::serve_while;
+pub use self::transport::serve::{listen, serve, stop_signal};
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
 /// unknown routes and unsupported methods.

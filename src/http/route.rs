@@ -4,7 +4,7 @@ use axum::Router;
 use axum::http::Method;
 use axum::routing::MethodRouter;
 
-use super::app::App;
+use crate::app::App;
 
 /// A route of the server.
 pub(super) struct Route {

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::body::JsonBody;
-use super::error::{Failure, wire};
-use super::head::{BaseUrl, Path};
-use super::*;
+use crate::error::{Failure, wire};
+use crate::request::head::{BaseUrl, Path};
+use crate::transport::body::JsonBody;
+use crate::*;
 
 /// A code, its status, its name, and the header that comes with it.
 type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);
@@ -54,7 +54,9 @@ fn framed_routes(settings: Settings) -> Framed {
         .route("/items/{id}", get(async |Path(id): Path<String>| id).delete(async || StatusCode::NO_CONTENT))
         .route(
             "/body",
-            post(async |body: JsonBody| -> Answer { Ok(respond::json(StatusCode::OK, body.read(MAX_BYTES).await?)) }),
+            post(async |body: JsonBody| -> Answer {
+                Ok(crate::answer::respond::json(StatusCode::OK, body.read(MAX_BYTES).await?))
+            }),
         )
         .route("/base", get(async |BaseUrl(base): BaseUrl| base))
         .route("/panic", get(panics))

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::operations;
 use super::*;
+use crate::observe::operations;
 
 const METHODS: [Method; 7] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
@@ -20,7 +20,7 @@ async fn methods_of(router: &Framed, path: &str) -> Vec<Method> {
 #[tokio::test]
 async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
     let app = app(Settings::default());
-    let mut table = super::super::routes();
+    let mut table = crate::routes();
     table.extend(analytics::intake(&app.config));
     let router = router(app);
     let mut open = BTreeSet::new();
@@ -89,7 +89,7 @@ async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
 #[tokio::test]
 async fn the_description_has_every_method_of_every_route_and_nothing_else() {
     let app = app(Settings::default());
-    let mut table = super::super::routes();
+    let mut table = crate::routes();
     table.extend(analytics::intake(&app.config));
     let router = router(app);
     let mut expected = BTreeSet::new();
@@ -111,7 +111,7 @@ async fn the_description_has_every_method_of_every_route_and_nothing_else() {
 #[tokio::test]
 async fn the_page_on_security_names_each_open_route_and_no_other() {
     let app = app(Settings::default());
-    let mut table = super::super::routes();
+    let mut table = crate::routes();
     table.extend(analytics::intake(&app.config));
     let open = table.into_iter().filter(|route| !route.open.is_empty()).map(|route| route.path.replace('*', ""));
     // The address with a slash at its end is another form of the one without, which the description leaves out.
@@ -179,6 +179,6 @@ fn every_path_of_the_description_is_found_by_an_address_of_it() {
 
 #[test]
 fn the_router_is_made_from_the_table_only() {
-    let sources = [include_str!("../lib.rs"), include_str!("../analytics.rs"), include_str!("../frame.rs")];
+    let sources = [include_str!("../lib.rs"), include_str!("../handlers/analytics.rs"), include_str!("../frame.rs")];
     assert!(sources.iter().all(|source| !source.contains(".route(")), "a route that no test walks");
 }

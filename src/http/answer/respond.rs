@@ -1,0 +1,85 @@
+//! Building responses. Must not know what they hold.
+
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
+use axum::extract::FromRequestParts;
+use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json as json_value};
+
+/// A response whose body is this JSON text.
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A response with this JSON value as its `data`.
+pub(crate) fn data_value(status: StatusCode, value: Value) -> Response {
+    json(status, json_value!({ "data": value }).to_string())
+}
+
+/// An object that holds this JSON text as its `data`.
+pub(crate) fn with_data(text: &str) -> String {
+    format!("{{\"data\":{text}}}")
+}
+
+/// 204, without a body.
+pub(crate) fn no_content() -> Response {
+    StatusCode::NO_CONTENT.into_response()
+}
+
+/// The `Vary` of what depends on the token and on no other header.
+pub(crate) const VARY_BY_TOKEN: &str = "Authorization";
+
+/// The entity tags that the client has, from `If-None-Match`.
+#[derive(Debug)]
+pub(crate) struct IfNoneMatch(Vec<HeaderValue>);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IfNoneMatch, Infallible> {
+        Ok(IfNoneMatch(parts.headers.get_all(IF_NONE_MATCH).iter().cloned().collect()))
+    }
+}
+
+impl IfNoneMatch {
+    /// Whether the client has what this tag stands for.
+    pub(crate) fn names(&self, tag: &HeaderValue) -> bool {
+        self.0.iter().any(|value| is_named(value, tag.as_bytes()))
+    }
+}
+
+/// A JSON text that the client may cache under an entity tag. `vary` lists the headers that the text depends on.
+pub(crate) fn cacheable(etag: HeaderValue, vary: &'static str, body: Bytes) -> Response {
+    with_validators(json(StatusCode::OK, body), etag, vary)
+}
+
+/// 304: the client has what this tag stands for.
+pub(crate) fn not_modified(etag: HeaderValue, vary: &'static str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    with_validators(response, etag, vary)
+}
+
+fn with_validators(mut response: Response, etag: HeaderValue, vary: &'static str) -> Response {
+    response.headers_mut().insert(ETAG, etag);
+    response.headers_mut().insert(VARY, HeaderValue::from_static(vary));
+    response
+}
+
+/// Whether `If-None-Match` names the entity tag.
+pub(crate) fn is_unmodified(request: &HeaderMap, tag: &HeaderValue) -> bool {
+    request.get_all(IF_NONE_MATCH).iter().any(|value| is_named(value, tag.as_bytes()))
+}
+
+/// Whether a list of tags names this one. The comparison is weak, as RFC 9110 requires of `If-None-Match`.
+fn is_named(list: &HeaderValue, tag: &[u8]) -> bool {
+    let mut tags = list.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    tags.any(|sent| sent == b"*" || sent.strip_prefix(b"W/").unwrap_or(sent) == tag)
+}

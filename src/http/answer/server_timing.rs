@@ -1,0 +1,38 @@
+//! The header `Server-Timing` of explained answers (`API.md` 4.18). Must not know what took the time.
+
+use std::time::Duration;
+
+use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+use bindery_content::Explained;
+
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// The answer with the header. It is made anew for each request, so nobody keeps it.
+pub(crate) fn explained(mut response: Response, explained: &Explained) -> Response {
+    let Explained { queued, searched, documents, .. } = explained;
+    let parts = [("queue", Some(queued)), ("search", Some(searched)), ("documents", documents.as_ref())];
+    for (name, took) in parts {
+        if let Some(took) = took {
+            add(&mut response, name, *took);
+        }
+    }
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Whether an answer has the header.
+pub(crate) fn is_timed(response: &Response) -> bool {
+    response.headers().contains_key(SERVER_TIMING)
+}
+
+/// Adds how long a part of the answer took.
+pub(crate) fn add(response: &mut Response, name: &str, took: Duration) {
+    let entry = format!("{name};dur={:.3}", took.as_secs_f64() * 1_000.0);
+    let before = response.headers().get(SERVER_TIMING).and_then(|value| value.to_str().ok());
+    let value = before.map_or_else(|| entry.clone(), |before| format!("{before}, {entry}"));
+    if let Ok(value) = HeaderValue::from_str(&value) {
+        response.headers_mut().insert(SERVER_TIMING, value);
+    }
+}

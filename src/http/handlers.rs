@@ -1,0 +1,20 @@
+//! One file for each family of routes. A handler extracts, calls once and responds.
+
+pub(crate) mod administration;
+pub mod analytics;
+pub(crate) mod answers;
+pub(crate) mod backup;
+pub(crate) mod bulk;
+pub(crate) mod changes;
+pub(crate) mod dashboard;
+pub(crate) mod docs;
+pub(crate) mod import;
+pub(crate) mod openapi;
+pub(crate) mod resources;
+pub(crate) mod scrape;
+pub(crate) mod search;
+pub(crate) mod sessions;
+pub(crate) mod status;
+pub(crate) mod views;
+pub(crate) mod webhooks;
+pub(crate) mod welcome;

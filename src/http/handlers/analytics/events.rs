@@ -1,0 +1,78 @@
+//! The handlers of events: one pageview in, and a site's figures out (`API.md` 4.8.1, 4.8.9).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Extension, RawQuery, State};
+use axum::http::header::USER_AGENT;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::IntoResponse;
+use bindery_analytics::{Analytics, Hit};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, Result};
+use bindery_query::RawParams;
+use serde_json::{Value, json};
+
+use super::event_body::parse_event;
+use super::params;
+use crate::answer::respond;
+use crate::app::App;
+use crate::error::{Answer, Failure};
+use crate::request::client::Client;
+use crate::request::head::Bearer;
+use crate::transport::body::JsonBody;
+use crate::transport::rate::{RateLimit, network};
+
+/// The longest body of an event.
+const MAX_EVENT_BYTES: usize = 64 << 10;
+
+/// `POST /v2/analytics/events`. Answers before the pageview is counted, and also for one that is not.
+pub(super) async fn send(
+    State(app): State<App>,
+    Extension(limit): Extension<Option<Arc<RateLimit<IpAddr>>>>,
+    parts: Parts,
+    body: JsonBody,
+) -> Answer {
+    let settings = &app.config.analytics;
+    let (client, headers) = (Client::of(&parts.extensions, &parts.headers, settings), parts.headers);
+    if let Some(limit) = limit
+        && let Err(wait) = limit.take(network(client.address))
+    {
+        let message = format!("one address sent more than {} pageviews in a minute", settings.events_per_minute);
+        return Err(Failure::from(Error::new(Code::RateLimited, message)).retry_after(wait.seconds));
+    }
+    let max_bytes = MAX_EVENT_BYTES.min(app.config.max_body_bytes);
+    let body = body.read_as(max_bytes, &["application/json", "text/plain"]).await?;
+    let event = parse_event(&body)?;
+    if !(settings.do_not_track && asks_not_to_be_tracked(&headers)) {
+        let user_agent = headers.get(USER_AGENT).map_or("".into(), |value| String::from_utf8_lossy(value.as_bytes()));
+        let hit = Hit { event, address: client.address, user_agent: user_agent.into_owned(), country: client.country };
+        app.analytics.submit(hit);
+    }
+    Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// `DELETE /v2/analytics/events`.
+pub(super) async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {
+    access.require(&[Ability::Manage])?;
+    let deleting = tokio::task::spawn_blocking(move || delete_figures(&app.analytics, &raw.unwrap_or_default()));
+    let body = deleting.await.map_err(Error::internal)??;
+    Ok(respond::json(StatusCode::OK, body.to_string()))
+}
+
+/// Deletes the figures that a query string names by `site`, `start` and `end`, and returns the body of the answer.
+/// Without days it deletes those of all days. On return no report shows them and no file holds them.
+///
+/// # Errors
+/// `INVALID_PARAMETER`, and those of [`Analytics::delete`].
+pub fn delete_figures(analytics: &Analytics, raw_query: &str) -> Result<Value> {
+    let params = RawParams::parse(raw_query);
+    let site = params::required_site(&params)?;
+    let period = params::open_period(&params)?;
+    Ok(json!({ "deleted": analytics.delete(&site, period)? }))
+}
+
+fn asks_not_to_be_tracked(headers: &HeaderMap) -> bool {
+    ["dnt", "sec-gpc"].iter().any(|name| headers.get(*name).is_some_and(|value| value.as_bytes() == b"1"))
+}

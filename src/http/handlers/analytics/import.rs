@@ -1,0 +1,65 @@
+//! The handler of imports: an access log in, its outcome out (`API.md` 4.8.2).
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use bindery_analytics::ImportOutcome;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error};
+use bindery_query::RawParams;
+use serde::{Deserialize, Serialize};
+use tokio_stream::StreamExt;
+
+use super::params;
+use crate::answer::respond;
+use crate::app::App;
+use crate::error::Answer;
+use crate::request::head::Bearer;
+
+/// The body of the answer to an import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)] // The fields are those of `ImportOutcome`.
+pub struct ImportBody {
+    pub lines: u64,
+    pub pageviews: u64,
+    pub added: u64,
+    pub robots: u64,
+    pub others: u64,
+    pub bad: u64,
+    /// The number and the text of each line.
+    pub first_bad: Vec<(u64, String)>,
+}
+
+impl From<ImportOutcome> for ImportBody {
+    fn from(outcome: ImportOutcome) -> ImportBody {
+        let ImportOutcome { lines, pageviews, added, robots, others, bad, first_bad } = outcome;
+        let first_bad = first_bad.into_iter().map(|line| (line.number, line.text)).collect();
+        ImportBody { lines, pageviews, added, robots, others, bad, first_bad }
+    }
+}
+
+/// `POST /v2/analytics/import`.
+pub(super) async fn import(
+    State(app): State<App>,
+    Bearer(access): Bearer,
+    RawQuery(raw): RawQuery,
+    body: Body,
+) -> Answer {
+    access.require(&[Ability::Manage])?;
+    let site = params::required_site(&RawParams::parse(raw.as_deref().unwrap_or_default()))?;
+    let mut import = app.analytics.import(&site)?;
+    let mut body = body.into_data_stream();
+    while let Some(piece) = body.next().await {
+        let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;
+        // One thread for each piece, so that a client that sends slowly holds none.
+        let reading = tokio::task::spawn_blocking(move || {
+            import.push(&piece);
+            import
+        });
+        import = reading.await.map_err(Error::internal)?;
+    }
+    let finishing = tokio::task::spawn_blocking(move || import.finish());
+    let outcome = finishing.await.map_err(Error::internal)??;
+    let body = serde_json::to_string(&ImportBody::from(outcome)).map_err(Error::internal)?;
+    Ok(respond::json(StatusCode::OK, body))
+}

@@ -1,0 +1,109 @@
+//! Answers to lines of a body that is still arriving. Must not know what they say.
+//!
+//! Most clients read nothing before they have sent everything, and many proxies pass on nothing more once an answer has begun.
+//! So answers wait in memory until the body has been read. They begin earlier if they are too many, or if the client pauses: it
+//! may be waiting for them. A client that goes on sending then may still leave some unread.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+
+use crate::transport::budget::Charge;
+
+/// The number of bytes of answers that wait for their client. Beyond, no more of the body is read until it reads some.
+const MAX_WAITING_BYTES: u32 = 16 << 20;
+
+/// The pause of a client before it is answered.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The end that answers are put in.
+pub(crate) struct Answers {
+    /// `None` once the response has begun.
+    begin: Option<oneshot::Sender<()>>,
+    pieces: mpsc::UnboundedSender<Bytes>,
+    room: Arc<Semaphore>,
+    charge: Charge,
+}
+
+/// The end that the response is made of.
+pub(crate) struct Waiting {
+    begun: oneshot::Receiver<()>,
+    pieces: mpsc::UnboundedReceiver<Bytes>,
+}
+
+/// Both ends. What waits is charged to the account of this charge.
+pub(crate) fn answers(charge: Charge) -> (Answers, Waiting) {
+    let (begin, begun) = oneshot::channel();
+    let (pieces, received) = mpsc::unbounded_channel();
+    let room = Arc::new(Semaphore::new(MAX_WAITING_BYTES as usize));
+    (Answers { begin: Some(begin), pieces, room, charge }, Waiting { begun, pieces: received })
+}
+
+impl Answers {
+    /// Has the response begin, if it has not.
+    pub(crate) fn begin(&mut self) {
+        if let Some(begin) = self.begin.take() {
+            let _ = begin.send(());
+        }
+    }
+
+    /// Waits for more of the body. If that takes long, the response begins.
+    pub(crate) async fn unless_silent<T>(&mut self, next: impl Future<Output = T>) -> T {
+        let mut next = pin!(next);
+        if self.begin.is_some() {
+            match tokio::time::timeout(PAUSE, next.as_mut()).await {
+                Ok(arrived) => return arrived,
+                Err(_) => self.begin(),
+            }
+        }
+        next.await
+    }
+
+    /// Adds lines. Waits until there is room for them; if the client no longer reads, they are dropped.
+    pub(crate) async fn push(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX).min(MAX_WAITING_BYTES);
+        let is_full = self.room.available_permits() < bytes as usize;
+        let mut charge = self.charge.another();
+        if is_full || !charge.try_set(text.len()) {
+            self.begin();
+            charge.add(text.len());
+        }
+        let room = tokio::select! {
+            room = Arc::clone(&self.room).acquire_many_owned(bytes) => room,
+            () = self.pieces.closed() => return,
+        };
+        if let Ok(room) = room {
+            let _ = self.pieces.send(charge.attach(Piece { text, _room: room }));
+        }
+    }
+}
+
+impl Waiting {
+    /// The body of the response, once it is to begin.
+    pub(crate) async fn body(self) -> Body {
+        // An error means that there will be no more answers, which also is a reason to begin.
+        let _ = self.begun.await;
+        Body::from_stream(UnboundedReceiverStream::new(self.pieces).map(Ok::<Bytes, io::Error>))
+    }
+}
+
+/// Lines that wait. Their room is free again once they were handed over to be written, or dropped.
+struct Piece {
+    text: String,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}

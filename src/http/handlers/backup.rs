@@ -1,0 +1,64 @@
+//! `GET /v2/backup`: content and analytics as one file. Writes go on meanwhile.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+
+use axum::body::Bytes;
+use axum::http::{Extensions, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bindery_content::backup_envelope;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
+
+use crate::app::App;
+use crate::error::Answer;
+use crate::request::head::Call;
+use crate::transport::connection::Connection;
+use crate::transport::stream;
+
+const PIECE_BYTES: u64 = 256 << 10;
+
+/// A backup that is ready to be sent. Its files have no names: they are gone when they are closed.
+struct Prepared {
+    parts: Box<dyn Read + Send>,
+    bytes: u64,
+    number: u64,
+}
+
+pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    call.takes_no_parameters()?;
+    let prepared = tokio::task::spawn_blocking(move || prepare(&call.app)).await;
+    let Prepared { mut parts, bytes, number } = prepared.map_err(Error::internal)??;
+    let body = stream::produced(Connection::account_of(&extensions), move || next_piece(&mut *parts));
+    let name = format!("attachment; filename=\"bindery-{number}.backup\"");
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
+        (header::CONTENT_LENGTH, HeaderValue::from(bytes)),
+        (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(Error::internal)?),
+    ];
+    Ok((headers, Response::new(body)).into_response())
+}
+
+fn prepare(app: &App) -> Result<Prepared> {
+    let (content, head) = app.content.backup_to_send()?;
+    if !app.analytics.is_open() {
+        // The command that asked for it says that the analytics are missing.
+        return Ok(Prepared { parts: Box::new(content), bytes: head.bytes, number: head.number });
+    }
+    let analytics = app.content.unnamed_file(|path| app.analytics.backup(path))?;
+    let envelope = backup_envelope(head.bytes);
+    let bytes = envelope.len() as u64 + head.bytes + length(&analytics)?;
+    let parts = Box::new(Cursor::new(envelope).chain(content).chain(analytics));
+    Ok(Prepared { parts, bytes, number: head.number })
+}
+
+fn length(file: &File) -> Result<u64> {
+    Ok(file.metadata().map_err(Error::internal)?.len())
+}
+
+fn next_piece(parts: &mut dyn Read) -> io::Result<Option<Bytes>> {
+    let mut piece = Vec::new();
+    let count = parts.take(PIECE_BYTES).read_to_end(&mut piece)?;
+    Ok((count > 0).then(|| Bytes::from(piece)))
+}

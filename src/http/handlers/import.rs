@@ -1,0 +1,154 @@
+//! Imports (`API.md` 4.11): lines of a body in, lines of a response out. Must not know what a line holds.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bindery_content::{Import, ImportLine};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::sent::quote;
+use bindery_model::value::Sanitized;
+use bindery_query::RawParams;
+use serde_json::json;
+
+use crate::error::{Answer, error_object};
+use crate::handlers::answers::{Answers, answers};
+use crate::request::head::Call;
+use crate::request::idempotency::{Post, Rendered};
+use crate::transport::body::JsonBody;
+use crate::transport::lines::{Line, Lines};
+
+/// The accepted types of the body; the first is also the type of the response.
+const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/json"];
+
+/// Which lines are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    All,
+    /// Those that failed. A summary at the end counts all.
+    Failures,
+}
+
+impl Wanted {
+    fn parse(raw_query: &str) -> Result<Wanted> {
+        match RawParams::parse(raw_query).single("answers")? {
+            None | Some("all") => Ok(Wanted::All),
+            Some("failures") => Ok(Wanted::Failures),
+            Some(other) => {
+                let text = format!("`answers` is {}; it must be `all` or `failures`", quote(other));
+                Err(Error::new(Code::InvalidParameter, text))
+            }
+        }
+    }
+}
+
+/// What is answered of lines, and what the last lines of the response sum up.
+struct Report {
+    wanted: Wanted,
+    created: u64,
+    updated: u64,
+    failed: u64,
+    sanitized: Sanitized,
+}
+
+/// With an `Idempotency-Key` the body is read whole, since the key stands for all of it; without one it is streamed.
+pub(crate) async fn import(call: Call<String>, request: Post) -> Answer {
+    let wanted = Wanted::parse(&call.query);
+    if !request.has_key() {
+        let import = call.app.content.import(&call.access, &call.path, &call.query)?;
+        return stream(import, Report::new(wanted?), request.into_body(), call.max_body_bytes()).await;
+    }
+    let for_render = *wanted.as_ref().unwrap_or(&Wanted::All);
+    let render = move |lines: &Vec<ImportLine>| {
+        let mut report = Report::new(for_render);
+        let lines = report.lines(lines) + &report.end();
+        Rendered::new(StatusCode::OK, lines).with(header::CONTENT_TYPE, LINE_TYPES[0])
+    };
+    let import = async |body: JsonBody, idempotent: Option<_>| {
+        let import = call.app.content.import(&call.access, &call.path, &call.query)?;
+        wanted?;
+        let body = body.read_as(call.max_body_bytes(), &LINE_TYPES).await?;
+        let idempotent = idempotent.ok_or_else(|| Error::internal("a body was read, but not fingerprinted"))?;
+        Ok(import.once(body, idempotent).await?)
+    };
+    request.answer(&call, Ability::Manage, render, import).await
+}
+
+async fn stream(import: Import, report: Report, body: JsonBody, max_line_bytes: usize) -> Answer {
+    let (chunks, charge) = body.into_stream(&LINE_TYPES)?;
+    let (answers, waiting) = answers(charge.another());
+    tokio::spawn(run(import, Lines::new((chunks, charge), max_line_bytes), report, answers));
+    let body = waiting.body().await;
+    Ok(([(header::CONTENT_TYPE, LINE_TYPES[0])], Response::new(body)).into_response())
+}
+
+/// Imports line by line. The status may have been sent by then, so an error that ends the import early is reported in a line
+/// of the response.
+async fn run(import: Import, lines: Lines, mut report: Report, mut answers: Answers) {
+    if let Err(error) = import_lines(import, lines, &mut report, &mut answers).await {
+        answers.push(format!("{}\n", json!({ "errors": error_object(&error) }))).await;
+        // What sanitizing removed is not known in full.
+        report.sanitized = Sanitized::default();
+    }
+    answers.push(report.end()).await;
+    answers.begin();
+}
+
+async fn import_lines(mut import: Import, mut lines: Lines, report: &mut Report, answers: &mut Answers) -> Result<()> {
+    loop {
+        let results = match answers.unless_silent(lines.next()).await? {
+            None => break,
+            Some(Line::Whole(line)) => import.push(&line).await?,
+            Some(Line::TooLong(error)) => import.refuse(error).await?,
+        };
+        answers.push(report.lines(&results)).await;
+    }
+    answers.begin();
+    while let Some(results) = import.finish_next().await? {
+        answers.push(report.lines(&results)).await;
+    }
+    Ok(())
+}
+
+impl Report {
+    fn new(wanted: Wanted) -> Report {
+        Report { wanted, created: 0, updated: 0, failed: 0, sanitized: Sanitized::default() }
+    }
+
+    /// The answers to lines that are wanted.
+    fn lines(&mut self, results: &[ImportLine]) -> String {
+        let mut out = String::new();
+        for ImportLine { index, result } in results {
+            let line = match result {
+                Ok(imported) => {
+                    self.sanitized.add(&imported.sanitized);
+                    *if imported.op == "created" { &mut self.created } else { &mut self.updated } += 1;
+                    if self.wanted == Wanted::Failures {
+                        continue;
+                    }
+                    json!({ "index": index, "id": imported.id.to_string(), "op": imported.op })
+                }
+                Err(error) => {
+                    self.failed += 1;
+                    json!({ "index": index, "errors": error_object(error) })
+                }
+            };
+            out.push_str(&line.to_string());
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The last lines: what sanitizing removed of all lines, if it removed something, and the summary if it is wanted.
+    fn end(&self) -> String {
+        let mut out = String::new();
+        if !self.sanitized.is_empty() {
+            out += &format!("{}\n", json!({ "sanitized": self.sanitized.to_json() }));
+        }
+        if self.wanted == Wanted::Failures {
+            let Report { created, updated, failed, .. } = self;
+            let counts = json!({ "created": created, "updated": updated, "failed": failed });
+            out += &format!("{}\n", json!({ "summary": counts }));
+        }
+        out
+    }
+}

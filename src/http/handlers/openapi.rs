@@ -1,0 +1,351 @@
+//! The description of the API in OpenAPI 3.1 (`API.md` 4.12): every route, and the schemas of the blueprints that a token sees.
+//! A test compares it with the router. Must not answer anything else.
+
+mod by_blueprint;
+mod fields;
+mod parameters;
+mod schemas;
+mod services;
+mod shape;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{RawQuery, State};
+use axum::http::header::{AUTHORIZATION, VARY};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode};
+use axum::response::IntoResponse;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error};
+use bindery_model::sent::quote;
+use bindery_query::{RawParams, strict};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::answer::respond::{self, VARY_BY_TOKEN};
+use crate::app::App;
+use crate::error::Answer;
+use crate::observe::operation::{Body, Operation, Request};
+use crate::observe::operations;
+use crate::request::head::{authorize, is_by_session};
+
+/// How many bytes of descriptions are kept, beyond the last one.
+const MAX_KEPT_BYTES: usize = 16 << 20;
+
+/// About what the list of the blueprints of one takes: a server has some thousands at most.
+const ENTRY_BYTES: usize = 16 << 10;
+
+/// The descriptions that were asked for last.
+static KEPT: Mutex<Vec<Description>> = Mutex::new(Vec::new());
+
+/// Descriptions are made one at a time.
+static MAKING: Semaphore = Semaphore::const_new(1);
+
+/// A description, and the blueprints that it shows.
+struct Description {
+    blueprints: Vec<Arc<Blueprint>>,
+    text: Arc<OnceCell<Bytes>>,
+}
+
+/// Descriptions of more blueprints have general paths only: with those of 2,000 they would be ten times as large.
+const MAX_WITH_PATHS: usize = 200;
+
+/// What each status of an error means, beside the codes of `API.md` 7.
+const ERRORS: [(u16, &str); 13] = [
+    (400, "The body is not JSON."),
+    (401, "The token is missing, unknown, expired or revoked."),
+    (403, "The token lacks an ability, which the message names."),
+    (404, "There is no such blueprint, resource, token or member, or the token may not see it."),
+    (409, "The change conflicts with what is stored, or with another change."),
+    (410, "Changes after this number are no longer kept."),
+    (412, "`If-Match` names another version."),
+    (413, "The body is too large."),
+    (415, "The body has another type."),
+    (422, "A parameter or the body is not valid; the message and `fields` say what would be."),
+    (429, "Too many requests; `Retry-After` says when to go on."),
+    (500, "The server failed; its log has the cause."),
+    (503, "The server is overloaded, or stops; nothing was applied. `Retry-After` says when to try again."),
+];
+
+/// `GET /v2/openapi.json`. Without a token it describes resources in general.
+pub(crate) async fn describe(
+    State(app): State<App>,
+    RawQuery(query): RawQuery,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Answer {
+    let params = RawParams::parse(query.as_deref().unwrap_or_default());
+    strict::check(&params, &["blueprints"])?;
+    let mut blueprints = Vec::new();
+    if headers.contains_key(AUTHORIZATION) || is_by_session(&headers) {
+        let access = authorize(&app, &Method::GET, &extensions, &headers)?;
+        // A token that may read no blueprint sees none.
+        blueprints = app.content.list_blueprints(&access).unwrap_or_default();
+    }
+    if let Some(asked) = params.single("blueprints")? {
+        blueprints = chosen(asked, &blueprints)?;
+    }
+    let description = description_of(blueprints).await?;
+    Ok(([(VARY, VARY_BY_TOKEN)], respond::json(StatusCode::OK, description)).into_response())
+}
+
+/// Those of the blueprints that are asked for.
+///
+/// # Errors
+/// `INVALID_PARAMETER` for one that the token does not see, with the same message whether or not it exists.
+fn chosen(asked: &str, blueprints: &[Arc<Blueprint>]) -> Result<Vec<Arc<Blueprint>>, Error> {
+    let asked: BTreeSet<&str> = asked.split(',').collect();
+    let find = |slug: &&str| {
+        let found = blueprints.iter().find(|blueprint| blueprint.slug == *slug).cloned();
+        let message =
+            || format!("`blueprints` lists slugs of blueprints that the token sees, and {} is none", quote(slug));
+        found.ok_or_else(|| Error::new(Code::InvalidParameter, message()))
+    };
+    asked.iter().map(find).collect()
+}
+
+/// The description for those who see these blueprints: a kept one, or one that is made on a thread that may block, once for
+/// all who ask meanwhile. With thousands of blueprints that takes a good part of a second.
+async fn description_of(blueprints: Vec<Arc<Blueprint>>) -> Result<Bytes, Error> {
+    let text = kept(&blueprints);
+    let make = async || {
+        let _turn = MAKING.acquire().await.map_err(Error::internal)?;
+        let making = tokio::task::spawn_blocking(move || make(&blueprints));
+        making.await.map(Bytes::from).map_err(Error::internal)
+    };
+    text.get_or_try_init(make).await.cloned()
+}
+
+/// The place of the description for these blueprints, the last used first. A blueprint that is changed is another one in memory.
+fn kept(blueprints: &[Arc<Blueprint>]) -> Arc<OnceCell<Bytes>> {
+    let is_for_them = |kept: &Description| {
+        let mut pairs = kept.blueprints.iter().zip(blueprints);
+        kept.blueprints.len() == blueprints.len() && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
+    };
+    let mut all = KEPT.lock();
+    let description = match all.iter().position(is_for_them) {
+        Some(position) => all.remove(position),
+        None => Description { blueprints: blueprints.to_vec(), text: Arc::default() },
+    };
+    let text = Arc::clone(&description.text);
+    all.insert(0, description);
+    let mut bytes = 0;
+    all.retain(|description| {
+        let is_within = bytes <= MAX_KEPT_BYTES;
+        bytes += ENTRY_BYTES + description.text.get().map_or(0, Bytes::len);
+        is_within
+    });
+    text
+}
+
+fn make(blueprints: &[Arc<Blueprint>]) -> String {
+    let mut schemas = general_schemas();
+    let has_paths = have_paths(blueprints);
+    let own = blueprints.iter().flat_map(|blueprint| by_blueprint::schemas(blueprint, &schemas, has_paths));
+    let own: Vec<(String, Value)> = own.collect();
+    schemas.extend(own);
+    document(schemas, blueprints).to_string()
+}
+
+/// The schemas that do not depend on blueprints, by name.
+pub fn general_schemas() -> Map<String, Value> {
+    schemas::general()
+}
+
+/// True if each of these blueprints has paths of its own in a description of them.
+fn have_paths(blueprints: &[Arc<Blueprint>]) -> bool {
+    (1..=MAX_WITH_PATHS).contains(&blueprints.len())
+}
+
+fn document(schemas: Map<String, Value>, blueprints: &[Arc<Blueprint>]) -> Value {
+    let has_own_paths = have_paths(blueprints);
+    let mut tags: Vec<(&str, &str)> = operations::TAGS.into();
+    let mut paths = Map::new();
+    if has_own_paths {
+        tags.retain(|(name, _)| *name != "Bulk");
+        tags.splice(0..0, blueprints.iter().map(|blueprint| (blueprint.slug.as_str(), blueprint.name.as_str())));
+        let names = by_blueprint::names(blueprints.iter().map(|blueprint| blueprint.slug.as_str()));
+        paths.extend(blueprints.iter().zip(&names).flat_map(|(blueprint, name)| by_blueprint::paths(blueprint, name)));
+    }
+    for operation in operations::all() {
+        // An address that ends with a slash is another form of the one without, which linters refuse.
+        let is_other_form = operation.path.ends_with('/') && operation.path.len() > 1;
+        let is_replaced = has_own_paths && by_blueprint::is_replaced(operation.path);
+        if !(is_other_form || is_replaced) {
+            let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+            path[operation.method] = operation.describe();
+        }
+    }
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Bindery",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "A headless content server.",
+            "description": "API.md in the repository is the whole contract. What is described here is generated by the running server.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "security": [{ "token": [] }, { "session": [] }],
+        "tags": tags.iter().map(|(name, description)| json!({ "name": name, "description": description })).collect::<Vec<_>>(),
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "session": { "type": "apiKey", "in": "cookie", "name": "bindery_session" },
+            },
+            "parameters": parameters::parameters(blueprints),
+            "responses": error_responses(),
+            "schemas": schemas,
+        },
+    });
+    remove_unused(&mut document);
+    document
+}
+
+/// Removes the general components that no path leads to. The schemas of blueprints stay: without paths they are all there is.
+fn remove_unused(document: &mut Value) {
+    let mut used = BTreeSet::new();
+    let mut open = vec![&document["paths"]];
+    while let Some(part) = open.pop() {
+        match part {
+            Value::Object(object) => open.extend(object.values()),
+            Value::Array(parts) => open.extend(parts),
+            Value::String(text) if text.starts_with("#/components/") && !used.contains(text) => {
+                open.extend(document.pointer(&text[1..]));
+                used.insert(text.clone());
+            }
+            _ => {}
+        }
+    }
+    for kind in ["parameters", "responses", "schemas"] {
+        if let Some(components) = document["components"][kind].as_object_mut() {
+            components.retain(|name, _| name.contains('.') || used.contains(&format!("#/components/{kind}/{name}")));
+        }
+    }
+}
+
+fn error_responses() -> Map<String, Value> {
+    let response = |(status, description): (u16, &str)| {
+        let mut response = json!({
+            "description": description,
+            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } },
+        });
+        let header = match status {
+            401 => Some("WWW-Authenticate"),
+            429 | 503 => Some("Retry-After"),
+            _ => None,
+        };
+        if let Some(header) = header {
+            response["headers"] = json!({ header: { "schema": { "type": "string" } } });
+        }
+        (status.to_string(), response)
+    };
+    ERRORS.into_iter().map(response).collect()
+}
+
+fn parameter(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/parameters/{name}") })
+}
+
+impl Operation {
+    /// Its own parameters, and `strict` on every read.
+    fn parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.parameters.iter().copied().chain((self.method == "get").then_some("strict"))
+    }
+
+    fn describe(&self) -> Value {
+        let mut description = json!({
+            "operationId": self.id,
+            "tags": [self.tag],
+            "summary": self.summary,
+            "parameters": self.parameters().map(parameter).collect::<Vec<_>>(),
+            "responses": self.responses(),
+        });
+        match self.ability {
+            "" => description["security"] = json!([{}]),
+            "session" => description["description"] = "For signed-in members.".into(),
+            ability => description["description"] = format!("Needs the ability `{ability}`.").into(),
+        }
+        let content = match self.request {
+            Request::None => return description,
+            Request::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
+            Request::Event => json!({
+                "application/json": { "schema": reference("Event") },
+                "text/plain": { "schema": { "type": "string", "description": "The same as JSON text." } },
+            }),
+            Request::Text(media_type) => json!({ media_type: { "schema": { "type": "string" } } }),
+        };
+        description["requestBody"] = json!({ "required": true, "content": content });
+        description
+    }
+
+    fn responses(&self) -> Map<String, Value> {
+        let mut responses = Map::new();
+        for (status, body) in self.answers {
+            let mut response = json!({ "description": meaning(*status) });
+            if let Some((media_type, schema)) = body.content() {
+                response["content"] = json!({ media_type: { "schema": schema } });
+            }
+            responses.insert(status.to_string(), response);
+        }
+        for (status, _) in ERRORS {
+            if self.may_fail_with(status) {
+                responses.insert(status.to_string(), json!({ "$ref": format!("#/components/responses/{status}") }));
+            }
+        }
+        responses
+    }
+
+    fn may_fail_with(&self, status: u16) -> bool {
+        let (has_body, has_token) = (!matches!(self.request, Request::None), !self.ability.is_empty());
+        let by_its_kind = match status {
+            400 | 413 | 415 => has_body,
+            401 | 403 => has_token,
+            404 => self.path.contains('{'),
+            422 => has_body || self.parameters().next().is_some(),
+            429 | 500 | 503 => true,
+            _ => false,
+        };
+        by_its_kind || self.errors.contains(&status)
+    }
+}
+
+impl Body {
+    fn content(&self) -> Option<(&'static str, Value)> {
+        let data = |schema: Value| json!({ "type": "object", "required": ["data"], "properties": { "data": schema } });
+        Some(match self {
+            Body::None => return None,
+            Body::Data(schema) => ("application/json", data(reference(schema))),
+            Body::DataList(schema) => {
+                ("application/json", data(json!({ "type": "array", "items": reference(schema) })))
+            }
+            Body::Json(schema) => ("application/json", reference(schema)),
+            Body::JsonList(schema) => ("application/json", json!({ "type": "array", "items": reference(schema) })),
+            Body::Text(media_type) => (media_type, json!({ "type": "string" })),
+        })
+    }
+}
+
+fn reference(schema: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+fn meaning(status: u16) -> &'static str {
+    match status {
+        200 => "Done.",
+        201 => "Created.",
+        202 => "Accepted.",
+        204 => "Done; there is nothing to say.",
+        207 => "Some items failed; the others are applied.",
+        304 => "The client has the current version.",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn described() -> Vec<(&'static str, &'static str)> {
+    operations::all().map(|operation| (operation.method, operation.path)).collect()
+}

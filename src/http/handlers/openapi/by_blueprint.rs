@@ -1,0 +1,183 @@
+//! The paths of each blueprint, with its own schemas in their bodies: what a generated client is typed by. They are the general
+//! operations on resources with some parts replaced. Must not know how operations are described.
+
+use std::collections::BTreeSet;
+
+use bindery_model::blueprint::{Blueprint, Field};
+use serde_json::{Map, Value, json};
+
+use super::fields;
+use super::shape::reference;
+use crate::observe::operation::Operation;
+use crate::observe::operations;
+
+/// The path of the general operations on resources.
+const RESOURCES: &str = "/v2/resources/{blueprint}";
+
+/// General schemas, the name of each blueprint's own, and its attributes in it.
+const PARTS: [(&str, &str, &str); 9] = [
+    ("Resource", "resource", "attributes"),
+    ("ResourceList", "list", "attributes"),
+    ("ResourceAnswer", "answer", "attributes"),
+    ("ResourceWritten", "written", "attributes"),
+    ("Neighbors", "neighbors", "attributes"),
+    ("ResourceCreate", "create", "write"),
+    ("ResourceChange", "update", "change"),
+    ("BulkCreate", "bulk-create", "write"),
+    ("BulkChange", "bulk-update", "change"),
+];
+
+/// True if the general description of these operations is replaced by those of blueprints.
+pub(super) fn is_replaced(path: &str) -> bool {
+    path.starts_with(RESOURCES)
+}
+
+/// The schemas of a blueprint, by name: the general ones with its attributes.
+/// Without paths, bodies of requests and answers need none.
+pub(super) fn schemas(blueprint: &Blueprint, general: &Map<String, Value>, has_paths: bool) -> Vec<(String, Value)> {
+    let mut schemas = fields::schemas(blueprint);
+    let parts = if has_paths { &PARTS[..] } else { &PARTS[..2] };
+    for (name, part, attributes) in parts.iter().copied() {
+        let mut schema = general[name].clone();
+        replace_references(&mut schema, &blueprint.slug, attributes);
+        if part == "resource" {
+            // Only `fields` and `exclude` leave keys out, and a program knows which it asks for.
+            schema["required"] =
+                json!(["id", "type", "published_at", "created_at", "updated_at", "attributes", "relationships"]);
+        }
+        schemas.push((format!("{}.{part}", blueprint.slug), schema));
+    }
+    schemas
+}
+
+/// A name of each blueprint for identifiers: `ContactMessages` of `contact-messages`. Equal ones get numbers.
+pub(super) fn names<'a>(slugs: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut name_of = |slug: &str| {
+        let words = slug.split(['-', '_']).filter(|word| !word.is_empty());
+        let name: String = words.map(|word| format!("{}{}", word[..1].to_ascii_uppercase(), &word[1..])).collect();
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
+        let free = free.unwrap_or(name);
+        taken.insert(free.clone());
+        free
+    };
+    slugs.map(&mut name_of).collect()
+}
+
+/// The paths of a blueprint. `name` is that for identifiers.
+pub(super) fn paths(blueprint: &Blueprint, name: &str) -> Map<String, Value> {
+    let mut paths = Map::new();
+    for operation in operations::all() {
+        if let Some(rest) = operation.path.strip_prefix(RESOURCES) {
+            let path = paths.entry(format!("/v2/resources/{}{rest}", blueprint.slug)).or_insert_with(|| json!({}));
+            path[operation.method] = describe(operation, blueprint, name);
+        }
+    }
+    paths
+}
+
+fn describe(operation: &Operation, blueprint: &Blueprint, name: &str) -> Value {
+    let mut description = operation.describe();
+    description["operationId"] = format!("{}{name}", verb(operation.id)).into();
+    description["tags"] = json!([blueprint.slug]);
+    description["parameters"] = parameters(operation, blueprint).into();
+    for part in ["requestBody", "responses"] {
+        if let Some(part) = description.get_mut(part) {
+            replace_references(part, &blueprint.slug, "attributes");
+        }
+    }
+    if let Some(example) = example(operation, blueprint) {
+        description["requestBody"]["content"]["application/json"]["example"] = example;
+    }
+    description
+}
+
+/// The word that the identifier of an operation begins with.
+fn verb(id: &str) -> String {
+    let verb = match id {
+        "listResources" => "list",
+        "createResource" => "create",
+        "getResource" => "get",
+        "replaceResource" => "replace",
+        "changeResource" => "update",
+        "deleteResource" => "delete",
+        "exportResources" => "export",
+        "importResources" => "import",
+        "createResources" => "bulkCreate",
+        "changeResources" => "bulkUpdate",
+        "deleteResources" => "bulkDelete",
+        "publishResources" => "bulkPublish",
+        "unpublishResources" => "bulkUnpublish",
+        "listReferrers" => "listReferrersOf",
+        "findNeighbors" => "findNeighborsOf",
+        other => return format!("{other}Of"),
+    };
+    verb.to_owned()
+}
+
+/// The parameters that have an effect for this blueprint, with its variants and the blueprints that it relates to.
+fn parameters(operation: &Operation, blueprint: &Blueprint) -> Vec<Value> {
+    let query = |name: &str, schema: Value, about: &str| json!({ "in": "query", "name": name, "required": false, "schema": schema, "description": about });
+    let variants: Vec<&str> = blueprint.variants.iter().map(|variant| variant.slug.as_str()).collect();
+    let related: BTreeSet<&str> = blueprint.fields.iter().filter_map(Field::related_blueprint).collect();
+    let mut parameters = Vec::new();
+    for name in operation.parameters() {
+        match name {
+            "blueprint" => {}
+            "variant" | "fallback" | "fallback_mode" if variants.is_empty() => {}
+            "expand" | "fields-of" if related.is_empty() => {}
+            "variant" => {
+                parameters.push(query(name, json!({ "type": "string", "enum": variants }), "The variant to use."));
+            }
+            "fallback" => {
+                let about = "The variant whose values stand in for nulls.";
+                parameters.push(query(name, json!({ "type": "string", "enum": variants }), about));
+            }
+            "fields-of" => parameters.extend(related.iter().map(|slug| {
+                let about = format!("The keys to answer of the resources of `{slug}` in `included`.");
+                query(&format!("fields[{slug}]"), json!({ "type": "string" }), &about)
+            })),
+            _ => parameters.push(super::parameter(name)),
+        }
+    }
+    parameters
+}
+
+/// A body that the server accepts, unless a required relation has to name a resource that exists.
+fn example(operation: &Operation, blueprint: &Blueprint) -> Option<Value> {
+    let is_related = |field: &&Field| field.related_blueprint().is_some();
+    let mut shown: Vec<&Field> = blueprint.fields.iter().filter(|field| field.required).collect();
+    if shown.is_empty() {
+        shown.extend(blueprint.fields.iter().find(|field| !is_related(field)));
+    }
+    let attributes: Map<String, Value> =
+        shown.into_iter().map(|field| (field.slug.clone(), fields::example(&field.field_type))).collect();
+    match operation.id {
+        "createResource" | "replaceResource" | "changeResource" => Some(json!({ "attributes": attributes })),
+        "createResources" => Some(json!({ "resources": [{ "attributes": attributes }] })),
+        _ => None,
+    }
+}
+
+/// Makes references to general schemas lead to those of a blueprint.
+fn replace_references(schema: &mut Value, slug: &str, attributes: &str) {
+    match schema {
+        Value::Object(object) => {
+            if let Some(Value::String(target)) = object.get("$ref") {
+                let name = target.rsplit('/').next().unwrap_or_default();
+                let part = match name {
+                    "Attributes" => Some(attributes),
+                    _ => PARTS.iter().find(|(general, ..)| *general == name).map(|(_, part, _)| *part),
+                };
+                if let Some(part) = part {
+                    *schema = reference(&format!("{slug}.{part}"));
+                }
+                return;
+            }
+            object.values_mut().for_each(|part| replace_references(part, slug, attributes));
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(|part| replace_references(part, slug, attributes)),
+        _ => {}
+    }
+}

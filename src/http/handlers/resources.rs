@@ -1,0 +1,251 @@
+//! Resources: get, list, create, update, delete, export (`API.md` 4.2 to 4.5). Must not know what a resource holds.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bindery_content::{
+    Created, EntityTag, Explained, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
+};
+use bindery_model::ability::Ability;
+use bindery_query::RawParams;
+use serde_json::{Value, json};
+
+use crate::answer::answer_cache::{Asked, CachedAnswer};
+use crate::answer::links::Links;
+use crate::answer::respond::{
+    IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
+};
+use crate::answer::server_timing::explained;
+use crate::error::Answer;
+use crate::request::head::{BaseUrl, Call};
+use crate::request::idempotency::{Post, Rendered};
+use crate::transport::body::JsonBody;
+use crate::transport::connection::Connection;
+use crate::transport::stream;
+
+/// The path's segments: the blueprint's slug and the resource's id.
+type Resource = (String, String);
+
+pub(crate) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
+    let view = call.app.content.view(&call.access, &call.path)?;
+    // Read before the tag is compared: an invalid parameter must never be answered with 304.
+    let request = view.list_request(&call.query)?;
+    let url = format!("{base}/v2/resources/{}", call.path);
+    if call.access.is_session() || request.is_explained {
+        // Says who wrote what, or how long it took, so it is neither kept nor compared with what is.
+        let mut list = view.list_in_time(&request).await?;
+        let how = list.explained.take();
+        let response = json_response(StatusCode::OK, list_body(list, how.as_ref(), &url, &call.query));
+        return Ok(match how {
+            Some(how) => explained(response, &how),
+            None => response,
+        });
+    }
+    let follows_host = call.app.config.public_url.is_none();
+    let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
+    let depends_on: Arc<[String]> = request.depends_on().into();
+    let version = view.list_version(&depends_on);
+    let etag = etag(version.tag(&base));
+    if known.names(&etag) {
+        return Ok(not_modified(etag, vary));
+    }
+    let make = async || {
+        let list = view.list_in_time(&request).await?;
+        let body = Bytes::from(list_body(list, None, &url, &call.query));
+        Ok(CachedAnswer { version, depends_on, etag, vary, body })
+    };
+    let key = asked.list(follows_host, view.sees_drafts());
+    Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
+}
+
+/// The body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
+fn list_body(list: ListPage, explained: Option<&Explained>, url: &str, query: &str) -> String {
+    let ListPage { resources, included, place, total, aggregates, .. } = list;
+    let (links, mut meta) = match &place {
+        Place::Numbered(page) => {
+            let (current, last) = (page.number, page.last(total));
+            let meta = json!({ "current_page": current, "last_page": last, "per_page": page.per_page, "total": total });
+            (Links::new(url, query, *page, total), meta)
+        }
+        Place::Walk { per_page, next } => {
+            (Links::of_walk(url, query, next.as_deref()), json!({ "per_page": per_page, "total": total }))
+        }
+    };
+    let Links { first, last, prev, next } = links;
+    let links = json!({ "first": first, "last": last, "prev": prev, "next": next });
+    for (key, value) in aggregates {
+        meta[key] = value;
+    }
+    if let Some(Explained { steps, .. }) = explained {
+        meta["explain"] = Value::Array(steps.clone());
+    }
+    let included = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
+    let end = format!(",\"links\":{links},\"meta\":{meta}}}");
+    // Reserved at once: `format!` would copy the resources again whenever its buffer grows.
+    let mut body = String::with_capacity(8 + resources.len() + included.len() + end.len());
+    body.push_str("{\"data\":");
+    body.push_str(&resources);
+    body.push_str(&included);
+    body.push_str(&end);
+    body
+}
+
+pub(crate) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch) -> Answer {
+    let (blueprint, id) = &call.path;
+    let view = call.app.content.view(&call.access, blueprint)?;
+    let params = view.get_params(&call.query)?;
+    let resource = view.locate(id)?;
+    let depends_on: Arc<[String]> = params.expansion.depends_on().into();
+    let version = view.resource_version(&resource, &depends_on);
+    let etag = etag(version.tag(""));
+    if call.access.is_session() {
+        // The tag is for `If-Match`. Nothing is compared with it, since a member may have another name by now.
+        let body = with_data(&view.read(&resource, &params).await?);
+        return Ok(([(header::ETAG, etag)], json_response(StatusCode::OK, body)).into_response());
+    }
+    if known.names(&etag) {
+        return Ok(not_modified(etag, VARY_BY_TOKEN));
+    }
+    let key = asked.resource();
+    if let Some(answer) = call.app.answers.get(&key, |_| version) {
+        return Ok(answer.respond(false));
+    }
+    let data = view.read(&resource, &params).await?;
+    let body = match params.expansion.is_empty() {
+        true => with_data(&data),
+        false => format!("{{\"data\":{data},\"included\":{}}}", view.read_included(&resource, &params).await?),
+    };
+    let body = Bytes::from(body);
+    let answer = CachedAnswer { version, depends_on, etag, vary: VARY_BY_TOKEN, body };
+    call.app.answers.keep(&key, &answer);
+    Ok(answer.respond(false))
+}
+
+pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
+    let (blueprint, id) = &call.path;
+    let view = call.app.content.view(&call.access, blueprint)?;
+    let raw = RawParams::parse(&call.query);
+    let is_explained = view.explains(&raw)?;
+    let params = view.neighbors_params(&raw)?;
+    let resource = view.locate(id)?;
+    let found = view.neighbors(&resource, &params, is_explained).await?;
+    let NeighborsAnswer { previous, next, position, total, explained: how } = found;
+    let shown = |resource: Option<String>| resource.unwrap_or_else(|| "null".to_owned());
+    let (previous, next, mut meta) = (shown(previous), shown(next), json!({ "position": position, "total": total }));
+    if let Some(Explained { steps, .. }) = &how {
+        meta["explain"] = Value::Array(steps.clone());
+    }
+    let body = format!("{{\"data\":{{\"previous\":{previous},\"next\":{next}}},\"meta\":{meta}}}");
+    let response = ([(header::VARY, VARY_BY_TOKEN)], json_response(StatusCode::OK, body)).into_response();
+    Ok(match how {
+        Some(how) => explained(response, &how),
+        None => response,
+    })
+}
+
+pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
+    call.takes_no_parameters()?;
+    let (blueprint, id) = &call.path;
+    let found = call.app.content.referrers(&call.access, blueprint, id).await?;
+    let shown = found.into_iter().map(|FieldReferrers { blueprint, field, total, ids }| {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        json!({ "blueprint": blueprint, "field": field, "total": total, "ids": ids })
+    });
+    let answer = data_value(StatusCode::OK, Value::Array(shown.collect()));
+    Ok(([(header::VARY, VARY_BY_TOKEN)], answer).into_response())
+}
+
+pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
+    let blueprint = call.path.clone();
+    let render = move |Created { id, answer }: &Created| {
+        Rendered::new(StatusCode::CREATED, written_body(answer))
+            .with(header::ETAG, &quoted(answer.tag))
+            .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
+    };
+    let create = async |body: JsonBody, idempotent| {
+        let writing = call.app.content.write(&call.access, Ability::Create, &call.path, &call.query)?;
+        let body = body.read(call.max_body_bytes()).await?;
+        Ok(writing.create(&body, idempotent).await?)
+    };
+    request.answer(&call, Ability::Create, render, create).await
+}
+
+/// `PUT` replaces a copy, `PATCH` changes parts of it.
+pub(crate) async fn update(call: Call<Resource>, method: Method, headers: HeaderMap, body: JsonBody) -> Answer {
+    let (blueprint, id) = &call.path;
+    let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
+    let id = writing.target(id)?;
+    let body = body.read(call.max_body_bytes()).await?;
+    let if_match = if_match(&headers);
+    let resource = match method {
+        Method::PUT => writing.replace(id, if_match, &body).await?,
+        _ => writing.change(id, if_match, &body).await?,
+    };
+    Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, written_body(&resource))).into_response())
+}
+
+/// The body of the answer to a write of one resource. Says what sanitizing removed, if it removed anything (`API.md` 4.4.8).
+fn written_body(answer: &ResourceAnswer) -> String {
+    if answer.sanitized.is_empty() {
+        return with_data(&answer.json);
+    }
+    let meta = json!({ "sanitized": answer.sanitized.to_json() });
+    format!("{{\"data\":{},\"meta\":{meta}}}", answer.json)
+}
+
+pub(crate) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
+    let (blueprint, id) = &call.path;
+    let writing = call.app.content.write(&call.access, Ability::Delete, blueprint, &call.query)?;
+    let id = writing.target(id)?;
+    writing.delete(id, if_match(&headers)).await?;
+    Ok(no_content())
+}
+
+pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: HeaderMap) -> Answer {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let view = call.app.content.view(&call.access, &call.path)?;
+    let mut export = Export::begin_in_time(view, &call.query, accept).await?;
+    let file = format!("attachment; filename=\"{}.{}\"", call.path, export.format().extension());
+    let headers = [
+        (header::CONTENT_TYPE, export.format().media_type().to_owned()),
+        (header::VARY, VARY_BY_TOKEN.to_owned()),
+        (header::CONTENT_DISPOSITION, file),
+    ];
+    let how = export.explained().cloned();
+    let account = Connection::account_of(&extensions);
+    let body = stream::produced(account, move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
+    let response = (headers, Response::new(body)).into_response();
+    Ok(match how {
+        Some(how) => explained(response, &how),
+        None => response,
+    })
+}
+
+/// An entity tag as a header has it.
+fn quoted(tag: EntityTag) -> String {
+    format!("\"{tag}\"")
+}
+
+fn etag(tag: EntityTag) -> HeaderValue {
+    HeaderValue::from_str(&quoted(tag)).expect("a tag is visible ASCII")
+}
+
+/// What an `If-Match` asks for. Weak tags and tags of another form match nothing.
+fn if_match(headers: &HeaderMap) -> IfMatch {
+    let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
+    if values.peek().is_none() {
+        return IfMatch::Any;
+    }
+    let mut tags = Vec::new();
+    for tag in values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')) {
+        if tag.trim() == "*" {
+            return IfMatch::Any;
+        }
+        let bare = tag.trim().strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+        tags.extend(bare.and_then(EntityTag::parse));
+    }
+    IfMatch::OneOf(tags)
+}

@@ -1,0 +1,202 @@
+//! `GET /metrics` for Prometheus (`API.md` 4.12): what was counted, and what is looked up when somebody asks.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use axum::extract::{RawQuery, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
+use axum::http::{Extensions, HeaderMap};
+use axum::response::{IntoResponse, Response};
+use bindery_access::unauthenticated;
+use bindery_config::Config;
+use bindery_content::{DURATION_BOUNDS, DurationFigures};
+use bindery_model::error::{Code, Error};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::app::App;
+use crate::error::Answer;
+use crate::observe::sizes::{FOLDERS, Process, Sizes};
+use crate::request::client::Client;
+use crate::request::head::{secret, takes_no_parameters};
+
+/// The format of those who ask for it, as Prometheus does.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The format of everybody else, `promtool check metrics` among them.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FolderLabels {
+    folder: &'static str,
+}
+
+pub(crate) async fn serve(
+    State(app): State<App>,
+    RawQuery(query): RawQuery,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Answer {
+    check_reader(&app.config, &extensions, &headers)?;
+    takes_no_parameters(query.as_deref().unwrap_or_default())?;
+    let text = tokio::task::spawn_blocking(move || {
+        let mut text = String::new();
+        encode(&mut text, &registry(&app)).map(|()| text)
+    });
+    let text = text.await.map_err(Error::internal)?.map_err(Error::internal)?;
+    let (text, media_type) = match asks_for_open_metrics(&headers) {
+        true => (text, OPEN_METRICS),
+        false => (to_prometheus_text(&text), TEXT),
+    };
+    let mut response = Response::new(text).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    Ok(response)
+}
+
+fn asks_for_open_metrics(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|range| range.trim().starts_with("application/openmetrics-text"))
+}
+
+/// The same metrics in the older format, which names counters as their samples are named, and knows neither units nor an
+/// end.
+fn to_prometheus_text(open_metrics: &str) -> String {
+    let counters: HashSet<&str> =
+        open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines().filter(|line| !line.starts_with("# UNIT ") && *line != "# EOF") {
+        let mut parts = line.splitn(4, ' ');
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some("#"), Some(kind), Some(name), Some(rest)) if counters.contains(name) => {
+                text.push_str(&format!("# {kind} {name}_total {rest}\n"));
+            }
+            _ => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+/// Refuses whoever may not read the metrics: they name no content, but they tell how much of everything there is.
+fn check_reader(config: &Config, extensions: &Extensions, headers: &HeaderMap) -> Result<(), Error> {
+    let Some(expected) = &config.metrics_token else {
+        let is_here = Client::of(extensions, headers, &config.analytics).address.is_loopback();
+        let refused = "without the setting `metrics_token`, /metrics is for loopback addresses only";
+        return if is_here { Ok(()) } else { Err(Error::new(Code::Forbidden, refused)) };
+    };
+    // Hashes, so that the time of the comparison says nothing about the token.
+    let is_expected = |sent: &str| blake3::hash(sent.as_bytes()) == blake3::hash(expected.secret().as_bytes());
+    match secret(headers).is_some_and(is_expected) {
+        true => Ok(()),
+        false => {
+            Err(unauthenticated("/metrics needs `metrics_token`: send the header `Authorization: Bearer <token>`"))
+        }
+    }
+}
+
+fn registry(app: &App) -> Registry {
+    let mut registry = Registry::with_prefix("bindery");
+    app.metrics.register(&mut registry);
+    register_sizes(&mut registry, &app.config.data);
+    if let Some(free) = app.content.disk_free_bytes() {
+        gauge(&mut registry, "disk_free_bytes", "Free space of the disk of the data folder", free);
+    }
+    register_content(&mut registry, app);
+    register_caches(&mut registry, app);
+    counter(&mut registry, "analytics_dropped", "Pageviews that were dropped", app.analytics.dropped());
+    register_process(&mut registry);
+    registry
+}
+
+fn register_content(registry: &mut Registry, app: &App) {
+    let content = app.content.figures();
+    gauge(registry, "resources", "Resources of all blueprints", content.resources);
+    gauge(registry, "blueprints", "Blueprints", content.blueprints);
+    gauge(registry, "writable", "1 if writes are accepted", u64::from(app.content.is_writable()));
+    let groups = content.sync_time.count();
+    counter(registry, "write_groups", "Groups of writes that were made durable together", groups);
+    counter(registry, "writes", "Commands that were decided in these groups", content.commands);
+    gauge(registry, "write_queue", "Commands that wait to be decided", content.queued);
+    let commits = Counter::<f64, std::sync::atomic::AtomicU64>::default();
+    commits.inc_by(content.sync_time.sum.as_secs_f64());
+    registry.register_with_unit("write_commit", "Time that appending and syncing groups took", Unit::Seconds, commits);
+    let (queue, sync) = (Histogram(content.queue_time), Histogram(content.sync_time));
+    registry.register_with_unit("write_queue", "Time that commands waited to be decided", Unit::Seconds, queue);
+    registry.register_with_unit("log_sync", "Time until a group was appended and synced", Unit::Seconds, sync);
+    counter(registry, "index_merges", "Merges of parts of the indexes", content.merges);
+    let held = "Versions of the indexes in use: one for each index, and those that reads and exports hold";
+    gauge(registry, "index_snapshots", held, content.snapshots);
+}
+
+fn register_caches(registry: &mut Registry, app: &App) {
+    let (answers, bytes) = app.answers.size();
+    gauge(registry, "kept_answers", "Answers that are kept to be sent again", answers as u64);
+    gauge(registry, "kept_answers_bytes", "Their size", bytes as u64);
+    let (hits, misses) = app.answers.uses();
+    counter(registry, "kept_answers_hits", "Reads that were answered with a kept answer", hits);
+    counter(registry, "kept_answers_misses", "Reads whose answer was made and could be kept", misses);
+    let documents = app.content.kept_document_bytes();
+    gauge(registry, "kept_documents_bytes", "Size of the documents that are kept unpacked", documents);
+    let (hits, misses) = app.content.kept_document_reads();
+    counter(registry, "kept_documents_hits", "Documents that were read and were kept unpacked", hits);
+    counter(registry, "kept_documents_misses", "Documents that were read from the store", misses);
+}
+
+fn register_sizes(registry: &mut Registry, data: &Path) {
+    let sizes = Sizes::kept(data);
+    let folders = Family::<FolderLabels, Gauge>::default();
+    for (folder, bytes) in FOLDERS.into_iter().zip(sizes.bytes) {
+        folders.get_or_create(&FolderLabels { folder }).set(clamped(bytes));
+        gauge(registry, &format!("{folder}_bytes"), &format!("Size of the folder {folder}"), bytes);
+    }
+    registry.register_with_unit("data", "Size of the data folder, by part", Unit::Bytes, folders);
+    gauge(registry, "index_runs", "Parts of the indexes on disk", sizes.runs);
+}
+
+/// Durations that the content counted, as a metric.
+#[derive(Debug)]
+struct Histogram(DurationFigures);
+
+impl EncodeMetric for Histogram {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> std::fmt::Result {
+        let Histogram(figures) = self;
+        let bounds = DURATION_BOUNDS.into_iter().chain([f64::INFINITY]);
+        let buckets: Vec<(f64, u64)> = bounds.zip(figures.buckets).collect();
+        encoder.encode_histogram::<NoLabelSet>(figures.sum.as_secs_f64(), figures.count(), &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
+fn register_process(registry: &mut Registry) {
+    let process = Process::of_this();
+    gauge(registry, "process_resident_memory_bytes", "Memory in use", process.resident_bytes);
+    gauge(registry, "process_open_files", "Open files and connections", process.open_files);
+    gauge(registry, "process_threads", "Threads", process.threads);
+}
+
+fn gauge(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let gauge = Gauge::<i64>::default();
+    gauge.set(clamped(value));
+    registry.register(name, help, gauge);
+}
+
+fn counter(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let counter = Counter::<u64>::default();
+    counter.inc_by(value);
+    registry.register(name, help, counter);
+}
+
+fn clamped(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,139 @@
+//! `GET /v2/search` (`API.md` 4.17): one search over all blueprints, by text or by words, as a list of each would answer it. Must not know what
+//! matches.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use bindery_content::Explained;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, Result};
+use bindery_query::{RawParams, has_ranked_fields, has_words, strict};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value, json};
+
+use crate::answer::respond;
+use crate::answer::server_timing::explained;
+use crate::error::Answer;
+use crate::request::head::Call;
+
+/// The most resources that are shown of each blueprint.
+const MOST: usize = 20;
+
+/// How many are shown unless it is said.
+const DEFAULT: usize = 5;
+
+pub(crate) async fn search(call: Call) -> Answer {
+    call.access.require(&[Ability::View])?;
+    let params = RawParams::parse(&call.query);
+    strict::check(&params, &["search", "q", "typos", "limit", "explain"])?;
+    let is_explained = params.flag("explain")?;
+    if is_explained {
+        call.access.require(&[Ability::Manage])?;
+    }
+    let asked = Asked::of(&params)?;
+    let limit = limit(params.single("limit")?)?;
+    let most = call.app.config.query_timeout;
+    let search = Search { asked, limit, is_explained };
+    match tokio::time::timeout(most, search.all(&call)).await {
+        Ok(found) => found,
+        Err(_) => Err(too_slow(most).into()),
+    }
+}
+
+fn limit(sent: Option<&str>) -> Result<usize> {
+    let limit = sent.map_or(Some(DEFAULT), |sent| sent.parse().ok().filter(|limit| (1..=MOST).contains(limit)));
+    limit.ok_or_else(|| Error::new(Code::InvalidParameter, format!("`limit` must be a number from 1 to {MOST}")))
+}
+
+/// What is asked for.
+struct Search {
+    asked: Asked,
+    limit: usize,
+    is_explained: bool,
+}
+
+/// What is looked for: parameters of each list.
+struct Asked(String);
+
+impl Asked {
+    fn of(params: &RawParams) -> Result<Asked> {
+        let given = |name| Ok::<_, Error>(params.single(name)?.filter(|text| !text.is_empty()));
+        let (search, q, typos) = (given("search")?, given("q")?, params.given_flag("typos")?);
+        let invalid = |text: &str| Error::new(Code::InvalidParameter, text);
+        if search.is_none() && q.is_none() {
+            return Err(invalid("`search` or `q` is required: the text, or the words, to look for"));
+        }
+        if q.is_some_and(|q| !has_words(q)) {
+            return Err(invalid("`q` has no words; `search` finds any text"));
+        }
+        let parameter = |(name, text): (&str, &str)| format!("{name}={}", utf8_percent_encode(text, NON_ALPHANUMERIC));
+        let typos = typos.filter(|_| q.is_some()).map(|typos| if typos { "true" } else { "false" });
+        let given = [("search", search), ("q", q), ("typos", typos)];
+        let parameters: Vec<String> =
+            given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
+        Ok(Asked(parameters.join("&")))
+    }
+}
+
+impl Search {
+    /// Blueprints are searched one after another, so that one request is never more than one search at a time.
+    async fn all(&self, call: &Call) -> Answer {
+        let (mut found, mut total) = (Vec::new(), 0);
+        let mut how: Option<Explained> = None;
+        for blueprint in call.app.content.list_blueprints(&call.access)? {
+            // Without fields that are searched, a list would ignore what is looked for, and show everything.
+            if !has_ranked_fields(&blueprint) {
+                continue;
+            }
+            let view = match call.app.content.view(&call.access, &blueprint.slug) {
+                Ok(view) => view,
+                // Deleted since the list was made.
+                Err(error) if error.code == Code::NotFound => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let page = view.list_in_time(&view.list_request(&self.query(&blueprint))?).await?;
+            how = match (how, page.explained) {
+                (Some(how), Some(next)) => Some(how.and(next)),
+                (how, next) => how.or(next),
+            };
+            if page.total > 0 {
+                total += page.total;
+                found.push(of_blueprint(&blueprint, page.total, &page.resources)?);
+            }
+        }
+        let found = serde_json::to_string(&found).map_err(Error::internal)?;
+        let mut meta = json!({ "total": total });
+        if let Some(Explained { steps, .. }) = &how {
+            meta["explain"] = Value::Array(steps.clone());
+        }
+        let response = respond::json(StatusCode::OK, format!("{{\"data\":{found},\"meta\":{meta}}}"));
+        Ok(match how {
+            Some(how) => explained(response, &how),
+            None => response,
+        })
+    }
+
+    /// The list of a blueprint that is asked for: of each resource what labels it.
+    fn query(&self, blueprint: &Blueprint) -> String {
+        let Search { asked, limit, is_explained } = self;
+        let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
+        let title = blueprint.record_title.as_ref().filter(is_field);
+        let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
+        let fields = format!("id,type,published_at,updated_at,relationships{title}");
+        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}", asked.0)
+    }
+}
+
+fn of_blueprint(blueprint: &Blueprint, total: u64, resources: &str) -> Result<Map<String, Value>> {
+    let mut object = Map::new();
+    object.insert("blueprint".to_owned(), blueprint.slug.as_str().into());
+    object.insert("total".to_owned(), total.into());
+    object.insert("resources".to_owned(), serde_json::from_str(resources).map_err(Error::internal)?);
+    Ok(object)
+}
+
+fn too_slow(most: Duration) -> Error {
+    let text = format!("this search took longer than {} seconds; search in one blueprint", most.as_secs());
+    Error::new(Code::Overloaded, text)
+}

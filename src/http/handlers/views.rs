@@ -1,0 +1,58 @@
+//! Views of lists that members save (`API.md` 4.19). Must not know who sees them.
+
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use bindery_content::OwnedView;
+use bindery_model::error::Error;
+use bindery_model::time::format_millis;
+use bindery_query::{RawParams, strict};
+use serde_json::{Value, json};
+
+use crate::answer::respond::{data_value, no_content};
+use crate::error::Answer;
+use crate::request::head::{BaseUrl, Call};
+use crate::transport::body::JsonBody;
+
+fn shown(OwnedView { view, owner }: &OwnedView) -> Value {
+    json!({
+        "id": view.id,
+        "type": "view",
+        "blueprint": view.blueprint,
+        "name": view.name,
+        "query": view.query,
+        "shared": view.shared,
+        "owner": { "id": view.owner, "name": owner },
+        "created_at": format_millis(view.created_at),
+        "updated_at": format_millis(view.updated_at),
+    })
+}
+
+pub(crate) async fn list(call: Call) -> Answer {
+    let params = RawParams::parse(&call.query);
+    strict::check(&params, &["blueprint"])?;
+    let views = call.app.content.list_views(&call.access, params.single("blueprint")?)?;
+    Ok(data_value(StatusCode::OK, views.iter().map(shown).collect()))
+}
+
+pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, body: JsonBody) -> Answer {
+    // A token is refused before the body is read (`API.md` 1.7).
+    call.app.content.list_views(&call.access, Some(""))?;
+    let body = body.read(call.max_body_bytes()).await?;
+    let made = call.app.content.create_view(&call.access, &body).await?;
+    let location = HeaderValue::from_str(&format!("{base}/v2/views/{}", made.view.id)).map_err(Error::internal)?;
+    let mut response = data_value(StatusCode::CREATED, shown(&made));
+    response.headers_mut().insert(LOCATION, location);
+    Ok(response)
+}
+
+pub(crate) async fn change(call: Call<String>, body: JsonBody) -> Answer {
+    // A missing view is reported before an error in the body (`API.md` 1.7).
+    call.app.content.check_view(&call.access, &call.path)?;
+    let body = body.read(call.max_body_bytes()).await?;
+    Ok(data_value(StatusCode::OK, shown(&call.app.content.change_view(&call.access, &call.path, &body).await?)))
+}
+
+pub(crate) async fn delete(call: Call<String>) -> Answer {
+    call.app.content.delete_view(&call.access, &call.path).await?;
+    Ok(no_content())
+}

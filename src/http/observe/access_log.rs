@@ -1,0 +1,187 @@
+//! The access log: a line for each request, written once the last byte of its answer was sent, or its client has left
+//! (`API.md` 1.11). Must not know how a line looks.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::response::Response;
+use bindery_access::Actor;
+use bindery_config::{Config, LogFormat};
+use bindery_model::time::now_millis;
+use http_body::{Frame, SizeHint};
+
+use crate::observe::access_line::Line;
+use crate::observe::line_writer::LineWriter;
+use crate::request::client::Client;
+
+/// What the pages of sites ask for. Who visits them is not logged (`API.md` 4.8.4).
+const OF_VISITORS: [&str; 2] = ["/v2/analytics/events", "/v2/analytics/script.js"];
+
+/// The access log; `None` if it is off.
+pub(crate) struct AccessLog(Option<Arc<Log>>);
+
+struct Log {
+    format: LogFormat,
+    /// The token of the environment, which must not be logged.
+    admin: Option<String>,
+    lines: LineWriter,
+}
+
+/// Who sent a request, once that is known.
+#[derive(Clone, Default)]
+pub(crate) struct Sender(Arc<OnceLock<Actor>>);
+
+/// A request that is being answered.
+pub(crate) struct Entry {
+    log: Arc<Log>,
+    line: Line,
+    started: Instant,
+    sender: Sender,
+}
+
+impl AccessLog {
+    /// The log that the settings ask for.
+    pub(crate) fn new(config: &Config) -> AccessLog {
+        let format = config.log_format;
+        AccessLog((format != LogFormat::Off).then(|| {
+            let admin = config.admin_token.as_ref().map(|token| token.secret().to_owned());
+            Arc::new(Log { format, admin, lines: LineWriter::start(std::io::stdout()) })
+        }))
+    }
+
+    /// Begins the line of a request, if there is a log. The request gets a place for its sender.
+    pub(crate) fn begin(&self, request: &mut Request, id: &HeaderValue, config: &Config) -> Option<Entry> {
+        let log = Arc::clone(self.0.as_ref()?);
+        let sender = Sender::default();
+        let line = Line {
+            at: now_millis(),
+            id: id.to_str().unwrap_or_default().to_owned(),
+            method: request.method().to_string(),
+            path: request.uri().path().to_owned(),
+            query: request.uri().query().map(str::to_owned),
+            status: 0,
+            bytes: 0,
+            took: std::time::Duration::ZERO,
+            sender: None,
+            client: client(request, config),
+            is_complete: false,
+        };
+        request.extensions_mut().insert(sender.clone());
+        Some(Entry { log, line, started: Instant::now(), sender })
+    }
+}
+
+fn client(request: &Request, config: &Config) -> Option<IpAddr> {
+    let is_of_visitors = OF_VISITORS.contains(&request.uri().path().trim_end_matches('/'));
+    let address = || Client::of(request.extensions(), request.headers(), &config.analytics).address;
+    (!is_of_visitors).then(address).filter(|address| !address.is_unspecified())
+}
+
+impl Sender {
+    /// Notes the sender of the request.
+    pub(crate) fn note(&self, actor: &Actor) {
+        let _ = self.0.set(actor.clone());
+    }
+}
+
+impl Entry {
+    /// The answer, which writes the line when its last byte was sent or will not be sent any more.
+    pub(crate) fn attach(mut self, response: Response) -> Response {
+        self.line.status = response.status().as_u16();
+        let sending = Sending { entry: self, bytes: AtomicU64::new(0), is_complete: AtomicBool::new(false) };
+        response.map(|body| Body::new(LoggedBody { body, sending: Arc::new(sending) }))
+    }
+}
+
+/// An answer that is being sent. Its body has it, and so has each piece of the body until it was sent: the last one that is
+/// dropped writes the line.
+struct Sending {
+    entry: Entry,
+    bytes: AtomicU64,
+    is_complete: AtomicBool,
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        let Entry { log, line, started, sender } = &self.entry;
+        let line = Line {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            took: started.elapsed(),
+            sender: sender.0.get().cloned(),
+            is_complete: self.is_complete.load(Ordering::Relaxed),
+            ..line.clone()
+        };
+        let line = line.redacted(log.admin.as_deref());
+        log.lines.write(if log.format == LogFormat::Json { line.to_json() } else { line.to_text() });
+    }
+}
+
+/// The body of an answer.
+struct LoggedBody {
+    body: Body,
+    sending: Arc<Sending>,
+}
+
+impl LoggedBody {
+    fn note_end(&self) {
+        self.sending.is_complete.store(true, Ordering::Relaxed);
+    }
+}
+
+impl HttpBody for LoggedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        match frame {
+            None => {
+                self.note_end();
+                Poll::Ready(None)
+            }
+            Some(Ok(frame)) => Poll::Ready(Some(Ok(frame.map_data(|bytes| {
+                self.sending.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                Bytes::from_owner(Piece { bytes, _sending: Arc::clone(&self.sending) })
+            })))),
+            failed => Poll::Ready(failed),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for LoggedBody {
+    fn drop(&mut self) {
+        // Nobody asks a body for more that says that it is at its end.
+        if self.body.is_end_stream() {
+            self.note_end();
+        }
+    }
+}
+
+struct Piece {
+    bytes: Bytes,
+    _sending: Arc<Sending>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

@@ -1,0 +1,208 @@
+//! `POST` requests, which may carry an `Idempotency-Key` (`API.md` 4.13).
+//!
+//! Reads the header, looks for a kept response where the order of errors puts it, and renders responses so that they
+//! can be kept. Must not decide whether a request was made before: `content` does.
+
+use std::convert::Infallible;
+
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use bindery_content::{Answered, IdempotencyKey, Idempotent};
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, Result};
+use serde_json::json;
+
+use crate::answer::respond;
+use crate::error::{Answer, Failure, error_object, wire};
+use crate::request::head::Call;
+use crate::transport::body::JsonBody;
+
+/// The header that holds a client's key.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The headers that a kept response may have; its type only if it is not JSON.
+const KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
+
+/// A `POST` whose body is still to be read.
+#[derive(Debug)]
+pub(crate) struct Post {
+    method: Method,
+    uri: Uri,
+    key: Option<Vec<u8>>,
+    body: JsonBody,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Post {
+    type Rejection = Infallible;
+
+    async fn from_request(request: Request, state: &S) -> std::result::Result<Post, Infallible> {
+        let (method, uri, key) = (request.method().clone(), request.uri().clone(), sent_key(request.headers()));
+        Ok(Post { method, uri, key, body: JsonBody::from_request(request, state).await? })
+    }
+}
+
+/// The key, if one was sent. Several keys are joined, which makes an invalid one.
+fn sent_key(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let keys: Vec<&[u8]> = headers.get_all(IDEMPOTENCY_KEY).iter().map(HeaderValue::as_bytes).collect();
+    (!keys.is_empty()).then(|| keys.join(&b", "[..]))
+}
+
+impl Post {
+    /// Whether the request has a key, valid or not.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// The body, for a handler that ignores the key.
+    pub(crate) fn into_body(self) -> JsonBody {
+        self.body
+    }
+
+    /// Answers the request: with the kept response if it was made before, otherwise with what `run` returns. To be
+    /// called before anything else in the request is checked.
+    ///
+    /// `run` gets the body and, for a request with a key, what the committer needs to keep the response with the
+    /// change. `render` makes the response; the committer calls it if the response is to be kept.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without the ability, `INVALID_PARAMETER` for an invalid key, `IDEMPOTENCY_KEY_REUSED`, those of
+    /// `run`.
+    pub(crate) async fn answer<P, T: 'static>(
+        self,
+        call: &Call<P>,
+        ability: Ability,
+        render: impl Fn(&T) -> Rendered + Clone + Send + Sync + 'static,
+        run: impl AsyncFnOnce(JsonBody, Option<Idempotent<T>>) -> std::result::Result<Answered<T>, Failure>,
+    ) -> Answer {
+        call.access.require(&[ability])?;
+        let Some(key) = self.key else { return respond_to(run(self.body, None).await?, render) };
+        let key = IdempotencyKey::parse(&call.access, &key)?;
+        let body = self.body.read_ahead(call.max_body_bytes()).await;
+        let request = body.bytes().map(|bytes| {
+            let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
+            key.clone().request(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
+        });
+        // A member may have been limited to other blueprints since the request was made: then it is checked like a new one.
+        let is_seen = blueprint_of(&self.uri).is_none_or(|slug| call.access.sees(slug));
+        let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
+        if let Some(kept) = kept.filter(|_| is_seen) {
+            return Ok(Rendered::decode(&kept)?.into_response());
+        }
+        let idempotent = request.map(|request| {
+            let render = render.clone();
+            Idempotent::new(request, move |result| render_to_keep(result, &render))
+        });
+        respond_to(run(body, idempotent).await?, render)
+    }
+}
+
+/// The slug that the path of a request for resources has, as it was sent.
+fn blueprint_of(uri: &Uri) -> Option<&str> {
+    uri.path().strip_prefix("/v2/resources/")?.split('/').next()
+}
+
+/// The response to a request that is done.
+pub(crate) fn respond_to<T>(answered: Answered<T>, render: impl Fn(&T) -> Rendered) -> Answer {
+    Ok(match answered {
+        Answered::Fresh(value) => render(&value).into_response(),
+        Answered::Kept(kept) => Rendered::decode(&kept)?.into_response(),
+    })
+}
+
+/// The bytes of a response that is to be kept: a success or a conflict. Other errors changed nothing, so the request
+/// may be made again with the same key.
+fn render_to_keep<T>(result: &Result<T>, render: impl Fn(&T) -> Rendered) -> Option<Vec<u8>> {
+    match result {
+        Ok(value) => Some(render(value).encode()),
+        Err(error) => {
+            let (status, _) = wire(error.code);
+            let body = json!({ "errors": error_object(error) }).to_string();
+            (status == StatusCode::CONFLICT).then(|| Rendered::new(status, body).encode())
+        }
+    }
+}
+
+/// A response that can be kept: a status, some headers, and a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rendered {
+    status: StatusCode,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: String,
+}
+
+impl Rendered {
+    /// A response with this text, which is JSON unless a header says otherwise.
+    pub(crate) fn new(status: StatusCode, body: String) -> Rendered {
+        Rendered { status, headers: Vec::new(), body }
+    }
+
+    /// The same with a header of [`KEPT_HEADERS`]. A value that HTTP does not allow is left out.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Rendered {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+
+    /// The kept form: a line with the status, a line for each header, an empty line, the body.
+    fn encode(&self) -> Vec<u8> {
+        let mut out = format!("{}\n", self.status.as_u16()).into_bytes();
+        for (name, value) in &self.headers {
+            out.extend(name.as_str().as_bytes());
+            out.extend(b":");
+            out.extend(value.as_bytes());
+            out.extend(b"\n");
+        }
+        out.extend(b"\n");
+        out.extend(self.body.as_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Rendered> {
+        Rendered::read(bytes)
+            .ok_or_else(|| Error::internal("a kept response is not in a format that this version reads"))
+    }
+
+    fn read(bytes: &[u8]) -> Option<Rendered> {
+        let (head, body) = std::str::from_utf8(bytes).ok()?.split_once("\n\n")?;
+        let mut lines = head.split('\n');
+        let status = StatusCode::from_bytes(lines.next()?.as_bytes()).ok()?;
+        let mut rendered = Rendered::new(status, body.to_owned());
+        for line in lines {
+            let (name, value) = line.split_once(':')?;
+            let name = KEPT_HEADERS.into_iter().find(|known| known.as_str() == name)?;
+            rendered = rendered.with(name, value);
+        }
+        Some(rendered)
+    }
+}
+
+impl IntoResponse for Rendered {
+    fn into_response(self) -> Response {
+        let mut response = respond::json(self.status, self.body);
+        for (name, value) in self.headers {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_response_is_the_same_after_it_was_kept() {
+        let plain = Rendered::new(StatusCode::CREATED, "{\"data\":\"a\\n\\nb\"}\n\n".to_owned());
+        for rendered in [plain.clone(), plain.with(ETAG, "\"1-2\"").with(LOCATION, "http://localhost:7700/v2/x")] {
+            assert_eq!(Rendered::decode(&rendered.encode()).unwrap(), rendered);
+        }
+        for damaged in ["", "201", "201\n", "x\n\n", "201\nfoo:bar\n\n"] {
+            assert!(Rendered::decode(damaged.as_bytes()).is_err(), "{damaged:?}");
+        }
+    }
+}

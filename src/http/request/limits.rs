@@ -1,0 +1,51 @@
+//! The rate limits of requests that need a token (`API.md` 8.1). Must not know what they ask for.
+
+use std::net::IpAddr;
+
+use bindery_access::Actor;
+use bindery_config::{Config, Rate};
+use bindery_model::error::{Code, Error};
+
+use crate::error::Failure;
+use crate::transport::rate::{RateLimit, Wait, network};
+
+/// The limits that are configured.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    addresses: Option<(Rate, RateLimit<IpAddr>)>,
+    senders: Option<(Rate, RateLimit<Actor>)>,
+}
+
+impl Limits {
+    /// Those of a configuration. Nothing is counted for a limit that it does not have.
+    pub(crate) fn of(config: &Config) -> Limits {
+        Limits {
+            addresses: config.rate_limit_per_address.map(|rate| (rate, RateLimit::new(rate))),
+            senders: config.rate_limit_per_token.map(|rate| (rate, RateLimit::new(rate))),
+        }
+    }
+
+    /// Counts a request of an address.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub(crate) fn take_address(&self, address: IpAddr) -> Result<(), Failure> {
+        let Some((rate, limit)) = &self.addresses else { return Ok(()) };
+        limit.take(network(address)).map_err(|wait| limited("one address", rate, &wait))
+    }
+
+    /// Counts a request of a token or a member.
+    ///
+    /// # Errors
+    /// `RATE_LIMITED`.
+    pub(crate) fn take_sender(&self, sender: &Actor) -> Result<(), Failure> {
+        let Some((rate, limit)) = &self.senders else { return Ok(()) };
+        let who = if matches!(sender, Actor::Member(_)) { "this member" } else { "this token" };
+        limit.take(sender.clone()).map_err(|wait| limited(who, rate, &wait))
+    }
+}
+
+fn limited(client: &str, rate: &Rate, wait: &Wait) -> Failure {
+    let message = format!("{client} sent more than {rate}; the header `Retry-After` says when to go on");
+    Failure::from(Error::new(Code::RateLimited, message)).retry_after(wait.seconds)
+}

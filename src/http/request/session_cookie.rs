@@ -1,0 +1,116 @@
+//! The cookie of a session, and what else a request of a browser must show (`API.md` 5.8.3): the value against CSRF, and an
+//! `Origin` that is this server's. Must not know who is signed in.
+
+use axum::http::header::{COOKIE, HOST, ORIGIN};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method};
+use bindery_access::is_csrf_of;
+use bindery_config::Config;
+use bindery_model::error::{Code, Error};
+use bindery_model::time::Millis;
+use url::Url;
+
+use crate::app::App;
+use crate::request::client::Client;
+
+/// The header that holds the value against CSRF.
+const X_CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
+
+const NAME: &str = "bindery_session";
+
+/// The name where TLS is in front. Browsers let nobody else set it: no page of another host, and nobody on the way.
+const NAME_WITH_TLS: &str = "__Host-bindery_session";
+
+/// How many cookies of the name are looked at. Servers on other ports of a host share its cookies.
+const MAX_CANDIDATES: usize = 4;
+
+/// How the cookie of a request is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CookieKind {
+    has_tls: bool,
+}
+
+impl CookieKind {
+    /// TLS is in front if the public address says so, or a trusted proxy does.
+    pub(crate) fn of(app: &App, extensions: &Extensions, headers: &HeaderMap) -> CookieKind {
+        let has_tls = app.config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
+            || Client::of(extensions, headers, &app.config.analytics).has_tls;
+        CookieKind { has_tls }
+    }
+
+    fn name(self) -> &'static str {
+        if self.has_tls { NAME_WITH_TLS } else { NAME }
+    }
+
+    /// The secrets that a request has in cookies of this name, a few at most.
+    pub(crate) fn secrets(self, headers: &HeaderMap) -> impl Iterator<Item = &str> {
+        cookies(headers).filter(move |(name, _)| *name == self.name()).map(|(_, secret)| secret).take(MAX_CANDIDATES)
+    }
+
+    /// The `Set-Cookie` that keeps a secret until then.
+    pub(crate) fn keep(self, secret: &str, lasts: Millis) -> Result<HeaderValue, Error> {
+        self.set(secret, (lasts + 999) / 1000)
+    }
+
+    /// The `Set-Cookie` that removes the cookie.
+    pub(crate) fn clear(self) -> Result<HeaderValue, Error> {
+        self.set("", 0)
+    }
+
+    fn set(self, secret: &str, seconds: i64) -> Result<HeaderValue, Error> {
+        let secure = if self.has_tls { "; Secure" } else { "" };
+        let cookie = format!("{}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}", self.name());
+        HeaderValue::try_from(cookie).map_err(Error::internal)
+    }
+}
+
+/// Whether the request has a cookie of a session, of either name.
+pub(crate) fn has_session_cookie(headers: &HeaderMap) -> bool {
+    cookies(headers).any(|(name, _)| [NAME, NAME_WITH_TLS].contains(&name))
+}
+
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
+}
+
+/// Checks that a page of this server sent the request, and nobody in its name.
+///
+/// # Errors
+/// `FORBIDDEN`.
+pub(crate) fn check_sender(config: &Config, method: &Method, headers: &HeaderMap, secret: &str) -> Result<(), Error> {
+    check_origin(config, headers)?;
+    if [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
+        return Ok(());
+    }
+    let sent = headers.get(X_CSRF_TOKEN).and_then(|value| value.to_str().ok());
+    if sent.is_some_and(|sent| is_csrf_of(secret, sent)) {
+        return Ok(());
+    }
+    let text = "with a session, this needs the header `X-CSRF-Token` with the value `csrf` of `GET /v2/session`";
+    Err(Error::new(Code::Forbidden, text))
+}
+
+/// Checks that the page that sent the request, if a browser names one, is this server's.
+///
+/// # Errors
+/// `FORBIDDEN`.
+pub(crate) fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), Error> {
+    let mut origins = headers.get_all(ORIGIN).iter();
+    if origins.all(|origin| is_own(config, headers, origin)) {
+        return Ok(());
+    }
+    let text = "a page of another address sent this request; sessions are for the dashboard of this server only";
+    Err(Error::new(Code::Forbidden, text))
+}
+
+/// Whether an origin is the public address of this server, or the host that the request was sent to.
+fn is_own(config: &Config, headers: &HeaderMap, origin: &HeaderValue) -> bool {
+    let Ok(origin) = origin.to_str() else { return false };
+    let public = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());
+    if public.is_some_and(|url| url.origin().ascii_serialization() == origin) {
+        return true;
+    }
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let of_origin = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    host.zip(of_origin).is_some_and(|(host, of_origin)| host.eq_ignore_ascii_case(of_origin))
+}

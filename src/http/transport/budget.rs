@@ -1,0 +1,203 @@
+//! The memory that the bodies of requests and answers may hold together. Must not know connections or HTTP.
+//!
+//! A body is charged as it is read, and refused if it does not fit. So is the large answer to a read, before it is sent.
+//! Any other answer is charged once it is made, whether it fits or not: what it reports has already happened. While the
+//! budget is exhausted, no request is begun, so that answers exceed it by no more than the requests that were running.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Bytes;
+
+/// Bodies and answers of this size may use the whole budget, larger ones three quarters of it: clients that leave large
+/// answers unread cannot keep out ordinary requests.
+const SMALL_BYTES: usize = 64 << 10;
+
+/// The budget of a server.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: usize) -> Budget {
+        Budget { limit, used: AtomicUsize::new(0) }
+    }
+
+    /// By how many bytes more than half of the budget is in use. From here on, clients that keep the server waiting
+    /// are disconnected.
+    pub(crate) fn over_half(&self) -> usize {
+        self.used.load(Ordering::Relaxed).saturating_sub(self.limit / 2)
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.used.load(Ordering::Relaxed) >= self.limit
+    }
+
+    /// How much of the budget may be in use with something of this size.
+    fn limit_for(&self, bytes: usize) -> usize {
+        if bytes <= SMALL_BYTES { self.limit } else { self.limit / 4 * 3 }
+    }
+
+    fn try_take(&self, bytes: usize, limit: usize) -> bool {
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|after| *after <= limit)
+        });
+        taken.is_ok()
+    }
+}
+
+/// What one connection holds of the budget.
+#[derive(Debug)]
+pub(crate) struct Account {
+    budget: Arc<Budget>,
+    held: AtomicUsize,
+}
+
+impl Account {
+    pub(crate) fn new(budget: Arc<Budget>) -> Arc<Account> {
+        Arc::new(Account { budget, held: AtomicUsize::new(0) })
+    }
+
+    /// How many bytes are held.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Whether an answer of this size fits. It is charged a moment later, so answers that are made at the same time may
+    /// exceed the limit by one for each thread.
+    pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
+        self.budget.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.budget.limit_for(bytes)
+    }
+
+    /// Whether the budget of the server is used up.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.budget.is_exhausted()
+    }
+}
+
+/// Bytes that are charged until this is dropped. Without an account, as in a router without a server, nothing is.
+#[derive(Debug, Default)]
+pub(crate) struct Charge {
+    account: Option<Arc<Account>>,
+    bytes: usize,
+}
+
+impl Charge {
+    /// A charge of nothing yet.
+    pub(crate) fn to(account: Option<Arc<Account>>) -> Charge {
+        Charge { account, bytes: 0 }
+    }
+
+    /// A charge of nothing yet to the same account.
+    pub(crate) fn another(&self) -> Charge {
+        Charge::to(self.account.clone())
+    }
+
+    /// Changes the charge to this many bytes. Returns whether they fit; if not, the charge is as before.
+    #[must_use]
+    pub(crate) fn try_set(&mut self, bytes: usize) -> bool {
+        let Some(account) = &self.account else { return true };
+        let Some(more) = bytes.checked_sub(self.bytes) else {
+            self.release(self.bytes - bytes);
+            return true;
+        };
+        let budget = &account.budget;
+        if !budget.try_take(more, budget.limit_for(bytes)) {
+            return false;
+        }
+        account.held.fetch_add(more, Ordering::Relaxed);
+        self.bytes = bytes;
+        true
+    }
+
+    /// Charges this many bytes more, whether they fit or not.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        let Some(account) = &self.account else { return };
+        account.budget.used.fetch_add(bytes, Ordering::Relaxed);
+        account.held.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+    }
+
+    /// These bytes, charged until the last clone of them is dropped.
+    pub(crate) fn attach<T: AsRef<[u8]> + Send + 'static>(self, bytes: T) -> Bytes {
+        Bytes::from_owner(Charged { bytes, _charge: self })
+    }
+
+    fn release(&mut self, bytes: usize) {
+        let Some(account) = &self.account else { return };
+        account.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+        account.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.bytes -= bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.release(self.bytes);
+    }
+}
+
+struct Charged<T> {
+    bytes: T,
+    _charge: Charge,
+}
+
+impl<T: AsRef<[u8]>> AsRef<[u8]> for Charged<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn charge(budget: &Arc<Budget>) -> Charge {
+        Charge::to(Some(Account::new(Arc::clone(budget))))
+    }
+
+    #[test]
+    fn bodies_are_refused_and_answers_counted_when_the_budget_is_used_up() {
+        let budget = Arc::new(Budget::new(1 << 20));
+        let (mut large, mut more, mut small, mut answer) =
+            (charge(&budget), charge(&budget), charge(&budget), charge(&budget));
+        assert!(large.try_set(700 << 10));
+        assert!(!more.try_set(100 << 10), "large bodies leave a quarter to small ones");
+        assert!(small.try_set(64 << 10));
+        assert!(!budget.is_exhausted());
+        answer.add(1 << 20);
+        assert!(budget.is_exhausted() && !more.try_set(1));
+        assert!(large.try_set(1 << 10), "a charge can always become smaller");
+        assert_eq!(budget.over_half(), (1 << 10) + (64 << 10) + (512 << 10));
+        drop((large, small, answer));
+        assert!(!budget.is_exhausted() && more.try_set(700 << 10));
+    }
+
+    #[test]
+    fn large_answers_leave_room_for_small_ones() {
+        let budget = Arc::new(Budget::new(1 << 20));
+        let account = Account::new(Arc::clone(&budget));
+        assert!(account.has_room_for(768 << 10) && !account.has_room_for(769 << 10));
+        charge(&budget).add(700 << 10);
+        assert!(account.has_room_for(768 << 10), "charges end with what they are for");
+        let mut held = charge(&budget);
+        held.add(700 << 10);
+        assert!(!account.has_room_for(100 << 10) && account.has_room_for(64 << 10));
+    }
+
+    #[test]
+    fn bytes_are_charged_until_their_last_clone_is_dropped() {
+        let budget = Arc::new(Budget::new(8));
+        let mut charge = charge(&budget);
+        charge.add(8);
+        let bytes = charge.attach(b"12345678".to_vec());
+        let clone = bytes.slice(2..4);
+        drop(bytes);
+        assert!(budget.is_exhausted());
+        assert_eq!(&clone[..], b"34");
+        drop(clone);
+        assert!(!budget.is_exhausted());
+    }
+}

@@ -1,0 +1,250 @@
+//! All connections of a server: how many there may be, and which are closed for the sake of others. Must not do I/O.
+//!
+//! The server never waits long for a client: a connection that waits longest is closed when another one needs its place
+//! or the memory that it holds, and every connection is closed when its time is over.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::transport::budget::{Account, Budget};
+use crate::transport::connection::{Connection, Patience};
+use crate::transport::rate::network;
+use crate::transport::watchers::Watchers;
+
+/// How many connections beyond the limit may exist for the moment that closing others takes.
+const BEYOND: usize = 64;
+
+/// How long a connection may at least wait for its request: it may have arrived, and only not been read yet.
+const LEAST_IDLE: Duration = Duration::from_millis(100);
+
+/// How long the server waits for a body or for an answer to be read before others may have the place.
+const LEAST_BUSY: Duration = Duration::from_secs(1);
+
+/// When memory is short, connections yield that hold this much and have kept the server waiting for this long.
+const YIELDING_BYTES: usize = 64 << 10;
+const YIELDING_TIME: Duration = Duration::from_secs(1);
+
+/// How long a stopping server waits for a head, and for a client that does not send or read.
+const STOPPING_HEAD: Duration = Duration::from_secs(1);
+const STOPPING_CLIENT: Duration = Duration::from_secs(5);
+
+/// At most one log line about refused connections in this time.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What clients may use of a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How many connections may be open.
+    pub max_connections: usize,
+    /// How much memory bodies of requests and answers may use, in bytes.
+    pub max_buffer_bytes: usize,
+    /// How long to wait for a client that sends or reads nothing.
+    pub client_timeout: Duration,
+    /// How long to keep a connection open for the next request.
+    pub keepalive_timeout: Duration,
+    /// How long a stopping server gives running requests.
+    pub stop_timeout: Duration,
+}
+
+/// The connections of a server.
+pub(crate) struct Connections {
+    pub(crate) limits: Limits,
+    budget: Arc<Budget>,
+    watchers: Arc<Watchers>,
+    open: Mutex<HashMap<u64, Arc<Connection>>>,
+    next: AtomicU64,
+    is_stopping: AtomicBool,
+    closed: Notify,
+    logged: Mutex<Option<Instant>>,
+}
+
+/// A connection's place among the open ones. It is free again when this is dropped.
+pub(crate) struct Place {
+    connections: Arc<Connections>,
+    number: u64,
+    connection: Arc<Connection>,
+}
+
+/// Whether there is a place for a connection.
+pub(crate) enum Admission {
+    Now(Place),
+    /// There will be one in a moment.
+    Later,
+    /// All connections have a request.
+    Refused,
+}
+
+impl Deref for Place {
+    type Target = Arc<Connection>;
+
+    fn deref(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+}
+
+impl Place {
+    /// The limits of the server.
+    pub(crate) fn limits(&self) -> Limits {
+        self.connections.limits
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.open.lock().remove(&self.number);
+        self.connections.closed.notify_waiters();
+    }
+}
+
+/// The one that yields to a new one, and since when it keeps the server waiting: of the address with most of them one that
+/// waits for a request, else the one that waits longest. So a client that opens many displaces its own first, and where all
+/// have one address, as behind a proxy, only their times count.
+fn yielding<'a>(open: impl Iterator<Item = &'a Arc<Connection>>) -> Option<(Instant, &'a Arc<Connection>)> {
+    let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+    let mut waiting = Vec::new();
+    for connection in open {
+        let Some((since, is_idle)) = connection.yields_since() else { continue };
+        if is_idle || since.elapsed() >= LEAST_BUSY {
+            let address = network(connection.peer.ip());
+            *counts.entry(address).or_default() += 1;
+            waiting.push((address, !is_idle, since, connection));
+        }
+    }
+    let most = counts.values().max().copied()?;
+    let of_most = waiting.into_iter().filter(|(address, ..)| counts.get(address) == Some(&most));
+    of_most.min_by_key(|(_, is_busy, since, _)| (*is_busy, *since)).map(|(_, _, since, connection)| (since, connection))
+}
+
+impl Connections {
+    pub(crate) fn new(limits: Limits) -> Arc<Connections> {
+        Arc::new(Connections {
+            limits,
+            budget: Arc::new(Budget::new(limits.max_buffer_bytes)),
+            watchers: Watchers::new(limits.max_connections),
+            open: Mutex::default(),
+            next: AtomicU64::new(0),
+            is_stopping: AtomicBool::new(false),
+            closed: Notify::new(),
+            logged: Mutex::new(None),
+        })
+    }
+
+    /// Looks for a place for a new connection. If all are taken, closes one that keeps the server waiting.
+    pub(crate) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Admission {
+        let mut open = self.open.lock();
+        if open.len() >= self.limits.max_connections {
+            let longest = yielding(open.values());
+            self.log_full(longest.is_some());
+            let Some((since, longest)) = longest else { return Admission::Refused };
+            if since.elapsed() < LEAST_IDLE || open.len() >= self.limits.max_connections + BEYOND {
+                return Admission::Later;
+            }
+            longest.cut();
+        }
+        Admission::Now(self.place(&mut open, peer))
+    }
+
+    /// A place beyond the limit, for a probe.
+    pub(crate) fn admit_probe(self: &Arc<Self>, peer: SocketAddr) -> Place {
+        self.place(&mut self.open.lock(), peer)
+    }
+
+    fn place(self: &Arc<Self>, open: &mut HashMap<u64, Arc<Connection>>, peer: SocketAddr) -> Place {
+        let connection =
+            Arc::new(Connection::new(peer, Account::new(Arc::clone(&self.budget)), Arc::clone(&self.watchers)));
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        open.insert(number, Arc::clone(&connection));
+        Place { connections: Arc::clone(self), number, connection }
+    }
+
+    fn log_full(&self, has_idle: bool) {
+        let mut logged = self.logged.lock();
+        if logged.is_none_or(|at| at.elapsed() > LOG_INTERVAL) {
+            *logged = Some(Instant::now());
+            let consequence = if has_idle { "closing those that keep the server waiting" } else { "refusing new ones" };
+            tracing::warn!(max_connections = self.limits.max_connections, "all connections are in use: {consequence}");
+        }
+    }
+
+    /// Closes what has taken too long, and what must yield because memory is short. To be called a few times a second.
+    pub(crate) fn sweep(&self, now: Instant) {
+        let open: Vec<Arc<Connection>> = self.open.lock().values().cloned().collect();
+        let patience = self.patience();
+        for connection in &open {
+            if let Some(reason) = connection.overdue(now, patience) {
+                tracing::debug!(peer = %connection.peer, reason, "closing a connection");
+                connection.cut();
+            }
+        }
+        self.relieve(&open, now);
+    }
+
+    fn patience(&self) -> Patience {
+        let Limits { client_timeout, keepalive_timeout, .. } = self.limits;
+        if self.is_stopping.load(Ordering::Relaxed) {
+            let client = client_timeout.min(STOPPING_CLIENT);
+            let head = client.min(STOPPING_HEAD);
+            return Patience { client, head, keepalive: Duration::ZERO, body: Some(client) };
+        }
+        Patience { client: client_timeout, head: client_timeout, keepalive: keepalive_timeout, body: None }
+    }
+
+    /// If more than half of the memory for bodies is in use, closes connections that hold some and have kept the server
+    /// waiting, the longest waiting ones first.
+    fn relieve(&self, open: &[Arc<Connection>], now: Instant) {
+        let mut excess = self.budget.over_half();
+        if excess == 0 {
+            return;
+        }
+        // What is being closed already will give back what it holds.
+        let closing = open.iter().filter(|connection| connection.is_cut()).map(|connection| connection.account.held());
+        excess = excess.saturating_sub(closing.sum());
+        let holding = open.iter().filter(|connection| connection.account.held() >= YIELDING_BYTES);
+        let waiting = holding.filter_map(|connection| Some((connection.yields_since()?.0, connection)));
+        let mut yielding: Vec<_> =
+            waiting.filter(|(since, _)| now.saturating_duration_since(*since) >= YIELDING_TIME).collect();
+        yielding.sort_by_key(|(since, _)| *since);
+        let mut count = 0;
+        for (_, connection) in yielding {
+            if excess == 0 {
+                break;
+            }
+            excess = excess.saturating_sub(connection.account.held());
+            connection.cut();
+            count += 1;
+        }
+        if count > 0 {
+            tracing::warn!(count, "memory for bodies is short: closed connections of clients that do not send or read");
+        }
+    }
+
+    /// From here on, connections serve no more requests, and wait for clients only as long as a stopping server does. To be
+    /// called when no more connections are accepted.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.open.lock().values().for_each(|connection| connection.stop());
+    }
+
+    /// Completes when no connection is open.
+    pub(crate) async fn all_closed(&self) {
+        loop {
+            let closed = self.closed.notified();
+            if self.open.lock().is_empty() {
+                return;
+            }
+            closed.await;
+        }
+    }
+
+    /// Closes all connections, whatever they do.
+    pub(crate) fn cut_all(&self) {
+        self.open.lock().values().for_each(|connection| connection.cut());
+    }
+}

@@ -1,0 +1,272 @@
+//! The listener: accepting and serving connections, and stopping gracefully. Must not know what is served.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, HttpBody};
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::AbortHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::frame::Framed;
+use crate::transport::connection::Running;
+use crate::transport::connections::{Admission, Connections, Limits, Place};
+use crate::transport::refusal;
+use crate::transport::socket::Socket;
+use crate::transport::transfer::{AnswerBody, RequestBody};
+
+/// How often connections are checked.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How many connections may wait in the system's queue to be accepted. If it is full, the system drops the request to connect,
+/// and clients repeat it only after a second. The system's own limit (`somaxconn`) may be lower.
+const BACKLOG: u32 = 4096;
+
+/// How often to look for a place when there is none.
+const ADMISSION_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long to accept nothing after the system has refused a connection, for lack of descriptors or memory.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What the system may hold of an answer that the client has not received: enough for some megabytes a second to
+/// another continent.
+const SEND_BUFFER_BYTES: usize = 256 << 10;
+
+/// How many connections without a place may be open while it is found out whether they probe, and until they have their
+/// answer. The oldest yields to a new one.
+const MAX_REFUSED: usize = 32;
+const REFUSING_TIME: Duration = Duration::from_secs(1);
+
+/// How much of a connection without a place is read at once: the usual head of a probe arrives whole.
+const EARLY_BYTES: usize = 2 << 10;
+
+/// How a probe begins.
+const PROBES: [&[u8]; 4] = [b"GET /healthz", b"GET /readyz", b"HEAD /healthz", b"HEAD /readyz"];
+
+/// Listens on an address.
+///
+/// # Errors
+/// Those of the system: the address is in use, or not one of this machine.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // Otherwise the port cannot be used again until the connections of the server before are forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves until `stop` completes. Then it accepts no more connections, and gives running requests `stop_timeout`
+/// to finish, and clients that send or read nothing a few seconds.
+pub async fn serve(
+    listener: TcpListener,
+    router: Framed,
+    stop: impl Future<Output = ()> + Send + 'static,
+    limits: Limits,
+) {
+    // Connections inherit it. The system would take up to some megabytes for each client that does not read.
+    if let Err(error) = SockRef::from(&listener).set_send_buffer_size(SEND_BUFFER_BYTES) {
+        tracing::debug!(%error, "the size of send buffers could not be set");
+    }
+    let connections = Connections::new(limits);
+    let mut stop = pin!(stop);
+    let mut refused = VecDeque::new();
+    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = &mut stop => break,
+            _ = ticks.tick() => connections.sweep(Instant::now()),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => accept(&connections, stream, peer, &router, &mut refused).await,
+                Err(error) if is_of_the_client(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted; accepting again in a moment");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+    drop(listener);
+    tracing::info!("stopping: waiting for running requests");
+    connections.stop();
+    if tokio::time::timeout(limits.stop_timeout, finish(&connections, &mut ticks)).await.is_err() {
+        tracing::warn!(stop_timeout = ?limits.stop_timeout, "dropping requests that are still running");
+        connections.cut_all();
+        // A task is dropped when it next waits for something, so this takes no time unless a handler computes.
+        let _ = tokio::time::timeout(Duration::from_secs(1), connections.all_closed()).await;
+    }
+}
+
+/// Completes when no connection is left.
+async fn finish(connections: &Connections, ticks: &mut tokio::time::Interval) {
+    let mut closed = pin!(connections.all_closed());
+    loop {
+        tokio::select! {
+            () = &mut closed => return,
+            _ = ticks.tick() => connections.sweep(Instant::now()),
+        }
+    }
+}
+
+/// Whether accepting failed because of this one connection, so that the next one may be accepted at once.
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
+}
+
+async fn accept(
+    connections: &Arc<Connections>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: &Framed,
+    refused: &mut VecDeque<AbortHandle>,
+) {
+    // Responses are small and clients wait for them: none may be held back to be sent with the next one.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+    // Meanwhile other connections wait in the system's queue.
+    let admission = loop {
+        match connections.admit(peer) {
+            Admission::Later => tokio::time::sleep(ADMISSION_INTERVAL).await,
+            admission => break admission,
+        }
+    };
+    match admission {
+        Admission::Now(place) => {
+            let socket = Socket::new(stream, Arc::clone(&place));
+            tokio::spawn(run(place, socket, router.clone(), Connects::Often));
+        }
+        Admission::Later | Admission::Refused => {
+            refused.retain(|task| !task.is_finished());
+            if refused.len() >= MAX_REFUSED
+                && let Some(oldest) = refused.pop_front()
+            {
+                oldest.abort();
+            }
+            let (connections, router) = (Arc::clone(connections), router.clone());
+            let task = tokio::spawn(async move {
+                let _ = tokio::time::timeout(REFUSING_TIME, refuse(stream, peer, &connections, router)).await;
+            });
+            refused.push_back(task.abort_handle());
+        }
+    }
+}
+
+/// Answers a connection that has no place: a probe as always, anything else with an error.
+async fn refuse(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    connections: &Arc<Connections>,
+    router: Framed,
+) -> io::Result<()> {
+    let mut early = Vec::with_capacity(EARLY_BYTES);
+    loop {
+        let may_probe = |probe: &&[u8]| {
+            let compared = early.len().min(probe.len());
+            early[..compared] == probe[..compared]
+        };
+        let Some(probe) = PROBES.iter().find(|probe| may_probe(probe)) else { break };
+        if let Some(next) = early.get(probe.len()) {
+            if ![b' ', b'?'].contains(next) {
+                break;
+            }
+            let place = connections.admit_probe(peer);
+            let socket = Socket::with_early(stream, Arc::clone(&place), early);
+            run(place, socket, router, Connects::Once).await;
+            return Ok(());
+        }
+        if stream.read_buf(&mut early).await? == 0 {
+            break;
+        }
+    }
+    stream.write_all(&refusal::no_place()).await?;
+    stream.shutdown().await?;
+    // Closing it unread would reset it.
+    let mut bytes = [0; 4096];
+    while stream.read(&mut bytes).await? > 0 {}
+    Ok(())
+}
+
+/// How many requests a connection may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Connects {
+    Once,
+    Often,
+}
+
+/// Serves the requests of a connection until either side closes it.
+async fn run(place: Place, socket: Socket, router: Framed, connects: Connects) {
+    let client_timeout = place.limits().client_timeout;
+    let connection = Arc::clone(&place);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let running = Running::begin(&connection);
+        let is_stream = request.uri().path().ends_with("/import");
+        let mut request = request.map(|body| match body.is_end_stream() {
+            true => Body::empty(),
+            false => Body::new(RequestBody::new(body, Arc::clone(&connection), client_timeout, is_stream)),
+        });
+        request.extensions_mut().insert(Arc::clone(&connection));
+        let (router, connection) = (router.clone(), Arc::clone(&connection));
+        async move {
+            let mut response: Response<Body> = router.answer(request).await;
+            if connects == Connects::Once {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection, running)))
+        }
+    });
+    let mut parser = http1::Builder::new();
+    // Its own timer for heads closes connections that are merely idle; `Connections::sweep` tells them apart.
+    parser.header_read_timeout(None).max_buf_size(refusal::MAX_HEAD_BYTES);
+    parser.max_header_size(refusal::MAX_HEAD_BYTES);
+    let mut serving = pin!(parser.serve_connection(TokioIo::new(socket), service));
+    loop {
+        // The connection comes first: it is woken for each request, the signal at most twice.
+        tokio::select! {
+            biased;
+            result = serving.as_mut() => {
+                if let Err(error) = result {
+                    tracing::debug!(peer = %place.peer, %error, "a connection failed");
+                }
+                return;
+            }
+            () = place.signalled() => {
+                if place.is_cut() {
+                    return;
+                }
+                if place.is_stopping() {
+                    serving.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+/// Completes at `SIGTERM` or `SIGINT`.
+///
+/// # Errors
+/// If the signal handlers cannot be installed.
+pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,93 @@
+//! Response bodies that are sent while they are made. Must not know what they hold.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::transport::budget::Account;
+
+/// The number of pieces that may wait for a slow client before the producer has to wait. They are charged to nobody yet, and may be
+/// as large as what is read at a time.
+const PIECES_IN_FLIGHT: usize = 1;
+
+/// As much memory must be left for answers before one more piece is made.
+const ROOM_BYTES: usize = 256 << 10;
+
+/// The time between two looks at whether memory is left.
+const ROOM_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How many pieces are made at once. More would only wait for each other, and keep threads from everything else.
+static MAKING: Semaphore = Semaphore::const_new(8);
+
+/// The producer's end of a streamed body. Sending fails once the client has disconnected.
+pub(crate) type Pieces = mpsc::Sender<io::Result<Bytes>>;
+
+/// A body and the sender that fills it. The body ends when the sender is dropped.
+pub(crate) fn streamed() -> (Pieces, Body) {
+    let (pieces, received) = mpsc::channel(PIECES_IN_FLIGHT);
+    (pieces, Body::from_stream(ReceiverStream::new(received)))
+}
+
+/// A body whose pieces come from `next`, until it returns `None`. Each piece is made on a blocking thread, once the
+/// client has accepted most of those before it, so a client that does not read holds no thread. An error breaks off the
+/// response, so the client cannot mistake it for a complete one. While the memory that `account` belongs to is used up, no
+/// more pieces are made.
+pub(crate) fn produced<F: Next>(account: Option<Arc<Account>>, next: F) -> Body {
+    Body::from_stream(Produced { account, idle: Some(next), making: None })
+}
+
+/// A function that makes the next piece of a body.
+pub(crate) trait Next: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static {}
+impl<F: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static> Next for F {}
+
+/// A piece, and the function that makes those after it; `None` at the end.
+type Made<F> = io::Result<Option<(Bytes, F)>>;
+
+struct Produced<F> {
+    account: Option<Arc<Account>>,
+    /// `None` while a piece is being made, and at the end.
+    idle: Option<F>,
+    making: Option<Pin<Box<dyn Future<Output = Made<F>> + Send>>>,
+}
+
+impl<F: Next> Stream for Produced<F> {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if let Some(next) = self.idle.take() {
+            self.making = Some(Box::pin(make(self.account.clone(), next)));
+        }
+        let Some(making) = &mut self.making else { return Poll::Ready(None) };
+        let made = ready!(making.as_mut().poll(context));
+        self.making = None;
+        Poll::Ready(match made {
+            Ok(None) => None,
+            Ok(Some((piece, next))) => {
+                self.idle = Some(next);
+                Some(Ok(piece))
+            }
+            Err(error) => Some(Err(error)),
+        })
+    }
+}
+
+async fn make<F: Next>(account: Option<Arc<Account>>, mut next: F) -> Made<F> {
+    let permit = MAKING.acquire().await.map_err(io::Error::other)?;
+    // The permit is kept meanwhile: those behind this one would wait for the same memory. Clients that leave what they were
+    // sent unread are disconnected, so it ends.
+    while account.as_ref().is_some_and(|account| !account.has_room_for(ROOM_BYTES)) {
+        tokio::time::sleep(ROOM_INTERVAL).await;
+    }
+    let making = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        Ok(next()?.map(|piece| (piece, next)))
+    });
+    making.await.map_err(io::Error::other)?
+}

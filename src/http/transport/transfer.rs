@@ -1,0 +1,182 @@
+//! Bodies between hyper and the router: those of requests are given up if their client does not send them, those of
+//! answers are charged to the budget until they are written. Must not know what they hold.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use axum::BoxError;
+use axum::body::{Body, Bytes, HttpBody};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+
+use crate::transport::budget::Charge;
+use crate::transport::connection::{Connection, MIN_PROGRESS_BYTES, Running};
+
+/// A body that is read whole may keep the server waiting for this many timeouts, however steadily it arrives.
+const TIMEOUTS_PER_BODY: u32 = 10;
+
+/// Answers of fewer bytes are not charged, unless they are pieces of a stream: there is at most one for each connection.
+const FREE_BYTES: usize = 4 << 10;
+
+/// The body of a request. Only the time in which the server waits for the client counts.
+pub(crate) struct RequestBody {
+    body: Incoming,
+    connection: Arc<Connection>,
+    timeout: Duration,
+    /// How many bytes must arrive in `timeout`; `None` for a stream, of which any byte is enough, however long it lasts.
+    min_bytes: Option<usize>,
+    waiting: Option<Instant>,
+    /// How long the server has waited since `arrived` began to count, and since the beginning.
+    waited: Duration,
+    waited_in_all: Duration,
+    arrived: usize,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl RequestBody {
+    /// A body that is read whole, or a stream of lines.
+    pub(crate) fn new(body: Incoming, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody {
+        RequestBody {
+            body,
+            connection,
+            timeout,
+            min_bytes: (!is_stream).then_some(MIN_PROGRESS_BYTES),
+            waiting: None,
+            waited: Duration::ZERO,
+            waited_in_all: Duration::ZERO,
+            arrived: 0,
+            timer: None,
+        }
+    }
+
+    /// Starts to wait, or goes on waiting. Ready when the client has had its time.
+    fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.waiting.is_none() {
+            let now = Instant::now();
+            self.waiting = Some(now);
+            // A client that sends a byte now and then still keeps the server waiting.
+            self.connection.awaits_body(now.checked_sub(self.waited).or(self.waiting));
+            let mut left = self.timeout.saturating_sub(self.waited);
+            if self.min_bytes.is_some() {
+                left = left.min((self.timeout * TIMEOUTS_PER_BODY).saturating_sub(self.waited_in_all));
+            }
+            match &mut self.timer {
+                Some(timer) => timer.as_mut().reset((now + left).into()),
+                None => self.timer = Some(Box::pin(tokio::time::sleep(left))),
+            }
+        }
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    }
+
+    fn arrived(&mut self, bytes: usize) {
+        if let Some(since) = self.waiting.take() {
+            let waited = since.elapsed();
+            self.waited += waited;
+            self.waited_in_all += waited;
+            self.connection.awaits_body(None);
+        }
+        if bytes > 0 && self.min_bytes.is_none() {
+            self.connection.is_sending();
+        }
+        self.arrived += bytes;
+        if self.arrived >= self.min_bytes.unwrap_or(1) {
+            (self.waited, self.arrived) = (Duration::ZERO, 0);
+        }
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
+            ready!(self.poll_overdue(context));
+            self.arrived(0);
+            return Poll::Ready(Some(Err(io::Error::from(io::ErrorKind::TimedOut).into())));
+        };
+        let bytes = frame.as_ref().and_then(|frame| Some(frame.as_ref().ok()?.data_ref()?.len()));
+        self.arrived(bytes.unwrap_or(0));
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if self.waiting.is_some() {
+            self.connection.awaits_body(None);
+        }
+    }
+}
+
+/// The body of an answer.
+pub(crate) struct AnswerBody {
+    body: Body,
+    connection: Arc<Connection>,
+    /// For all of a body of known size, until its first piece is handed over.
+    charge: Option<Charge>,
+    /// Whether its size is not known: many small pieces of it may wait to be written.
+    is_stream: bool,
+    _running: Running,
+}
+
+impl AnswerBody {
+    /// The body of the answer on this connection to a request that runs until the body is dropped.
+    pub(crate) fn new(body: Body, connection: Arc<Connection>, running: Running) -> AnswerBody {
+        let bytes = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
+        let charge = bytes.and_then(|bytes| charge_of(&connection, bytes, FREE_BYTES));
+        AnswerBody { body, connection, charge, is_stream: bytes.is_none(), _running: running }
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
+        Poll::Ready(Some(Ok(frame.map_data(|data| {
+            let least = if self.is_stream { 1 } else { FREE_BYTES };
+            match self.charge.take().or_else(|| charge_of(&self.connection, data.len(), least)) {
+                Some(charge) => charge.attach(data),
+                None => data,
+            }
+        }))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The charge for a piece of an answer, unless it has fewer than `least` bytes.
+fn charge_of(connection: &Connection, bytes: usize, least: usize) -> Option<Charge> {
+    (bytes >= least).then(|| {
+        let mut charge = Charge::to(Some(Arc::clone(&connection.account)));
+        charge.add(bytes);
+        charge
+    })
+}
