@@ -123,7 +123,7 @@ pub use ids::IdSet;
 pub use index::Index;
 pub use indexes::{Checkpoint, FolderCheck, FolderProblem, Indexes, checkpointed};
 pub use interrupt::Interrupt;
-pub use options::Options;
+pub use options::{Options, Thresholds};
 pub use query::*;
 pub use schema::*;
 pub use search::{Aggregates, Selected, Snapshot, Stream};

@@ -1,7 +1,7 @@
 //! Limits of an index: how much stays in memory, and when one way to evaluate or sort is chosen over another.
 
 /// Limits of an index. They never change a result, only its cost.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// A memory run with this many entries is frozen and written to disk.
     pub memory_run_entries: usize,
@@ -26,6 +26,90 @@ pub struct Options {
     pub bitmap_cache_bytes: usize,
     /// Memory for cached orders, of all indexes of a data folder.
     pub order_cache_bytes: usize,
+    /// When one of two ways to a result is chosen over the other.
+    pub thresholds: Thresholds,
+}
+
+/// The sizes at which one of two ways to the same result becomes faster than the other. Tests lower them, so that a handful of
+/// resources takes both.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// A run in memory with this many documents finds ranges in an order; a smaller one tests each document.
+    pub sorted_from: u32,
+    /// The documents of this many equally close tokens are kept once they are joined: `d`, as the beginning of a word, has
+    /// thousands of tokens.
+    pub joined_from: usize,
+    /// Testing a candidate of a conjunction takes about this many nanoseconds.
+    pub test_nanoseconds: u64,
+    /// A cached order is always brought up to date if no more slots than this have changed.
+    pub always_moved: usize,
+    /// A page of an order is found by this many steps at most before a slice of matches is looked for, which is looked for
+    /// among this many slots at both ends.
+    pub slice_steps: usize,
+    /// Counting matches ends once no order of a run has more groups than this between what comes before the page and what
+    /// does not: merging them is faster.
+    pub few_groups: usize,
+    /// This many equally close matches are worth the search for leaders, which are scored instead of all.
+    pub leaders_from: usize,
+    /// The leaders must be fewer than all matches, divided by this.
+    pub leading_share: usize,
+    /// Leaders are scored only if their fields can count this many times as much as the others. A word in a title counts half
+    /// of the most that it can, and the leaders have it in other fields as well.
+    pub least_lead: f32,
+    /// Periods are counted along an order if at least the resources divided by this are counted.
+    pub walked_share: usize,
+    /// Values are read one by one if fewer documents than the run's divided by this are counted.
+    pub read_share: usize,
+    /// The like for texts whose ordinals the file of the run has.
+    pub stored_ordinals_share: usize,
+    /// The like for texts whose ordinals must be made from all texts of the run.
+    pub computed_ordinals_share: usize,
+    /// Slots are looked up one by one if there are fewer than all divided by this. A look-up takes about 100 ns among a
+    /// million resources, since its memory is in no cache; comparing the slots of all documents of a run takes about 1 ns each.
+    pub looked_up_share: usize,
+}
+
+impl Thresholds {
+    /// So low that a handful of resources is on either side of each. For tests.
+    pub fn tiny() -> Thresholds {
+        Thresholds {
+            sorted_from: 4,
+            joined_from: 2,
+            test_nanoseconds: 0,
+            always_moved: 5,
+            slice_steps: 2,
+            few_groups: 1,
+            leaders_from: 3,
+            leading_share: 1,
+            least_lead: 0.0,
+            walked_share: 2,
+            read_share: 2,
+            stored_ordinals_share: 4,
+            computed_ordinals_share: 3,
+            looked_up_share: 2,
+        }
+    }
+}
+
+impl Default for Thresholds {
+    fn default() -> Thresholds {
+        Thresholds {
+            sorted_from: 1_024,
+            joined_from: 64,
+            test_nanoseconds: 50,
+            always_moved: 256,
+            slice_steps: 1_000,
+            few_groups: 64,
+            leaders_from: 4_096,
+            leading_share: 4,
+            least_lead: 0.5,
+            walked_share: 16,
+            read_share: 16,
+            stored_ordinals_share: 64,
+            computed_ordinals_share: 8,
+            looked_up_share: 128,
+        }
+    }
 }
 
 impl Options {
@@ -41,6 +125,7 @@ impl Options {
             walk_share: 2,
             bitmap_cache_bytes: 4_000,
             order_cache_bytes: 4_000,
+            thresholds: Thresholds::tiny(),
             ..Options::default()
         }
     }
@@ -60,6 +145,7 @@ impl Default for Options {
             walk_share: 16,
             bitmap_cache_bytes: 64 << 20,
             order_cache_bytes: 64 << 20,
+            thresholds: Thresholds::default(),
         }
     }
 }

@@ -220,16 +220,23 @@ impl Run {
 }
 
 impl Run {
-    /// The tokens of a column that are wanted, the closest first.
+    /// The tokens of a column that are wanted, the closest first. The documents of `joined_from` equally close ones are kept
+    /// once they are joined.
     pub(crate) fn find_tokens(
         &self,
         column: ColumnId,
         wanted: &WantedToken,
+        joined_from: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<RunTokens>, Error> {
+        let documents = self.len();
         Ok(match self {
-            Run::Memory(run) => grouped(run.find_tokens(column, wanted, interrupt)?, self.len(), TokenPostings::Memory),
-            Run::Disk(run) => grouped(run.find_tokens(column, wanted, interrupt)?, self.len(), TokenPostings::Disk),
+            Run::Memory(run) => {
+                grouped(run.find_tokens(column, wanted, interrupt)?, documents, joined_from, TokenPostings::Memory)
+            }
+            Run::Disk(run) => {
+                grouped(run.find_tokens(column, wanted, interrupt)?, documents, joined_from, TokenPostings::Disk)
+            }
         })
     }
 

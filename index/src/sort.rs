@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 
-/// So many items are sorted without looking at the interrupt. Lower in tests, which cover merging.
-const PIECE: usize = if cfg!(test) { 4 } else { 8_192 };
+/// So many items are sorted without looking at the interrupt.
+const PIECE: usize = 8_192;
 
 /// Sorts in pieces, and then merges neighbors until one piece is left: the sorts of the standard library cannot be left
 /// before their end.
@@ -15,11 +15,20 @@ pub(crate) fn sort_by<T: Copy>(
     interrupt: &Interrupt<'_>,
     compare: impl Fn(&T, &T) -> Ordering,
 ) -> Result<(), Error> {
-    for piece in items.chunks_mut(PIECE) {
+    sort_in_pieces(PIECE, items, interrupt, compare)
+}
+
+fn sort_in_pieces<T: Copy>(
+    piece: usize,
+    items: &mut Vec<T>,
+    interrupt: &Interrupt<'_>,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Result<(), Error> {
+    let mut width = piece;
+    for piece in items.chunks_mut(width) {
         interrupt.check()?;
         piece.sort_unstable_by(&compare);
     }
-    let mut width = PIECE;
     let mut merged = Vec::with_capacity(if items.len() > width { items.len() } else { 0 });
     while width < items.len() {
         for pair in items.chunks(2 * width) {
@@ -75,7 +84,7 @@ mod tests {
         fn items_are_sorted_as_by_the_standard_library(mut items in prop::collection::vec(any::<u8>(), 0..60)) {
             let mut expected = items.clone();
             expected.sort_unstable();
-            sort_by(&mut items, &Interrupt::never(), u8::cmp).unwrap();
+            sort_in_pieces(4, &mut items, &Interrupt::never(), u8::cmp).unwrap();
             prop_assert_eq!(items, expected);
         }
     }
@@ -89,7 +98,7 @@ mod tests {
                 asked.get() > after
             };
             let mut items: Vec<u32> = (0..2_000).rev().collect();
-            let result = sort_by(&mut items, &Interrupt::when(&is_over), u32::cmp);
+            let result = sort_in_pieces(4, &mut items, &Interrupt::when(&is_over), u32::cmp);
             assert!(matches!(result, Err(Error::Interrupted)));
             assert_eq!(asked.get(), after + 1);
         }

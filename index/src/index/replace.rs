@@ -133,7 +133,7 @@ mod tests {
 
     /// A run with one document for each slot.
     fn run(slots: impl Iterator<Item = u32>) -> Arc<MemoryRun> {
-        let run = Arc::new(MemoryRun::new(5_000));
+        let run = Arc::new(MemoryRun::new(5_000, 4));
         slots.for_each(|slot| drop(run.append(Arc::new(Document::new(slot, Vec::new())))));
         run
     }

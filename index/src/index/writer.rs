@@ -148,10 +148,11 @@ impl IndexWriter {
     fn append(&mut self, variant: VariantNumber, index: usize, slot: u32, copy: Copy) -> Location {
         let options = &self.options;
         let (max_documents, max_bytes) = (options.memory_run_entries, options.memory_run_bytes);
+        let sorted_from = options.thresholds.sorted_from;
         let mut document = Arc::new(Document::new(slot, copy.values));
         loop {
             let growing = self.growing.entry(variant).or_insert_with(|| {
-                let memory = Arc::new(MemoryRun::new(max_documents));
+                let memory = Arc::new(MemoryRun::new(max_documents, sorted_from));
                 let number = self.next_run;
                 self.next_run += 1;
                 let runs = Arc::make_mut(&mut self.version.copy_sets[index].runs);

@@ -23,12 +23,16 @@ fn schema() -> Schema {
 }
 
 fn options() -> Options {
-    Options { memory_run_entries: 20, merge_fan_in: 1_000, ..Options::tiny() }
+    Options { memory_run_entries: 45, merge_fan_in: 1_000, ..Options::tiny() }
 }
 
 /// Resources with short and long texts in two variants.
 fn put(id: u128, word: &str) -> IndexOp {
-    let long = format!("{word} number {id} ").repeat(if id.is_multiple_of(7) { 200 } else { 1 });
+    let mut random = Random(id as u64);
+    // Letters that hardly shrink when they are compressed, so that files have several blocks.
+    let letters = 0..if id.is_multiple_of(7) { 30_000 } else { 0 };
+    let letters = letters.map(|_| char::from(b" ABCDEFGHIJKLMNOPQRSTUVWXYZ"[random.below(27)]));
+    let long = format!("{word} number {id} ") + &letters.collect::<String>();
     let values = |variant: u64| {
         vec![
             (1, Value::Text(long.as_str().into())),

@@ -365,7 +365,7 @@ fn options() -> Options {
 fn merge(index: &Index, variant: VariantNumber) {
     let version = index.freeze().version;
     let Some(copies) = version.copy_set(variant) else { return };
-    let merged = MemoryRun::new(10_000);
+    let merged = MemoryRun::new(10_000, 4);
     let mut replaced = Vec::new();
     for NumberedRun { number, run, live } in copies.runs.iter() {
         let live_docs = live.to_bitmap();

@@ -143,8 +143,6 @@ type Chunk = Box<[OnceLock<Arc<Document>>]>;
 
 /// Documents in a chunk.
 const CHUNK: usize = 256;
-/// From so many documents on, ranges are looked up in an order. Lower in tests, which cover both ways.
-const SORTED_FROM: u32 = if cfg!(test) { 4 } else { 1_024 };
 /// Testing a document takes about this many nanoseconds.
 const TEST: u64 = 20;
 
@@ -156,17 +154,20 @@ pub(crate) struct MemoryRun {
     chunks: Box<[OnceLock<Chunk>]>,
     len: AtomicU32,
     bytes: AtomicUsize,
+    /// With this many documents, ranges are found in an order.
+    sorted_from: u32,
     orders: MemoryOrders,
     tokens: MemoryTokens,
 }
 
 impl MemoryRun {
     /// An empty run for at least `capacity` documents; rounded up to whole chunks.
-    pub(crate) fn new(capacity: usize) -> MemoryRun {
+    pub(crate) fn new(capacity: usize, sorted_from: u32) -> MemoryRun {
         MemoryRun {
             chunks: (0..capacity.div_ceil(CHUNK).max(1)).map(|_| OnceLock::new()).collect(),
             len: AtomicU32::new(0),
             bytes: AtomicUsize::new(0),
+            sorted_from,
             orders: MemoryOrders::default(),
             tokens: MemoryTokens::default(),
         }
@@ -205,7 +206,7 @@ impl MemoryRun {
         interrupt: &Interrupt<'_>,
         documents: &mut Bitmap,
     ) -> Result<(), Error> {
-        if self.len() >= SORTED_FROM
+        if self.len() >= self.sorted_from
             && let Some(range) = rank_range(column.kind, predicate)
         {
             // Ranks do not depend on the collation.

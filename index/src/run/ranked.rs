@@ -26,9 +26,6 @@ pub(super) struct Joined {
     pub(super) documents: OnceLock<Bitmap>,
 }
 
-/// Of so many tokens, the documents are kept: `d`, as the beginning of a word, has thousands.
-const KEPT_FROM: usize = if cfg!(test) { 2 } else { 64 };
-
 /// The documents that have each token.
 #[derive(Debug, Clone)]
 pub(super) enum TokenPostings {
@@ -58,6 +55,7 @@ impl TokenPostings {
 pub(super) fn grouped<P>(
     mut found: Vec<TokenMatch<P>>,
     documents: u32,
+    joined_from: usize,
     postings: impl Fn(Arc<[P]>) -> TokenPostings,
 ) -> Vec<RunTokens> {
     found.sort_by_key(|token| token.closeness);
@@ -69,7 +67,7 @@ pub(super) fn grouped<P>(
             equal.push(next.postings);
         }
         let bytes = size_of::<Joined>() + documents as usize / 8;
-        let joined = (equal.len() >= KEPT_FROM).then(|| Arc::new(Joined { bytes, documents: OnceLock::new() }));
+        let joined = (equal.len() >= joined_from).then(|| Arc::new(Joined { bytes, documents: OnceLock::new() }));
         groups.push(RunTokens { closeness, postings: postings(equal.into()), joined });
     }
     groups

@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::files::take;
 
 /// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value reads
-/// little, large enough that checksums take 1/16,384 of the space. Fewer in tests, whose files should have several blocks.
-pub(super) const BLOCK: usize = if cfg!(test) { 256 } else { 64 << 10 };
+/// little, large enough that checksums take 1/16,384 of the space.
+pub(super) const BLOCK: usize = 64 << 10;
 
 const MAGIC: [u8; 8] = *b"bndsum01";
 /// The name of the file in the folder of its run.

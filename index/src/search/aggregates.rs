@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::documents::{READ_SHARE, RunDocuments, documents};
+use super::documents::{RunDocuments, documents};
 use super::facet::{facet_of, tally_dates};
 use super::query_cache::OfRun;
 use super::snapshot::Snapshot;
@@ -18,9 +18,6 @@ use crate::interrupt::Interrupt;
 use crate::query::{Facet, FacetBy, FallbackColumn, Filter, Found, Period, Predicate, Stats};
 use crate::run::{NumberedRun, Ordinals, Run, Tally};
 use crate::schema::{ColumnId, VariantNumber};
-
-/// Like [`READ_SHARE`] for texts whose ordinals are not in memory: if they are in the run's file, and if they are not.
-const READ_SHARES_OF_TEXTS: (usize, usize) = if cfg!(test) { (4, 3) } else { (64, 8) };
 
 /// The time to wait for ordinals that another thread computes before looking at the interrupt.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
@@ -155,7 +152,7 @@ fn tally_run<'a>(
         return Ok(());
     }
     if let Run::Disk(disk) = run {
-        let is_large = *count >= run.len() as usize / READ_SHARE;
+        let is_large = *count >= run.len() as usize / snapshot.context.options.thresholds.read_share;
         if is_large && disk.tally_ranks(column, period, documents, interrupt, tally)? {
             return Ok(());
         }
@@ -194,8 +191,10 @@ impl Snapshot {
             if let Some(ordinals) = cache.of_run(&key) {
                 return Ok(Some(ordinals));
             }
-            let (stored, computed) = READ_SHARES_OF_TEXTS;
-            let share = if disk.has_ordinals(column) { stored } else { computed };
+            let share = match disk.has_ordinals(column) {
+                true => self.context.options.thresholds.stored_ordinals_share,
+                false => self.context.options.thresholds.computed_ordinals_share,
+            };
             if part.count < run.len() as usize / share {
                 return Ok(None);
             }

@@ -8,13 +8,6 @@ use crate::run::NumberedRun;
 use crate::schema::VariantNumber;
 use crate::version::CopySet;
 
-/// Values are read one by one if there are fewer documents than this share of the run. Lower in tests, which cover both.
-pub(super) const READ_SHARE: usize = if cfg!(test) { 2 } else { 16 };
-
-/// Slots are looked up one by one if there are fewer than this share of all. A look-up takes about 100 ns among a million
-/// resources, since its memory is in no cache; comparing the slots of all documents of a run takes about 1 ns each.
-const LOOKED_UP_SHARE: usize = if cfg!(test) { 2 } else { 128 };
-
 /// Documents of a run.
 pub(super) struct RunDocuments<'a> {
     pub(super) numbered: &'a NumberedRun,
@@ -30,18 +23,19 @@ pub(super) fn documents<'a>(
     interrupt: &Interrupt<'_>,
 ) -> Result<Vec<RunDocuments<'a>>, Error> {
     let Some(copies) = snapshot.version.copy_set(variant) else { return Ok(Vec::new()) };
-    let mut found: Vec<Bitmap> = if slots.count() < snapshot.version.total / LOOKED_UP_SHARE {
-        by_location(copies, slots, interrupt)?
-    } else {
-        let mut found = Vec::with_capacity(copies.runs.len());
-        for NumberedRun { run, live, .. } in copies.runs.iter() {
-            interrupt.check()?;
-            let mut documents = run.documents_in(slots);
-            live.retain_in(&mut documents);
-            found.push(documents);
-        }
-        found
-    };
+    let mut found: Vec<Bitmap> =
+        if slots.count() < snapshot.version.total / snapshot.context.options.thresholds.looked_up_share {
+            by_location(copies, slots, interrupt)?
+        } else {
+            let mut found = Vec::with_capacity(copies.runs.len());
+            for NumberedRun { run, live, .. } in copies.runs.iter() {
+                interrupt.check()?;
+                let mut documents = run.documents_in(slots);
+                live.retain_in(&mut documents);
+                found.push(documents);
+            }
+            found
+        };
     let parts = copies.runs.iter().zip(found.drain(..)).map(|(numbered, documents)| {
         let count = documents.count();
         RunDocuments { numbered, documents, count }

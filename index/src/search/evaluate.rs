@@ -34,9 +34,6 @@ pub(super) struct Evaluator<'a> {
     interrupt: &'a Interrupt<'a>,
 }
 
-/// Testing a candidate takes about this many nanoseconds. None in tests, which cover testing few candidates.
-const TEST: u64 = if cfg!(test) { 0 } else { 50 };
-
 /// A filter with prepared primitives. Once it is looked up, it has no words: their type has no values then.
 pub(super) enum Node<W = Infallible> {
     All,
@@ -189,7 +186,7 @@ impl<'a> Evaluator<'a> {
     /// A text query with its tokens looked up.
     pub(super) fn text_search(&self, query: &'a TextQuery) -> Result<TextSearch<'a>, Error> {
         let nulls = |column| Ok(self.select(&Filter::Column(column, Predicate::Null))?.to_bitmap(self.version));
-        TextSearch::new(self.version, &self.context.cache, self.variant, query, self.interrupt, nulls)
+        TextSearch::new(self.version, self.context, self.variant, query, self.interrupt, nulls)
     }
 
     /// The same, and the slots that have what it requires and nothing that it excludes.
@@ -249,7 +246,7 @@ impl<'a> Evaluator<'a> {
             if *cost > 0
                 && let count = left.count(self.version)
                 && count <= self.context.options.candidate_limit
-                && count as u64 * TEST < *cost
+                && count as u64 * self.context.options.thresholds.test_nanoseconds < *cost
             {
                 let rest: Vec<&Node> = nodes[index..].iter().map(|(_, node)| *node).collect();
                 let done = Done::Tested { candidates: count as u64 };

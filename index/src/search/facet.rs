@@ -15,9 +15,6 @@ use crate::query::{DateColumn, Facet, FacetValue, Period};
 use crate::run::{Counted, Tally};
 use crate::text::{bool_text, number_text};
 
-/// Walking an order by a date is worth it if at least one slot in so many was found.
-const WALKED_SHARE: usize = if cfg!(test) { 2 } else { 16 };
-
 /// A counted value with what it is ordered by.
 struct Entry<'a> {
     count: u64,
@@ -91,7 +88,7 @@ pub(super) fn tally_dates(
 ) -> Result<Tally<'static>, Error> {
     let mut tally = Tally::default();
     let version = &snapshot.version;
-    if slots.count() >= version.total / WALKED_SHARE {
+    if slots.count() >= version.total / snapshot.context.options.thresholds.walked_share {
         let sorter = Sorter::by_date(&snapshot.context, version, date, interrupt);
         if let Some(order) = sorter.order_worth_keeping(date)? {
             tally_order(snapshot, &order, slots, date, period, interrupt, &mut tally)?;

@@ -60,9 +60,6 @@ struct SortText<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// Up to this many changed slots are always moved in a cached order. Lower in tests, which cover both ways.
-const ALWAYS_MOVED: usize = if cfg!(test) { 5 } else { 256 };
-
 /// The time to wait for an order that another thread computes before looking at the interrupt.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 
@@ -193,7 +190,7 @@ impl<'a> Sorter<'a> {
             Some(Cached::Current(order)) => return Ok(Some(order)),
             Some(Cached::Outdated { result, changed }) => (result, changed),
         };
-        if changed.len() > ALWAYS_MOVED.max(self.version.total / 64) {
+        if changed.len() > self.context.options.thresholds.always_moved.max(self.version.total / 64) {
             return Ok(None);
         }
         let is_live = |slot| self.version.live_slots.contains(slot);

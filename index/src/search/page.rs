@@ -41,10 +41,6 @@ const MAX_WALKED_PER_MATCH: usize = 32;
 /// A walk is given up after so many times the steps that it should take if the matches were spread evenly.
 const MAX_UNEVENNESS: usize = 4;
 
-/// So many slots are looked at near each end of an order to find out whether the matches stand together in it. Few in tests, so
-/// that these cover both ways.
-const MAX_PROBES: usize = if cfg!(test) { 2 } else { 1_000 };
-
 /// A way to find a page without sorting all matches.
 #[derive(Clone, Copy)]
 enum PageMethod {
@@ -178,7 +174,8 @@ impl PageSearch<'_> {
             return Ok(None);
         }
         let Some(walk) = self.sorter.walk(range)? else { return Ok(None) };
-        let start = walk.start_behind(start, &self.matches, self.sorter.interrupt)?;
+        let few_groups = self.sorter.context.options.thresholds.few_groups;
+        let start = walk.start_behind(start, &self.matches, few_groups, self.sorter.interrupt)?;
         if is_long(walk.len(), end - start.skipped) {
             return Ok(None);
         }
@@ -242,8 +239,9 @@ impl OrderedSlots {
         OrderedSlots::Listed(ListedSlots { from: 0, slots })
     }
 
-    /// The slots of a page, found from the nearer end. `total` is the number of matches.
-    pub(super) fn page(&self, total: usize, page: Range<usize>) -> Vec<u32> {
+    /// The slots of a page, found from the nearer end. `total` is the number of matches, `slice_steps` that of
+    /// [`Thresholds`](crate::Thresholds).
+    pub(super) fn page(&self, total: usize, page: Range<usize>, slice_steps: usize) -> Vec<u32> {
         match self {
             OrderedSlots::Listed(listed) => listed.get(&page).to_vec(),
             OrderedSlots::Filtered { order, matches: Matches::All, .. } => {
@@ -255,8 +253,8 @@ impl OrderedSlots {
                 slots
             }
             OrderedSlots::Filtered { order, matches: Matches::Some(matches), end } => {
-                if expected_steps(*end, total, &page) > MAX_PROBES
-                    && let Some(start) = start_of_slice(order, matches, *end, total)
+                if expected_steps(*end, total, &page) > slice_steps
+                    && let Some(start) = start_of_slice(order, matches, *end, total, slice_steps)
                 {
                     let mut slots = Vec::with_capacity(page.len());
                     order.each(start + page.start..start + page.end, false, |slot| {
@@ -315,7 +313,7 @@ impl OrderedSlots {
 
 /// Where the `total` matches begin in the order, if they stand together in it, as those do that have the first sort key in a
 /// range: what is published, newest first. Looks near both ends of the part of the order that has matches.
-fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize) -> Option<usize> {
+fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize, steps: usize) -> Option<usize> {
     let nearest = |positions: Range<usize>, backwards: bool| {
         let mut passed = 0;
         let mut is_found = false;
@@ -326,8 +324,8 @@ fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize)
         });
         is_found.then_some(passed)
     };
-    let first = nearest(0..end.min(MAX_PROBES), false)?;
-    let last = end - 1 - nearest(end.saturating_sub(MAX_PROBES)..end, true)?;
+    let first = nearest(0..end.min(steps), false)?;
+    let last = end - 1 - nearest(end.saturating_sub(steps)..end, true)?;
     (last + 1 == first + total).then_some(first)
 }
 

@@ -20,16 +20,8 @@ use crate::rank_bitmap::RankBitmap;
 use crate::run::{FieldLengths, NumberedRun, RunNumber};
 use crate::text_query::Closeness;
 
-/// So many matches are worth the search for leaders.
-const LEADERS_FROM: usize = if cfg!(test) { 3 } else { 4_096 };
-/// The leaders must be fewer than all matches, divided by this.
-const LEADING_SHARE: usize = if cfg!(test) { 1 } else { 4 };
 /// So many times, fields of less weight are tried as well.
 const LEADING_FIELDS: usize = 2;
-
-/// Leaders are scored only if their fields can count this many times as much as the others. A word in a title counts half of the
-/// most that it can, and the leaders have it in other fields as well.
-const LEAST_LEAD: f32 = if cfg!(test) { 0.0 } else { 0.5 };
 
 /// Slots that a token is scored in.
 enum Within<'a> {
@@ -105,7 +97,8 @@ impl<'a> TextSearch<'a> {
         let Nearest { closer, farthest, .. } = nearest;
         let all = farthest.count();
         let wanted = count.saturating_sub(closer.count());
-        if all < LEADERS_FROM || wanted == 0 {
+        let thresholds = &self.context.options.thresholds;
+        if all < thresholds.leaders_from || wanted == 0 {
             return Ok(None);
         }
         let mut weights: Vec<f32> = self.fields.iter().map(|field| field.of.weight).collect();
@@ -118,14 +111,14 @@ impl<'a> TextSearch<'a> {
             let mut leading = self.slots_of(self.required.iter().flat_map(|token| &token.found).filter(leads))?;
             leading.intersect(farthest);
             let some = leading.count();
-            if some > all / LEADING_SHARE {
+            if some > all / thresholds.leading_share {
                 return Ok(None);
             }
             if some < wanted {
                 continue;
             }
             let bound = self.most(|weight| weight < least, farthest)?;
-            if self.most(|weight| weight >= least, farthest)? < bound * LEAST_LEAD {
+            if self.most(|weight| weight >= least, farthest)? < bound * thresholds.least_lead {
                 continue;
             }
             let mut with_closer = leading.clone();

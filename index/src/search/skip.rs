@@ -10,10 +10,6 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{NumberedRun, RunOrder};
 
-/// Once no order has more groups than this between what is known to come before the page and what is not, merging them is
-/// faster than counting further. Few in tests, which cover both.
-const FEW_GROUPS: usize = if cfg!(test) { 1 } else { 64 };
-
 /// An order of a run, and which of its documents match.
 pub(super) struct Counted {
     order: Arc<RunOrder>,
@@ -78,6 +74,7 @@ pub(super) fn start(
     orders: &[Counted],
     skip: usize,
     descending: bool,
+    few_groups: usize,
     interrupt: &Interrupt<'_>,
 ) -> Result<Start, Error> {
     let mut total = 0;
@@ -89,7 +86,7 @@ pub(super) fn start(
     let high = Cut { groups: whole().map(|groups| groups.end).collect(), before: total };
     let skip = skip.min(total);
     let at = if descending { total - skip } else { skip };
-    let (low, high) = narrowed(orders, low, high, at, interrupt)?;
+    let (low, high) = narrowed(orders, low, high, at, few_groups, interrupt)?;
     Ok(match descending {
         false => {
             Start { groups: whole().zip(low.groups).map(|(all, from)| from..all.end).collect(), skipped: low.before }
@@ -108,9 +105,10 @@ fn narrowed(
     mut low: Cut,
     mut high: Cut,
     at: usize,
+    few_groups: usize,
     interrupt: &Interrupt<'_>,
 ) -> Result<(Cut, Cut), Error> {
-    while let Some(groups) = split(orders, &low.groups, &high.groups) {
+    while let Some(groups) = split(orders, &low.groups, &high.groups, few_groups) {
         let mut before = low.before;
         for ((counted, &from), &to) in orders.iter().zip(&low.groups).zip(&groups) {
             before += counted.count(from..to, interrupt)?;
@@ -126,10 +124,10 @@ fn narrowed(
 
 /// A cut between two others, which halves the order that has the most groups there. `None` if there are few, or if they all
 /// have one key.
-fn split(orders: &[Counted], low: &[usize], high: &[usize]) -> Option<Vec<usize>> {
+fn split(orders: &[Counted], low: &[usize], high: &[usize], few_groups: usize) -> Option<Vec<usize>> {
     let between = |index: &usize| high[*index] - low[*index];
     let widest = (0..orders.len()).max_by_key(between)?;
-    if between(&widest) <= FEW_GROUPS {
+    if between(&widest) <= few_groups {
         return None;
     }
     let key = orders[widest].order.key(low[widest] + between(&widest) / 2);
@@ -190,7 +188,7 @@ mod tests {
             descending in any::<bool>(),
         ) {
             let orders: Vec<Counted> = runs.iter().map(|values| counted(values, all_match)).collect();
-            let found = start(&orders, skip, descending, &Interrupt::never()).unwrap();
+            let found = start(&orders, skip, descending, 1, &Interrupt::never()).unwrap();
             let (mut skipped, mut left, mut next) = (Vec::new(), Vec::new(), 0);
             for (order, groups) in orders.iter().zip(&found.groups) {
                 let (before, behind) = match descending {

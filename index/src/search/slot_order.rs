@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::slot_table::SlotTable;
 
-/// Slots in a new chunk, at least. Lower in tests, which cover splitting.
-const CHUNK: usize = if cfg!(test) { 3 } else { 1_024 };
+/// Slots in a new chunk, at least.
+const CHUNK: usize = 1_024;
 /// No more chunks than this are made of a new order, so that there are enough numbers for later ones.
 const MAX_NEW_CHUNKS: usize = 1 << 14;
 
@@ -22,6 +22,8 @@ pub(super) struct SlotOrder {
     /// The position of the first slot of each chunk.
     starts: Vec<u32>,
     len: usize,
+    /// A new chunk has this many slots, at least.
+    least_chunk: usize,
     /// A larger chunk is split.
     max_chunk: usize,
     /// For each slot, the number of the chunk that it is in; zero if it is in none.
@@ -40,7 +42,11 @@ struct Chunk {
 impl SlotOrder {
     /// An order of these slots.
     pub(super) fn of(slots: &[u32]) -> SlotOrder {
-        let size = CHUNK.max(slots.len().div_ceil(MAX_NEW_CHUNKS));
+        SlotOrder::in_chunks(CHUNK, slots)
+    }
+
+    fn in_chunks(least_chunk: usize, slots: &[u32]) -> SlotOrder {
+        let size = least_chunk.max(slots.len().div_ceil(MAX_NEW_CHUNKS));
         let chunk = |(number, slots): (u16, &[u32])| Arc::new(Chunk { number, slots: slots.to_vec() });
         let chunks: Vec<_> = (1..).zip(slots.chunks(size)).map(chunk).collect();
         let mut chunk_of = vec![0; slots.iter().max().map_or(0, |&last| last as usize + 1)];
@@ -48,8 +54,15 @@ impl SlotOrder {
             chunk.slots.iter().for_each(|&slot| chunk_of[slot as usize] = chunk.number);
         }
         let chunk_of = SlotTable::of(&chunk_of);
-        let mut order =
-            SlotOrder { chunks, starts: Vec::new(), len: 0, max_chunk: 2 * size, chunk_of, index_of: Vec::new() };
+        let mut order = SlotOrder {
+            chunks,
+            starts: Vec::new(),
+            len: 0,
+            least_chunk,
+            max_chunk: 2 * size,
+            chunk_of,
+            index_of: Vec::new(),
+        };
         order.renumber();
         order
     }
@@ -134,7 +147,7 @@ impl SlotOrder {
     fn insert(&mut self, slot: u32, is_before: impl Fn(u32) -> bool) {
         let (index, within) = self.place(&is_before);
         let Some(chunk) = self.chunks.get_mut(index) else {
-            *self = SlotOrder::of(&[slot]);
+            *self = SlotOrder::in_chunks(self.least_chunk, &[slot]);
             return;
         };
         let chunk = Arc::make_mut(chunk);
@@ -149,7 +162,7 @@ impl SlotOrder {
         let Ok(number) = u16::try_from(self.index_of.len()) else {
             // No numbers are left: all chunks get new ones.
             let slots: Vec<u32> = self.chunks.iter().flat_map(|chunk| chunk.slots.iter().copied()).collect();
-            *self = SlotOrder::of(&slots);
+            *self = SlotOrder::in_chunks(self.least_chunk, &slots);
             return;
         };
         let chunk = Arc::make_mut(&mut self.chunks[index]);
@@ -243,7 +256,7 @@ mod tests {
             positions in (0usize..40, 0usize..40),
         ) {
             let mut values = vec![None; 40];
-            let mut order = SlotOrder::of(&[]);
+            let mut order = SlotOrder::in_chunks(3, &[]);
             for step in history {
                 let mut changed: Vec<u32> = step.iter().map(|(slot, _)| *slot).collect();
                 changed.sort_unstable();

@@ -103,7 +103,8 @@ impl Snapshot {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
                 let ordered = self.ordered(query, matches, search, &page, interrupt)?;
-                ordered.page(total, page).into_iter().map(|slot| self.version.hit(slot)).collect()
+                let steps = self.context.options.thresholds.slice_steps;
+                ordered.page(total, page, steps).into_iter().map(|slot| self.version.hit(slot)).collect()
             }
             _ => Vec::new(),
         };

@@ -3,7 +3,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use super::query_cache::{OfRun, QueryCache};
+use super::context::SearchContext;
+use super::query_cache::OfRun;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -16,7 +17,7 @@ use crate::version::{CopySet, Version};
 /// A text query in one variant of one version, with its tokens looked up.
 pub(super) struct TextSearch<'a> {
     pub(super) version: &'a Version,
-    cache: &'a QueryCache,
+    pub(super) context: &'a SearchContext,
     query: &'a TextQuery,
     pub(super) interrupt: &'a Interrupt<'a>,
     pub(super) fields: Vec<SearchedField<'a>>,
@@ -76,7 +77,7 @@ impl<'a> TextSearch<'a> {
     /// Looks the tokens up. `nulls` returns the slots where a column is null in the variant.
     pub(super) fn new(
         version: &'a Version,
-        cache: &'a QueryCache,
+        context: &'a SearchContext,
         variant: VariantNumber,
         query: &'a TextQuery,
         interrupt: &'a Interrupt<'a>,
@@ -86,7 +87,7 @@ impl<'a> TextSearch<'a> {
         for &of in &query.fields {
             fields.push(SearchedField::new(version, variant, of, &nulls)?);
         }
-        let mut search = TextSearch { version, cache, query, interrupt, fields, required: Vec::new() };
+        let mut search = TextSearch { version, context, query, interrupt, fields, required: Vec::new() };
         for wanted in query.words.required.iter().flat_map(Required::tokens) {
             let found = search.find(wanted)?;
             search.required.push(found);
@@ -156,17 +157,18 @@ impl<'a> TextSearch<'a> {
 
     /// The tokens of a column in a run. Those that many strings are compared for are kept.
     fn find_in(&self, run: &NumberedRun, column: ColumnId, wanted: &WantedToken) -> Result<Arc<Vec<RunTokens>>, Error> {
-        let find = || run.run.find_tokens(column, wanted, self.interrupt).map(Arc::new);
+        let joined_from = self.context.options.thresholds.joined_from;
+        let find = || run.run.find_tokens(column, wanted, joined_from, self.interrupt).map(Arc::new);
         if matches!(run.run, Run::Memory(_)) || !wanted.is_loose() {
             return find();
         }
         let of = [&[wanted.typos as u8, wanted.rest as u8], wanted.text.as_bytes()].concat();
-        let key = self.cache.key_of_run::<Vec<RunTokens>>(run.number, column, &of);
-        if let Some(kept) = self.cache.of_run(&key) {
+        let key = self.context.cache.key_of_run::<Vec<RunTokens>>(run.number, column, &of);
+        if let Some(kept) = self.context.cache.of_run(&key) {
             return Ok(kept);
         }
         let found = find()?;
-        self.cache.put_of_run(&key, &found);
+        self.context.cache.put_of_run(&key, &found);
         Ok(found)
     }
 

@@ -157,6 +157,7 @@ impl Walk<'_> {
         &self,
         skip: usize,
         matches: &Matches,
+        few_groups: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Start, Error> {
         let mut counted = Vec::new();
@@ -165,7 +166,7 @@ impl Walk<'_> {
             let matching = matching(numbered, matches);
             counted.extend(orders.iter().map(|order| Counted::new(order, self.groups(order), &matching)));
         }
-        start(&counted, skip, self.first.descending, interrupt)
+        start(&counted, skip, self.first.descending, few_groups, interrupt)
     }
 
     fn groups(&self, order: &RunOrder) -> Range<usize> {

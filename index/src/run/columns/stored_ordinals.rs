@@ -12,8 +12,8 @@ use crate::run::ordinals::Ordinals;
 use crate::run::sections::{SectionName, SectionWriter};
 use crate::value::{FullText, ValueRef};
 
-/// A column has them if each text occurs this often on the average. Less often in tests, which cover both.
-const OCCURRENCES: usize = if cfg!(test) { 2 } else { 8 };
+/// A column has them if each text occurs this often on the average.
+const OCCURRENCES: usize = 8;
 
 /// The ordinals of a column, not read yet.
 pub(crate) struct StoredOrdinals {
@@ -134,7 +134,9 @@ mod tests {
     fn ordinals_of_other_texts_are_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let texts = written(&path("texts"), &["a", "b", "", "a", "a", "b"]);
+        // So often that they are worth storing.
+        let written = |name: &str, texts: &[&'static str]| written(&path(name), &texts.repeat(OCCURRENCES));
+        let texts = written("texts", &["a", "b", "", "a", "a", "b"]);
         assert!(ColumnFile::open(&texts).unwrap().has_ordinals_of_texts());
         let others: [&[&str]; 5] = [
             &["a", "b", "a", "a", "a", "b"],
@@ -144,7 +146,7 @@ mod tests {
             &["a", "b", "c", "d", "e", "f"],
         ];
         for (index, others) in others.into_iter().enumerate() {
-            let others = written(&path(&format!("others{index}")), others);
+            let others = written(&format!("others{index}"), others);
             let mixed = mixed(&path(&format!("mixed{index}")), &texts, &others);
             assert!(!mixed.has_ordinals_of_texts(), "{index}");
         }

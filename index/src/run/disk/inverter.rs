@@ -19,6 +19,8 @@ pub(super) struct KeyedInverter {
     long: LongKeys,
     /// Short keys of the last document that are still to be added.
     waiting: Vec<Hashed>,
+    /// The most of them.
+    max_waiting: usize,
     /// The numbers of the keys of each document, one document after another.
     found: Vec<u32>,
     /// The number of times that the document has the key, for each of `found`; empty if that is not counted.
@@ -59,8 +61,8 @@ type Code = u128;
 const LONG: u8 = 0xFF;
 /// Keys of so many bytes are short.
 const MAX_SHORT: usize = 15;
-/// So many keys wait at most. Few in tests.
-const MAX_WAITING: usize = if cfg!(test) { 3 } else { 1_024 };
+/// So many keys wait at most.
+const MAX_WAITING: usize = 1_024;
 
 /// The bytes of keys that are not short.
 #[derive(Default)]
@@ -117,6 +119,7 @@ impl KeyedInverter {
             entries: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             long: LongKeys::default(),
+            max_waiting: MAX_WAITING,
             waiting: Vec::new(),
             found: Vec::new(),
             counts: Vec::new(),
@@ -138,7 +141,7 @@ impl KeyedInverter {
         }
         let key = code(key, key.len() as u8);
         self.waiting.push(Hashed { hash: self.hasher.hash_one(key), key });
-        if self.waiting.len() == MAX_WAITING {
+        if self.waiting.len() == self.max_waiting {
             self.add_waiting();
         }
     }
@@ -275,7 +278,7 @@ mod tests {
             documents in prop::collection::vec(prop::collection::vec("[a\0\u{ff}]{0,3}|a{13,16}[ab]{0,2}", 0..9), 0..6),
             has_counts in any::<bool>(),
         ) {
-            let mut inverter = KeyedInverter::new(has_counts);
+            let mut inverter = KeyedInverter { max_waiting: 3, ..KeyedInverter::new(has_counts) };
             let mut expected: BTreeMap<&[u8], BTreeMap<u32, u32>> = BTreeMap::new();
             for (document, keys) in (0..).zip(&documents) {
                 for key in keys {

@@ -58,7 +58,7 @@ impl Wanted<'_> {
 }
 
 /// All words or joints are searched only if more candidates than this are left: testing fewer takes less time.
-const SEARCH_PAYS_FROM: u64 = if cfg!(test) { 2 } else { 256 };
+const SEARCH_PAYS_FROM: u64 = 256;
 /// A condition is applied if its posting lists are at most this many times as long as the list of candidates: testing a
 /// candidate takes as long as reading so many postings.
 const POSTINGS_PER_CANDIDATE: u64 = 100;

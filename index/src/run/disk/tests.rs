@@ -338,7 +338,7 @@ fn whatever_a_damaged_run_answers_is_right_or_reported() {
     let path = folder.path().join("a");
     let value = |number: u32| {
         vec![
-            (0, Value::Text("Text".repeat(400).into())),
+            (0, Value::Text(noise(number, 3_000).into())),
             (3, Value::Number(f64::from(number / 2))),
             (6, Value::List(vec!["a".into()])),
         ]
@@ -373,6 +373,16 @@ fn whatever_a_damaged_run_answers_is_right_or_reported() {
         fs::write(&file, &bytes).unwrap();
     }
     assert!(reported > 40, "{reported}");
+}
+
+/// This many letters that hardly shrink when they are compressed, so that files have several blocks.
+pub(crate) fn noise(seed: u32, letters: usize) -> String {
+    let mut state = u64::from(seed);
+    let letter = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b" ABCDEFGHIJKLMNOPQRSTUVWXYZabcde"[(state >> 59) as usize])
+    };
+    (0..letters).map(letter).collect()
 }
 
 /// Everything that a run answers: every value, and predicates that take each of the ways of evaluation.

@@ -13,7 +13,7 @@ fn a_document_returns_its_values_by_column() {
 
 #[test]
 fn a_run_accepts_documents_up_to_whole_chunks() {
-    let run = MemoryRun::new(300);
+    let run = MemoryRun::new(300, 4);
     let mut appended = 0;
     while run.append(Arc::new(Document::new(appended, Vec::new()))).is_ok() {
         appended += 1;

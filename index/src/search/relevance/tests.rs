@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::index::Index;
-use crate::options::Options;
+use crate::options::{Options, Thresholds};
 use crate::query::{Filter, Query, SortBy, SortKey};
 use crate::schema::{Column, Copy, IndexOp, Kind, Schema, Stamps, Value, Variant};
 use crate::text_query::{TextField, TextQuery, Words};
@@ -37,7 +37,7 @@ proptest! {
     ) {
         let columns = [TITLE, SUMMARY, BODY].map(|id| Column { id, kind: Kind::Prose }).to_vec();
         let schema = Schema { columns, variants: vec![Variant { number: 1, locale: None }] };
-        let index = Index::in_memory(schema, Options::default());
+        let index = Index::in_memory(schema, Options { thresholds: Thresholds::tiny(), ..Options::default() });
         index.apply(articles.iter().enumerate().map(|(id, (title, summary, body))| put(id, [title, summary, body])).collect());
         let fields = [TITLE, SUMMARY, BODY].into_iter().zip(weights);
         let fields = fields.map(|(column, weight)| TextField { column, weight, fallback: None }).collect();

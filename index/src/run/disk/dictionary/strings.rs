@@ -41,8 +41,8 @@ pub(super) struct Strings {
 /// The place of a string: its number in the list.
 type Index = usize;
 
-/// The number of bytes that are searched between two looks at the interrupt. Fewer in tests, which cover what lies across pieces.
-const PIECE: usize = if cfg!(test) { 4 } else { 1 << 20 };
+/// The number of bytes that are searched between two looks at the interrupt.
+const PIECE: usize = 1 << 20;
 
 impl Strings {
     /// `None` if the column has no such list. Errors say what is wrong with the file.
@@ -226,6 +226,15 @@ impl Strings {
 
     /// The strings that contain the pattern, with or without the frame behind them.
     fn containing(&self, pattern: &[u8], interrupt: &Interrupt<'_>) -> Result<Vec<Index>, Error> {
+        self.containing_in_pieces(PIECE, pattern, interrupt)
+    }
+
+    pub(super) fn containing_in_pieces(
+        &self,
+        piece: usize,
+        pattern: &[u8],
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<Index>, Error> {
         let bytes = self.bytes.all();
         let finder = Finder::new(pattern);
         let mut found = Vec::new();
@@ -233,7 +242,7 @@ impl Strings {
         while from < bytes.len() {
             interrupt.check()?;
             // Pieces overlap, so that no occurrence lies across the end of one.
-            let end = (from + PIECE + pattern.len()).min(bytes.len());
+            let end = (from + piece + pattern.len()).min(bytes.len());
             while let Some(at) = finder.find(bytes.get(from..end).unwrap_or_default()) {
                 place = self.place_of(bytes, place, from + at);
                 found.push(place.group * GROUP + place.index);

@@ -87,6 +87,12 @@ proptest! {
         if !needle.is_empty() {
             prop_assert_eq!(found(Place::AtEnd), expected(&|string| string.ends_with(&needle)));
             prop_assert_eq!(found(Place::Anywhere), expected(&|string| string.contains(&needle)));
+            if let Some(strings) = dictionary.strings(1, of) {
+                // So short that strings lie across the ends of pieces.
+                let in_pieces = strings.containing_in_pieces(4, needle.as_bytes(), &Interrupt::never()).unwrap();
+                let in_one = strings.containing_in_pieces(usize::MAX / 2, needle.as_bytes(), &Interrupt::never()).unwrap();
+                prop_assert_eq!(in_pieces, in_one);
+            }
         }
     }
 
