@@ -84,8 +84,6 @@ pub struct Log {
     stopped: bool,
     /// Holds the lock on the folder.
     _lock: File,
-    #[cfg(test)]
-    fail_next: Option<tests::InjectedFailure>,
 }
 
 /// The segment that records are appended to.
@@ -144,10 +142,8 @@ impl Log {
         self.make_room(needed)?;
         let number = self.last + 1;
         let record = segment::encode(self.active.epoch, number, self.durable.get(), payload);
-        let injected = self.injected_failure(Step::Write);
         let (file, offset) = (&self.active.file, self.active.offset);
-        let written =
-            injected.and_then(|()| failure::write("log::append", &record, |bytes| file.write_all_at(bytes, offset)));
+        let written = failure::write("log::append", &record, |bytes| file.write_all_at(bytes, offset));
         self.stop_on(written, "write")?;
         self.active.offset += needed;
         self.active.dirty = true;
@@ -163,8 +159,7 @@ impl Log {
     pub fn sync(&mut self) -> Result<(), LogError> {
         self.refuse_if_stopped()?;
         if self.active.dirty {
-            let point = self.injected_failure(Step::Sync).and_then(|()| failure::point("log::sync"));
-            let synced = point.and_then(|()| sync::data(&self.active.file));
+            let synced = failure::point("log::sync").and_then(|()| sync::data(&self.active.file));
             self.stop_on(synced, "sync")?;
             self.active.dirty = false;
             self.durable.set(self.last);
@@ -325,16 +320,6 @@ impl Log {
         self.stopped |= result.is_err();
         result.map_err(at(action, &self.active.path))
     }
-
-    #[cfg(test)]
-    fn injected_failure(&mut self, step: Step) -> std::io::Result<()> {
-        tests::InjectedFailure::trigger(&mut self.fail_next, step)
-    }
-
-    #[cfg(not(test))]
-    fn injected_failure(&mut self, _: Step) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 impl CommitLog for Log {
@@ -371,13 +356,6 @@ impl CommitLog for Log {
     fn follow(&self) -> Arc<dyn FollowLog> {
         Arc::new(self.reader())
     }
-}
-
-/// The steps at which tests make the disk fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Write,
-    Sync,
 }
 
 impl Active {

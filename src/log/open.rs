@@ -56,8 +56,6 @@ pub(super) fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogErro
         unsettled: Some(walked),
         stopped: true,
         _lock: lock,
-        #[cfg(test)]
-        fail_next: None,
     })
 }
 
