@@ -22,9 +22,13 @@ class Blueprint:
     def put(self, attributes, name, kind, value, source=None, **settings):
         """Sets an attribute. `source` says where the field comes from: fields of two sources do not share a slug."""
         field = re.sub("[^a-z0-9]+", "_", re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()).strip("_")[:50]
-        while not field[:1].isalpha() or field in RESERVED or self.fields.get(field, {"description": source})["description"] != source:
+        of_other = lambda: field in self.fields and self.fields[field]["description"] != source
+        while not field[:1].isalpha() or field in RESERVED or of_other():
             field = "custom_" + field
         self.fields[field] = {"name": name, "slug": field, "type": kind, "description": source, "settings": settings}
+        if kind == "number" and value is not None and abs(value) >= 2**53:
+            noted[f"{self.slug}: `{name}` dropped, a number of 2^53 or more"] += 1
+            value = None
         attributes[field] = value
 
     def add(self, key, values, published_at=None, **dates):
@@ -47,8 +51,9 @@ def in_order():
 
 def without(item, fields):
     kept = lambda attributes: {slug: value for slug, value in attributes.items() if slug not in fields}
-    return {**item, **{part: kept(item[part]) for part in ["attributes"] if part in item},
-            **({"variants": {code: kept(copy) for code, copy in item["variants"].items()}} if "variants" in item else {})}
+    if "variants" in item:
+        return {**item, "variants": {code: kept(copy) for code, copy in item["variants"].items()}}
+    return {**item, "attributes": kept(item["attributes"])}
 
 
 def write(folder):

@@ -155,6 +155,8 @@ def add_type(uid, locales):
     is_single, is_localized = schemas[uid]["kind"] == "singleType", schemas[uid]["pluginOptions"].get("i18n", {}).get("localized")
     settings = {"kind": "singular_resource"} if is_single else {}
     into = Blueprint(slug_of(uid), variants=locales if is_localized else [], **settings)
+    into.put({}, "documentId", "text", None)
+    put_all(into, {}, uid, None, {})  # The blueprint has all fields, also those without values.
     copies = collections.defaultdict(list)
     for ref, data in rows[uid]:
         copies[data["documentId"]].append((ref, data))
@@ -168,7 +170,8 @@ def add_type(uid, locales):
                 noted[f"{into.slug}: changes dropped that are not published yet"] += 1
         values = {}
         for ref, data in public or all_copies:
-            put_all(into, values.setdefault(data["locale"], {}), uid, ref, data)
+            into.put(values.setdefault(data["locale"], {}), "documentId", "text", key)
+            put_all(into, values[data["locale"]], uid, ref, data)
         dates = [[data[name] for _, data in public or all_copies] for name in ("publishedAt", "createdAt", "updatedAt")]
         into.add(key, {"variants": values} if is_localized else {"attributes": next(iter(values.values()))},
                  min(dates[0]) if public else None, created_at=min(dates[1]), updated_at=max(dates[2]))

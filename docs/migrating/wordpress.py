@@ -53,7 +53,7 @@ def blueprint(name):
 
 def add_author(node):
     into, login, attributes = blueprint("authors"), text(node, "author_login"), {}
-    into.put(attributes, "Name", "text", plain(text(node, "author_display_name")))
+    into.put(attributes, "Name", "text", text(node, "author_display_name"))
     into.put(attributes, "Slug", "slug", slug(login.replace(" ", "-")))
     into.add(login, {"attributes": attributes}, NO_DATE)
     noted["authors: email addresses dropped, since a site could show them"] += 1
@@ -117,6 +117,7 @@ def add_post(post, kinds):
     into.put(attributes, "Excerpt", "rich-text", excerpt)
     into.put(attributes, "Status", "enum", status)
     into.put(attributes, "Address", "link", (address.path or "/") + ("?" + address.query if address.query else ""))
+    into.put(attributes, "WordPress id", "number", int(key))
     into.put(attributes, "Old slugs", "multi-enum", list(dict.fromkeys(map(unquote, meta.pop("_wp_old_slug", [])))))
     into.put(attributes, "Order", "number", int(text(post, "menu_order")))
     into.put(attributes, "Sticky", "boolean", text(post, "is_sticky") == "1")
