@@ -124,7 +124,8 @@ def put(into, attributes, collection, field, value, label=None):
     elif TYPES[kind] == "number":
         into.put(attributes, label, "number", float(value) if isinstance(value, str) else value)
     else:
-        noted[f"{collection}: `{name}` is Markdown and stays as it is, as text"] += bool(value and interface == "input-rich-text-md")
+        if value and interface == "input-rich-text-md":
+            noted[f"{collection}: `{name}` is Markdown and stays as it is, as text"] += 1
         into.put(attributes, label, TYPES[kind], value)
 
 
@@ -182,8 +183,8 @@ def add_collection(collection, meta, default):
             noted[f"{collection}: with the status `{status}`, written as drafts"] += status != "published"
             created, updated = item.get(dated.get("date-created")), item.get(dated.get("date-updated"))
             published = next(filter(None, map(item.get, PUBLISHED)), created or NO_DATE)
-            into.add(key(collection, item_key), values if translations else {"attributes": attributes}, published if status == "published" else None,
-                     created_at=created, updated_at=updated or created)
+            into.add(key(collection, item_key), values if translations else {"attributes": attributes},
+                     published if status == "published" else None, created_at=created, updated_at=updated or created)
 
 
 def languages_of(collection, name, default):
@@ -230,7 +231,8 @@ def add_files():
         into.put(attributes, "address", "file", f"{server}/assets/{item_key}")
         into.put(attributes, "Directus key", "text", item_key)
         if item_key is not None:
-            into.add(key(into.slug, item_key), {"attributes": attributes}, item["uploaded_on"] or NO_DATE, created_at=item["created_on"])
+            dates = {"published_at": item["uploaded_on"] or NO_DATE, "created_at": item["created_on"]}
+            into.add(key(into.slug, item_key), {"attributes": attributes}, **dates)
 
 
 def main(folder):

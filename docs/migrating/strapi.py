@@ -19,8 +19,8 @@ import tarfile
 
 from files import Blueprint, noted, write
 
-TYPES = {"string": "text", "text": "text", "richtext": "text", "time": "text", "json": "text", "blocks": "rich-text", "uid": "slug",
-         "email": "email", "date": "date", "datetime": "datetime", "timestamp": "datetime", "boolean": "boolean",
+TYPES = {"string": "text", "text": "text", "richtext": "text", "time": "text", "json": "text", "blocks": "rich-text",
+         "uid": "slug", "email": "email", "date": "date", "datetime": "datetime", "timestamp": "datetime", "boolean": "boolean",
          "integer": "number", "biginteger": "number", "float": "number", "decimal": "number", "enumeration": "enum"}
 OWN = {"createdAt", "updatedAt", "publishedAt", "createdBy", "updatedBy", "locale", "localizations"}
 FILE, LOCALE = "plugin::upload.file", "plugin::i18n.locale"
@@ -28,23 +28,31 @@ schemas, rows, links = {}, collections.defaultdict(list), collections.defaultdic
 documents, files, site = {}, {}, ""  # (type, row) -> document id; row -> file; what addresses of files begin with
 
 
+def lines_of(path):
+    """The lines of the export, each with the folder that it is in."""
+    try:
+        with tarfile.open(path) as tar:
+            for member in tar:
+                if member.name.endswith(".jsonl"):
+                    for line in tar.extractfile(member).read().splitlines():
+                        yield member.name.split("/")[0], json.loads(line)
+    except tarfile.ReadError as error:
+        sys.exit(f"{path} cannot be read ({error}); if its name ends with `.enc`, export with `--no-encrypt`")
+
+
 def read(path):
-    """Fills the tables above from the lines of the export."""
+    """Fills the tables above, and returns the code of the default language."""
     default = "en"
-    with tarfile.open(path) as tar:
-        for member in tar:
-            if member.name.endswith(".jsonl"):
-                for line in map(json.loads, tar.extractfile(member).read().splitlines()):
-                    folder = member.name.split("/")[0]
-                    if folder == "schemas":
-                        schemas[line["uid"]] = line
-                    elif folder == "entities":
-                        rows[line["type"]].append((line["id"], line["data"]))
-                        documents[line["type"], line["id"]] = line["data"]["documentId"]
-                    elif folder == "links":
-                        add_link(line["left"], line["right"])
-                    elif line.get("type") == "core-store" and line["value"]["key"] == "plugin_i18n_default_locale":
-                        default = line["value"]["value"]
+    for folder, line in lines_of(path):
+        if folder == "schemas":
+            schemas[line["uid"]] = line
+        elif folder == "entities":
+            rows[line["type"]].append((line["id"], line["data"]))
+            documents[line["type"], line["id"]] = line["data"]["documentId"]
+        elif folder == "links":
+            add_link(line["left"], line["right"])
+        elif line.get("type") == "core-store" and line["value"]["key"] == "plugin_i18n_default_locale":
+            default = line["value"]["value"]
     return default
 
 
@@ -73,7 +81,8 @@ def block(node):
     """The HTML of a block of Strapi's editor."""
     kind, children = node["type"], node.get("children", [])
     if kind == "image":
-        return f'<img src="{html.escape(address(node["image"]))}" alt="{html.escape(node["image"].get("alternativeText") or "")}">'
+        alt = node["image"].get("alternativeText") or ""
+        return f'<img src="{html.escape(address(node["image"]))}" alt="{html.escape(alt)}">'
     if kind == "list":
         tag = "ol" if node["format"] == "ordered" else "ul"
         return f"<{tag}>{''.join(map(block, children))}</{tag}>"
@@ -135,7 +144,8 @@ def put_all(into, attributes, uid, ref, data, prefix=""):
             keys = list(dict.fromkeys(document for _, document in related(uid, ref, name)))
             is_list = field.get("multiple") if kind == "media" else field["relation"].endswith("Many")
             to = "files" if kind == "media" else slug_of(field["target"])
-            into.put(attributes, label, "references" if is_list else "reference", keys if is_list else next(iter(keys), None), blueprint=to)
+            value = keys if is_list else next(iter(keys), None)
+            into.put(attributes, label, "references" if is_list else "reference", value, blueprint=to)
         elif kind in TYPES:
             settings = {"values": field["enum"]} if kind == "enumeration" else {}
             into.put(attributes, label, TYPES[kind], convert(kind, data.get(name)), **settings)

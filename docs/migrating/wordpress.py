@@ -117,9 +117,9 @@ def add_post(post, kinds):
     into.put(attributes, "Excerpt", "rich-text", excerpt)
     into.put(attributes, "Status", "enum", status)
     into.put(attributes, "Address", "link", (address.path or "/") + ("?" + address.query if address.query else ""))
-    into.put(attributes, "WordPress id", "number", int(key))
+    into.put(attributes, "Wordpress id", "number", int(key))
     into.put(attributes, "Old slugs", "multi-enum", list(dict.fromkeys(map(unquote, meta.pop("_wp_old_slug", [])))))
-    into.put(attributes, "Order", "number", int(text(post, "menu_order")))
+    into.put(attributes, "Order", "number", int(text(post, "menu_order") or 0))
     into.put(attributes, "Sticky", "boolean", text(post, "is_sticky") == "1")
     if kind == "attachment":
         into.put(attributes, "File", "file", text(post, "attachment_url"))
@@ -159,7 +159,8 @@ def read(path):
 
 def add_terms(channel):
     for node in channel.iterfind("{*}category"):
-        add_term("category", *(text(node, name) for name in ("category_nicename", "cat_name", "category_parent", "category_description")))
+        names = ("category_nicename", "cat_name", "category_parent", "category_description")
+        add_term("category", *(text(node, name) for name in names))
     for node in channel.iterfind("{*}tag"):
         add_term("post_tag", text(node, "tag_slug"), text(node, "tag_name"), description=text(node, "tag_description"))
     for node in channel.iterfind("{*}term"):
