@@ -13,6 +13,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import sys
 import urllib.error
 import urllib.parse
@@ -23,6 +24,7 @@ from files import NO_DATE, Blueprint, noted, write
 TYPES = {"string": "text", "text": "text", "uuid": "text", "time": "text", "integer": "number", "bigInteger": "number",
          "float": "number", "decimal": "number", "boolean": "boolean", "date": "date", "dateTime": "datetime",
          "timestamp": "datetime", "csv": "multi-enum", "json": "text", "geometry": "text"}
+LISTS = ("tags", "select-multiple-dropdown", "select-multiple-checkbox", "select-multiple-checkbox-tree")
 PUBLISHED = ("published_at", "published_on", "publish_date", "publish_on", "date_published")
 server = ""
 fields, relations, rows = {}, {}, {}  # by collection: its fields, its relations, its items by their primary keys
@@ -32,7 +34,7 @@ def get(path, **query):
     address = f"{server}{path}?{urllib.parse.urlencode(query)}"
     headers = {"Authorization": "Bearer " + os.environ.get("DIRECTUS_TOKEN", "")}
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers)) as answer:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
             return json.load(answer)["data"]
     except urllib.error.HTTPError as error:
         sys.exit(f"{address} answered {error.code} {error.reason}: {error.read(500).decode(errors='replace')}")
@@ -59,14 +61,15 @@ def read():
     for relation in get("/relations"):
         relations.setdefault(relation["collection"], {})[relation["field"]] = relation
     for name, collection in collections.items():
-        primary = key_of(name)
         if name in ("directus_users", "directus_files"):
             rows[name] = get_all("/" + name.removeprefix("directus_"), "id")
-        elif not name.startswith("directus_") and (collection["meta"] or {}).get("singleton"):
+        elif name.startswith("directus_"):
+            continue
+        elif (collection["meta"] or {}).get("singleton"):
             item = get(f"/items/{name}")
-            rows[name] = {item[primary]: item} if item.get(primary) is not None else {}
-        elif not name.startswith("directus_"):
-            rows[name] = get_all(f"/items/{name}", primary)
+            rows[name] = {item[key_of(name)]: item} if item.get(key_of(name)) is not None else {}
+        else:
+            rows[name] = get_all(f"/items/{name}", key_of(name))
     return collections
 
 
@@ -78,6 +81,10 @@ def key_of(collection):
 def key(collection, value):
     """The key of an item in Bindery, which must not look like an id of Bindery: those are UUIDs, too."""
     return None if value is None else f"{collection}/{value}"
+
+
+def slug_of(collection):
+    return re.sub("[^a-z0-9_-]", "_", re.sub("^(?=[^a-z])", "x", collection.lower()))
 
 
 def special(field):
@@ -108,15 +115,16 @@ def put(into, attributes, collection, field, value, label=None):
     name, kind, interface = field["field"], field["type"], (field["meta"] or {}).get("interface") or ""
     label, to = label or name, (relations.get(collection, {}).get(name) or {}).get("related_collection")
     if to in rows:
-        into.put(attributes, label, "reference", key(to, value), blueprint=to)
+        into.put(attributes, label, "reference", key(to, value), blueprint=slug_of(to))
     elif kind not in TYPES or to or "hash" in special(field) or "conceal" in special(field):
         noted[f"{collection}: `{name}` dropped, of the type `{to or kind}`"] += value is not None
     elif interface == "input-rich-text-html":
         into.put(attributes, label, "rich-text", value)
     elif interface == "select-dropdown" and kind == "string":
         into.put(attributes, label, "enum", value or None)
-    elif kind == "csv" or interface == "tags":
-        into.put(attributes, label, "multi-enum", list(dict.fromkeys(filter(None, map(str, value or [])))))
+    elif kind == "csv" or kind == "json" and interface in LISTS:
+        parts = [str(part) for part in value or [] if part not in (None, "")]
+        into.put(attributes, label, "multi-enum", list(dict.fromkeys(parts)))
     elif interface == "select-color" and kind == "string":
         into.put(attributes, label, "color", value or None)
     elif kind in ("json", "geometry"):
@@ -130,25 +138,31 @@ def put(into, attributes, collection, field, value, label=None):
 
 
 def put_list(into, attributes, collection, name, item_key, kind):
+    """Sets the attribute of a field whose values are in a junction."""
     through, own, other, sort = junction(collection, name)
-    found = joined(collection, name).get(item_key, [])
-    to = relations[through].get(other, {}).get("related_collection") if other else None
+    found, used = joined(collection, name).get(item_key, []), {key_of(through), own, other, sort}
+    to = relations[through].get(other, {}).get("related_collection")
     if kind == "m2a":
-        column = relations[through][other]["meta"]["one_collection_field"]
-        blocks = [{"collection": row[column], **block(row[column], row[other])} for row in found]
+        of = relations[through][other]["meta"]["one_collection_field"]
+        used.add(of)
+        blocks = [{"collection": row[of], **block(row[of], row[other])} for row in found if block(row[of], row[other])]
+        noted[f"{collection}: blocks of `{name}` dropped, which are missing or not published"] += len(found) - len(blocks)
         into.put(attributes, name, "html-page", {"blocks": blocks} if blocks else None)
     elif to in rows:
         named = dict.fromkeys(key(to, row[other]) for row in found if row[other] is not None)
-        into.put(attributes, name, "references", list(named), blueprint=to)
-    extra = set(fields[through]) - {key_of(through), own, other, sort} - ({column} if kind == "m2a" else set())
-    for column in extra:
-        noted[f"{through}: `{column}` dropped, which says more about a relation"] += sum(row[column] is not None for row in found)
+        into.put(attributes, name, "references", list(named), blueprint=slug_of(to))
+    else:
+        noted[f"{collection}: `{name}` dropped, a relation to `{to}`"] += len(found)
+    for column in fields[through].keys() - used:
+        noted[f"{through}: `{column}` dropped, which says more about a relation"] += sum(bool(row.get(column)) for row in found)
 
 
+@functools.cache
 def block(collection, item_key):
-    """A block holds what the item that it names has; that is text in the database, also if the key is a number."""
+    """A block holds what the item that it names has. The name is text in the database, also if the key is a number."""
     item = next((item for own, item in rows[collection].items() if str(own) == str(item_key)), {})
-    return {name: value for name, value in item.items() if "hash" not in special(fields[collection][name])}
+    is_open = item.get("status", "published") == "published"
+    return {name: value for name, value in item.items() if is_open and "hash" not in special(fields[collection][name])}
 
 
 def variant(code):
@@ -166,7 +180,7 @@ def add_collection(collection, meta, default):
     translations = next((name for name, kind in lists.items() if kind == "translations"), None)
     languages = languages_of(collection, translations, default) if translations else []
     settings = {"kind": "singular_resource"} if meta["singleton"] else {"scheduled": True}
-    into = Blueprint(collection, variants=languages, **settings)
+    into = Blueprint(slug_of(collection), variants=languages, **settings)
     dated = {mark: field["field"] for field in columns for mark in special(field) & {"date-created", "date-updated"}}
     for item_key, item in [(None, {}), *rows[collection].items()]:  # The first one is only for the fields.
         attributes = {}
@@ -177,27 +191,27 @@ def add_collection(collection, meta, default):
         for name in lists:
             if name != translations:
                 put_list(into, attributes, collection, name, item_key, lists[name])
-        values = {"variants": translated(into, collection, translations, item_key, attributes, languages)}
+        values = {"attributes": attributes}
+        if languages:
+            values = {"variants": translated(into, collection, translations, item_key, attributes, languages)}
         if item_key is not None:
             status = item.get("status", "published")
             noted[f"{collection}: with the status `{status}`, written as drafts"] += status != "published"
             created, updated = item.get(dated.get("date-created")), item.get(dated.get("date-updated"))
             published = next(filter(None, map(item.get, PUBLISHED)), created or NO_DATE)
-            into.add(key(collection, item_key), values if translations else {"attributes": attributes},
-                     published if status == "published" else None, created_at=created, updated_at=updated or created)
+            into.add(key(collection, item_key), values, published if status == "published" else None,
+                     created_at=created, updated_at=updated or created)
 
 
 def languages_of(collection, name, default):
     through, _, other, _ = junction(collection, name)
     codes = list(rows[relations[through][other]["related_collection"]])
-    chosen = default if default in codes else codes[0]
+    chosen = default if default in codes else next(iter(codes), None)
     return [{"name": str(code), "slug": variant(code), "default": code == chosen} for code in codes]
 
 
 def translated(into, collection, name, item_key, attributes, languages):
     """A copy for each language. Fields without translations have one value in all of them."""
-    if not name:
-        return {}
     through, own, other, _ = junction(collection, name)
     copies = {language["slug"]: dict(attributes) for language in languages if language["default"]}
     for row in [{}] if item_key is None else joined(collection, name).get(item_key, []):
@@ -208,29 +222,34 @@ def translated(into, collection, name, item_key, attributes, languages):
     return copies
 
 
+def used(system):
+    """The keys of the users or files that items name. A site could show all others, which may be private."""
+    holders = [(of, name) for of in rows for name, it in relations.get(of, {}).items() if it["related_collection"] == system]
+    keys = {row[name] for of, name in holders if not of.startswith("directus_") for row in rows[of].values()}
+    noted[f"{system}: dropped, since no item names them"] += len(rows[system].keys() - keys)
+    return [(None, {}), *((item_key, item) for item_key, item in rows[system].items() if item_key in keys)]
+
+
 def add_users():
-    """Only those that items name, and only their names: a site could show everything else."""
+    """Only their names, for the same reason."""
     into = Blueprint("directus_users")
-    holders = [(of, name) for of in rows for name, it in relations.get(of, {}).items() if it["related_collection"] == into.slug]
-    used = {row[name] for of, name in holders if not of.startswith("directus_") for row in rows[of].values()}
-    for item_key, item in [(None, {}), *rows[into.slug].items()]:
+    for item_key, item in used(into.slug):
         attributes = {}
         into.put(attributes, "Name", "text", " ".join(filter(None, (item.get("first_name"), item.get("last_name")))))
         into.put(attributes, "Directus key", "text", item_key)
-        if item_key in used - {None}:
+        if item_key:
             into.add(key(into.slug, item_key), {"attributes": attributes}, NO_DATE)
-    noted["directus_users: dropped, since no item names them"] += len(rows[into.slug]) - len(into.items)
 
 
 def add_files():
     into = Blueprint("directus_files")
-    for item_key, item in [(None, {}), *rows[into.slug].items()]:
+    for item_key, item in used(into.slug):
         attributes = {}
         for name in ("title", "description", "filename_download", "type", "width", "height"):
             into.put(attributes, name, "number" if name in ("width", "height") else "text", item.get(name))
         into.put(attributes, "address", "file", f"{server}/assets/{item_key}")
         into.put(attributes, "Directus key", "text", item_key)
-        if item_key is not None:
+        if item_key:
             dates = {"published_at": item["uploaded_on"] or NO_DATE, "created_at": item["created_on"]}
             into.add(key(into.slug, item_key), {"attributes": attributes}, **dates)
 

@@ -24,8 +24,9 @@ fn exported(name: &str) -> PathBuf {
 /// Runs a script in a folder, or says that this machine has no Python.
 fn run(folder: &Path, script: &str, arguments: &[&str]) -> Option<Output> {
     let script = root().join("docs/migrating").join(script);
-    let run = Command::new("python3").arg("-B").arg(script).args(arguments).current_dir(folder);
-    match run.env("DIRECTUS_TOKEN", ADMIN).output() {
+    let mut python = Command::new("python3");
+    python.arg("-B").arg(script).args(arguments).current_dir(folder).env("DIRECTUS_TOKEN", ADMIN);
+    match python.output() {
         Ok(output) => Some(output),
         Err(error) => {
             eprintln!("skipped: `python3` cannot be run: {error}");
