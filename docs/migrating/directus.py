@@ -213,8 +213,12 @@ def languages_of(collection, name, default):
 def translated(into, collection, name, item_key, attributes, languages):
     """A copy for each language. Fields without translations have one value in all of them."""
     through, own, other, _ = junction(collection, name)
+    known = rows[relations[through][other]["related_collection"]]
     copies = {language["slug"]: dict(attributes) for language in languages if language["default"]}
     for row in [{}] if item_key is None else joined(collection, name).get(item_key, []):
+        if row and row[other] not in known:
+            noted[f"{through}: translations dropped without a language that exists"] += 1
+            continue
         copy = copies.setdefault(variant(row.get(other)), dict(attributes))
         for column, field in fields[through].items():
             if field["type"] != "alias" and column not in (key_of(through), own, other):

@@ -36,8 +36,8 @@ def lines_of(path):
                 if member.name.endswith(".jsonl"):
                     for line in tar.extractfile(member).read().splitlines():
                         yield member.name.split("/")[0], json.loads(line)
-    except tarfile.ReadError as error:
-        sys.exit(f"{path} cannot be read ({error}); if its name ends with `.enc`, export with `--no-encrypt`")
+    except tarfile.ReadError:
+        sys.exit(f"{path} is no tar file; if its name ends with `.enc`, export with `--no-encrypt`")
 
 
 def read(path):
@@ -119,7 +119,7 @@ def as_block(uid, data):
             made[name] = [address(files[row]) for row, _ in related(uid, data["id"], name)]
         elif field["type"] == "relation":
             made[name] = [document for _, document in related(uid, data["id"], name)]
-        else:
+        elif field["type"] != "password":
             made[name] = convert(field["type"], data.get(name))
     return made
 
@@ -182,9 +182,10 @@ def add_type(uid, locales):
         for ref, data in public or all_copies:
             into.put(values.setdefault(data["locale"], {}), "documentId", "text", key)
             put_all(into, values[data["locale"]], uid, ref, data)
-        dates = [[data[name] for _, data in public or all_copies] for name in ("publishedAt", "createdAt", "updatedAt")]
+        dates = {name: [data[name] for _, data in public or all_copies if data[name]] for name in OWN if name.endswith("At")}
         into.add(key, {"variants": values} if is_localized else {"attributes": next(iter(values.values()))},
-                 min(dates[0]) if public else None, created_at=min(dates[1]), updated_at=max(dates[2]))
+                 min(dates["publishedAt"], default=None), created_at=min(dates["createdAt"], default=None),
+                 updated_at=max(dates["updatedAt"], default=None))
 
 
 def add_file(into, data):
