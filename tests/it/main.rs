@@ -38,6 +38,7 @@ mod leaks;
 mod logs;
 mod messages;
 mod metrics;
+mod migrating;
 mod model;
 mod neighbors;
 mod on_delete;
