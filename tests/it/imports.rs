@@ -215,6 +215,33 @@ fn lines_may_relate_to_later_lines() {
 }
 
 #[test]
+fn a_relation_may_name_a_key_that_looks_like_an_id() {
+    let server = Server::start();
+    notes(&server);
+    let [first, second] = ["7487f04f-8fae-486d-a506-564a075a1ef1", "0192b3c4-0000-7000-8000-00000000000b"];
+    let lines = [
+        json!({ "key": "a", "attributes": { "parent": first, "related": [second] } }),
+        json!({ "key": first, "attributes": {} }),
+        json!({ "key": second, "attributes": { "parent": first } }),
+    ];
+    let answers = import(&server, NOTES, &lines);
+    let again = import(&server, NOTES, &[json!({ "key": "later", "attributes": { "parent": second } })]);
+    let ids: Vec<&str> = answers.iter().chain(&again).map(|line| line["id"].as_str().expect("imported")).collect();
+    let attributes = |at: usize| server.find(&format!("notes/{}", ids[at]))["attributes"].clone();
+    assert_eq!((&attributes(0)["parent"], &attributes(0)["related"]), (&json!(ids[1]), &json!([ids[2]])));
+    assert_eq!((&attributes(2)["parent"], &attributes(3)["parent"]), (&json!(ids[1]), &json!(ids[2])));
+    // An id that exists is that resource, also where another resource has it as its key.
+    let answers = import(
+        &server,
+        NOTES,
+        &[json!({ "key": ids[1], "attributes": {} }), json!({ "key": "both", "attributes": { "parent": ids[1] } })],
+    );
+    let both = server.find(&format!("notes/{}", answers[1]["id"].as_str().unwrap()));
+    assert_ne!(answers[0]["id"], json!(ids[1]));
+    assert_eq!(both["attributes"]["parent"], json!(ids[1]));
+}
+
+#[test]
 fn variants_survive_an_export_and_an_import() {
     let server = Server::start();
     let blueprint = json!({

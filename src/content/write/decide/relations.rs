@@ -118,19 +118,21 @@ impl Decider<'_, '_> {
         let Some(collection) = self.context.state.blueprints.get(slug) else { return Ok(Target::Missing) };
         let related = &*collection.blueprint;
         let blueprint = related.number;
-        let is_own = blueprint == self.blueprint.number;
-        if let Some(promise) = self.promised.get(text).filter(|_| is_own) {
-            return Ok(Target::Id(promise.id));
-        }
-        if let Some(id) = ResourceId::parse(text) {
+        let promise = self.promised.get(text).filter(|_| blueprint == self.blueprint.number).map(|promise| promise.id);
+        // What looks like an id is one if it exists, and a key otherwise: other systems have keys of that form.
+        if let Some(id) = ResourceId::parse(text).filter(|&id| promise != Some(id)) {
             // The snapshot is that before the group. It is in memory, unlike the store: a body may name very many resources.
             let published = match self.overlay.writes_of(&Key::Resource { blueprint, id }) {
                 Some(_) => self.overlay.meta(blueprint, id)?.map(|target| target.published),
                 None => collection.snapshot.get(id.as_u128()).map(|hit| hit.stamps.published),
             };
-            let is_known =
-                published.is_some_and(|published| may_relate_to(self.access, related, published, self.overlay.now));
-            return Ok(if is_known { Target::Id(id) } else { Target::Missing });
+            if let Some(published) = published {
+                let is_open = may_relate_to(self.access, related, published, self.overlay.now);
+                return Ok(if is_open { Target::Id(id) } else { Target::Missing });
+            }
+        }
+        if let Some(id) = promise {
+            return Ok(Target::Id(id));
         }
         match self.overlay.get(&Key::ImportKey { blueprint, key: text.into() })? {
             Some(bytes) => Ok(Target::Id(decode_id(&bytes)?)),
