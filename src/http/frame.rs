@@ -81,7 +81,7 @@ impl Framed {
         let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
         let connection = connection_of(&request).cloned();
         let is_get = request.method() == Method::GET;
-        let mut response = match self.0.begin(request) {
+        let mut response = match self.0.begin(request, exchange.route()) {
             Begun::Answered(response) => response,
             Begun::Running(request) => {
                 let routes = self.0.routes.clone();
@@ -128,7 +128,7 @@ impl Frame {
     }
 
     /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
-    fn begin(&self, mut request: Request) -> Begun {
+    fn begin(&self, mut request: Request, route: Option<&str>) -> Begun {
         if connection_of(&request).is_some_and(|connection| connection.account.is_exhausted())
             && !is_probe(request.uri().path())
         {
@@ -137,7 +137,7 @@ impl Frame {
         if !self.is_plain {
             return Begun::Running(request);
         }
-        match catch_unwind(AssertUnwindSafe(|| repeated::answer(&self.app, &mut request))) {
+        match catch_unwind(AssertUnwindSafe(|| repeated::answer(&self.app, &mut request, route))) {
             Ok(Some(response)) => Begun::Answered(response),
             Ok(None) => Begun::Running(request),
             Err(cause) => Begun::Answered(panicked(cause)),

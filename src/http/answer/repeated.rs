@@ -1,5 +1,5 @@
-//! Answers reads whose answer is kept, before the router: finding the route, its handler and what the handler extracts takes
-//! several times as long as the look-up. Whatever is not kept goes through the router, which decides everything else.
+//! Answers reads whose answer is kept, before the router: finding the handler and what the handler extracts takes several
+//! times as long as the look-up. Whatever is not kept goes through the router, which decides everything else.
 //! Must not make an answer.
 
 use std::sync::Arc;
@@ -9,20 +9,27 @@ use axum::extract::Request;
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use bindery_access::Access;
-use bindery_model::id::ResourceId;
 
 use crate::answer::answer_cache::Asked;
 use crate::answer::respond::is_unmodified;
 use crate::app::App;
 use crate::request::head::{Authorized, authorize};
 
-/// The answer to a request, if it is a read whose answer is kept, or one that its token or a rate limit forbids. If there is
-/// none, the request remembers what its token may do, so that it is counted once.
-pub(crate) fn answer(app: &App, request: &mut Request) -> Option<Response> {
+/// The routes whose answers are kept.
+const LIST: &str = "/v2/resources/{blueprint}";
+const RESOURCE: &str = "/v2/resources/{blueprint}/{id}";
+
+/// The answer to a request of this route, if it is a read whose answer is kept, or one that its token or a rate limit forbids.
+/// If there is none, the request remembers what its token may do, so that it is counted once.
+pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> Option<Response> {
     if request.method() != Method::GET || !request.body().is_end_stream() {
         return None;
     }
-    read_of(request.uri().path())?;
+    let is_kept = route.is_some_and(|route| [LIST, RESOURCE].contains(&route));
+    // The router decodes escapes.
+    if !is_kept || request.uri().path().contains('%') {
+        return None;
+    }
     let access = match authorize(app, request.method(), request.extensions(), request.headers()) {
         Ok(access) => access,
         Err(failure) => return Some(failure.into_response()),
@@ -35,18 +42,10 @@ pub(crate) fn answer(app: &App, request: &mut Request) -> Option<Response> {
     answer
 }
 
-/// The blueprint and the id of a path that names a list or a resource. Not of one with escapes, which the router decodes,
-/// nor of one whose last part is no id: `bulk` has other methods.
-fn read_of(path: &str) -> Option<(&str, Option<&str>)> {
-    let read = path.strip_prefix("/v2/resources/").filter(|read| !read.contains('%'))?;
-    let (blueprint, id) = read.split_once('/').map_or((read, None), |(blueprint, id)| (blueprint, Some(id)));
-    let is_read = !blueprint.is_empty() && id.is_none_or(|id| ResourceId::parse(id).is_some());
-    is_read.then_some((blueprint, id))
-}
-
 /// The answer that is kept. It was made for the same parameters and the same blueprint, so they are valid.
 fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> {
-    let (blueprint, id) = read_of(request.uri().path())?;
+    let mut segments = request.uri().path().split('/').skip(3);
+    let (blueprint, id) = (segments.next()?, segments.next());
     let view = app.content.view(access, blueprint).ok()?;
     let asked = Asked::of(request.headers(), request.uri());
     let answer = match id {

@@ -60,9 +60,9 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts an answer. `seconds` is how long it took until its head was ready.
-    pub(crate) fn count(&self, method: &str, path: &str, status: u16, seconds: f64) {
-        let route = operations::route_of(path).unwrap_or(NO_ROUTE);
+    /// Counts an answer to a request of a route, if there is one for it. `seconds` is how long it took until its head was ready.
+    pub(crate) fn count(&self, method: &str, route: Option<&'static str>, status: u16, seconds: f64) {
+        let route = route.unwrap_or(NO_ROUTE);
         let method = MethodLabel::of(method);
         self.requests.get_or_create(&RequestLabels { method, route, status }).inc();
         if let Some(durations) = self.by_route.get(route) {

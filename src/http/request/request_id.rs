@@ -12,6 +12,7 @@ use uuid::fmt::Hyphenated;
 
 use crate::observe::access_line::redacted_path;
 use crate::observe::metrics::Metrics;
+use crate::observe::operations;
 
 /// The header that carries the id, in requests and in responses.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -26,6 +27,8 @@ pub(crate) struct Exchange {
     id: HeaderValue,
     method: Method,
     uri: Uri,
+    /// The route that the path belongs to, as the description of the API has it.
+    route: Option<&'static str>,
     started: Instant,
 }
 
@@ -33,12 +36,18 @@ impl Exchange {
     /// Begins to answer a request: gives it an id.
     pub(crate) fn begin(request: &Request) -> Exchange {
         let id = request.headers().get(X_REQUEST_ID).and_then(usable).unwrap_or_else(random);
-        Exchange { id, method: request.method().clone(), uri: request.uri().clone(), started: Instant::now() }
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        Exchange { id, route: operations::route_of(uri.path()), method, uri, started: Instant::now() }
     }
 
     /// The id.
     pub(crate) fn id(&self) -> &HeaderValue {
         &self.id
+    }
+
+    /// The route that the path belongs to, if there is one.
+    pub(crate) fn route(&self) -> Option<&'static str> {
+        self.route
     }
 
     /// What a handler runs in: everything that is logged in it carries the id.
@@ -49,10 +58,10 @@ impl Exchange {
     /// Adds the id to the response, counts it and logs one line, unless the access log has one.
     /// `admin` is the token of the environment: no line may have it, wherever a client puts it.
     pub(crate) fn end(self, response: &mut Response, metrics: &Metrics, is_logged: bool, admin: Option<&str>) {
-        let Exchange { id, method, uri, started } = self;
+        let Exchange { id, method, uri, route, started } = self;
         let status = response.status().as_u16();
         let duration = started.elapsed();
-        metrics.count(method.as_str(), uri.path(), status, duration.as_secs_f64());
+        metrics.count(method.as_str(), route, status, duration.as_secs_f64());
         let duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let text = id.to_str().unwrap_or_default();
         if !is_logged && tracing::enabled!(tracing::Level::INFO) {
