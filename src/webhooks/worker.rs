@@ -70,12 +70,14 @@ impl Run {
 
     /// The numbers and stored forms of the parts to save now: those that changed, if it is time, or `at_once`.
     pub(super) fn take_changed(&self, at_once: bool) -> Vec<(usize, Vec<u8>)> {
-        let mut saving = self.saving.lock();
-        if saving.due.is_none_or(|due| due > Instant::now() && !at_once) {
+        let is_due = self.saving.lock().due.take_if(|due| *due <= Instant::now() || at_once).is_some();
+        if !is_due {
             return Vec::new();
         }
-        saving.due = None;
-        let parts = self.progress.lock().encode().into_iter().zip(&mut saving.stored).enumerate();
+        // Not while `saving` is locked: others lock it while they hold the progress.
+        let parts = self.progress.lock().encode();
+        let mut saving = self.saving.lock();
+        let parts = parts.into_iter().zip(&mut saving.stored).enumerate();
         let changed = parts.filter_map(|(number, (part, stored))| {
             let hash = Some(blake3::hash(&part));
             (std::mem::replace(stored, hash) != hash).then_some((number, part))
@@ -216,5 +218,41 @@ impl Worker {
                 Err(_) => sleep(ERROR_PAUSE).await,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn progress_is_saved_while_it_is_noted() {
+        let progress = Progress::new(0);
+        let stored = progress.encode();
+        let run = Arc::new(Run::new(progress, &stored, None));
+        let (done, is_done) = mpsc::channel();
+        let steps: [fn(&Run); 2] = [
+            |run| {
+                let mut progress = run.progress.lock();
+                progress.through += 1;
+                run.save_within(Duration::ZERO);
+            },
+            |run| drop(run.take_changed(false)),
+        ];
+        for step in steps {
+            let (run, done) = (Arc::clone(&run), done.clone());
+            std::thread::spawn(move || {
+                (0..20_000).for_each(|_| step(&run));
+                done.send(()).unwrap();
+            });
+        }
+        for _ in steps {
+            is_done.recv_timeout(Duration::from_secs(60)).expect("neither waits for the other");
+        }
+        assert_eq!(run.progress.lock().through, 20_000);
     }
 }
