@@ -9,10 +9,10 @@ use super::*;
 
 /// Makes the next write or sync fail once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct InjectedFailure(Step);
+pub(super) struct InjectedFailure(FailurePoint);
 
 impl InjectedFailure {
-    pub(super) fn trigger(next: &mut Option<InjectedFailure>, step: Step) -> std::io::Result<()> {
+    pub(super) fn trigger(next: &mut Option<InjectedFailure>, step: FailurePoint) -> std::io::Result<()> {
         match next.take_if(|failure| failure.0 == step) {
             Some(_) => Err(std::io::Error::other("injected")),
             None => Ok(()),
@@ -93,7 +93,7 @@ fn a_record_larger_than_a_segment_gets_a_segment_of_its_own_size() {
 
 #[test]
 fn nothing_is_written_after_a_failed_write_or_sync() {
-    for step in [Step::Write, Step::Sync] {
+    for step in [FailurePoint::Write, FailurePoint::Sync] {
         let folder = filled(3, SMALL);
         let mut log = open(&folder);
         log.fail_next = Some(InjectedFailure(step));
@@ -115,7 +115,7 @@ fn a_failed_sync_of_the_previous_segment_stops_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let mut log = open(&folder);
     log.append(&[1; 100]).unwrap();
-    log.fail_next = Some(InjectedFailure(Step::Sync));
+    log.fail_next = Some(InjectedFailure(FailurePoint::Sync));
     assert!(matches!(log.append(&[2; 500]), Err(LogError::Io { .. })));
     assert!(matches!(log.append(b"x"), Err(LogError::Stopped)));
     assert_eq!(log.last(), 1);
