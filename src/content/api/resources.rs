@@ -8,7 +8,7 @@ use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 use bindery_query::{Selection, WriteParams};
 use serde_json::Value;
 
@@ -192,7 +192,7 @@ impl Writing {
         &mut self,
         body: Sent<'_>,
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
-    ) -> Result<(Written, Sanitized)> {
+    ) -> Result<(Written, FieldRemovals)> {
         match self.run(body, prepare, |_, _| None).await? {
             Answered::Fresh((outcomes, items)) => Ok((only(outcomes)?, sanitized(&items))),
             Answered::Kept(_) => Err(Error::internal("a kept answer to a request without a key")),
@@ -271,7 +271,7 @@ fn only(outcomes: Vec<ItemOutcome>) -> Result<Written> {
 }
 
 /// The parts that sanitizing removed from the values of a write of one item.
-fn sanitized(items: &[Item]) -> Sanitized {
+fn sanitized(items: &[Item]) -> FieldRemovals {
     items.first().map(Item::sanitized).unwrap_or_default()
 }
 
@@ -280,7 +280,7 @@ fn created(
     epoch: u64,
     presentation: &Presentation,
     written: &Written,
-    sanitized: Sanitized,
+    sanitized: FieldRemovals,
     lookup: &dyn Lookup,
 ) -> Result<Created> {
     let answer = written_answer(lookup, &collection.blueprint, epoch, written, presentation, sanitized)?;

@@ -7,7 +7,7 @@ use bindery_model::blueprint::{Blueprint, FieldType};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{Millis, format_millis};
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 use bindery_query::{Highlights, Key as Selected, Selection};
 use bindery_sanitize::text_content;
 use serde_json::{Map, Value};
@@ -50,7 +50,7 @@ pub struct ResourceAnswer {
     /// Its entity tag.
     pub tag: EntityTag,
     /// The parts that sanitizing removed from what was sent.
-    pub sanitized: Sanitized,
+    pub sanitized: FieldRemovals,
 }
 
 /// A resource as a write left it.
@@ -63,7 +63,7 @@ pub(crate) fn written_answer(
     epoch: u64,
     written: &Written,
     presentation: &Presentation,
-    sanitized: Sanitized,
+    sanitized: FieldRemovals,
 ) -> Result<ResourceAnswer> {
     let renderer = Renderer { lookup, blueprint, presentation, interrupt: &Interrupt::never() };
     let mut json = String::new();

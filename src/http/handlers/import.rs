@@ -6,7 +6,7 @@ use bindery_content::{Import, ImportLine};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::sent::quote;
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 use bindery_query::RawParams;
 use serde_json::json;
 
@@ -47,7 +47,7 @@ struct Report {
     created: u64,
     updated: u64,
     failed: u64,
-    sanitized: Sanitized,
+    sanitized: FieldRemovals,
 }
 
 /// With an `Idempotency-Key` the body is read whole, since the key stands for all of it; without one it is streamed.
@@ -87,7 +87,7 @@ async fn run(import: Import, lines: Lines, mut report: Report, mut answers: Answ
     if let Err(error) = import_lines(import, lines, &mut report, &mut answers).await {
         answers.push(format!("{}\n", json!({ "errors": error_object(&error) }))).await;
         // What sanitizing removed is not known in full.
-        report.sanitized = Sanitized::default();
+        report.sanitized = FieldRemovals::default();
     }
     answers.push(report.end()).await;
     answers.begin();
@@ -111,7 +111,7 @@ async fn import_lines(mut import: Import, mut lines: Lines, report: &mut Report,
 
 impl Report {
     fn new(wanted: Wanted) -> Report {
-        Report { wanted, created: 0, updated: 0, failed: 0, sanitized: Sanitized::default() }
+        Report { wanted, created: 0, updated: 0, failed: 0, sanitized: FieldRemovals::default() }
     }
 
     /// The answers to lines that are wanted.

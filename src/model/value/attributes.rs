@@ -23,21 +23,21 @@ pub struct CheckedAttributes {
     /// The errors of fields in the order of the body, then those of slugs that the blueprint does not have.
     pub errors: FieldErrors,
     /// The parts that sanitizing removed.
-    pub sanitized: Sanitized,
+    pub sanitized: FieldRemovals,
 }
 
 /// The parts that sanitizing removed, by the slug of the field. Has no field of which nothing was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sanitized(BTreeMap<String, RemovalCounts>);
+pub struct FieldRemovals(BTreeMap<String, RemovalCounts>);
 
-impl Sanitized {
+impl FieldRemovals {
     /// Tests whether nothing was removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds what was removed of other values.
-    pub fn add(&mut self, other: &Sanitized) {
+    pub fn add(&mut self, other: &FieldRemovals) {
         other.0.iter().for_each(|(slug, removed)| self.note(slug, removed));
     }
 
