@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use bindery_index::{Hit, Interrupt};
 use bindery_model::error::{Code, Error};
 use bindery_query::projection::whole_column;
-use bindery_query::{Copies, Expansion, Selection, Step};
+use bindery_query::{Copies, Expansion, ExpansionStep, Selection};
 
 use crate::data::lookup::Lookup;
 use crate::data::sight::Sight;
@@ -69,7 +69,7 @@ impl<'a> Included<'a> {
         format!("[{}]", self.json)
     }
 
-    fn follow(&mut self, path: usize, steps: &'a [Step], depth: usize, from: From<'_>) -> Result<()> {
+    fn follow(&mut self, path: usize, steps: &'a [ExpansionStep], depth: usize, from: From<'_>) -> Result<()> {
         let Some(step) = steps.get(depth) else { return Ok(()) };
         if !self.followed.insert((path, depth, from.hit.id)) {
             return Ok(());
@@ -90,7 +90,7 @@ impl<'a> Included<'a> {
         Ok(())
     }
 
-    fn include(&mut self, collection: &Collection, step: &'a Step, hit: &Hit) -> Result<()> {
+    fn include(&mut self, collection: &Collection, step: &'a ExpansionStep, hit: &Hit) -> Result<()> {
         let slug = step.relation.blueprint.as_str();
         if !self.known.insert((slug, hit.id)) {
             return Ok(());
@@ -118,7 +118,7 @@ impl<'a> Included<'a> {
 
 impl From<'_> {
     /// The ids that the answered value of the relation names.
-    fn related_ids(self, step: &Step) -> Vec<u128> {
+    fn related_ids(self, step: &ExpansionStep) -> Vec<u128> {
         let (snapshot, column) = (&self.collection.snapshot, step.relation.column);
         let Copies { variant, fallback } = self.copies;
         let slot = self.hit.slot;
