@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bindery_index::{Filter, Interrupt, Kind, Predicate, Selected, VariantNumber};
+use bindery_index::{Filter, Interrupt, Kind, Predicate, ResultSet, VariantNumber};
 use bindery_model::blueprint::{Field, OnDelete};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
@@ -41,7 +41,7 @@ impl<'a> Referring<'a> {
     ///
     /// # Errors
     /// `OVERLOADED` while the index is being rebuilt, `INTERNAL` if it fails.
-    pub(crate) fn find(&self, id: ResourceId, also: &Filter) -> Result<Selected> {
+    pub(crate) fn find(&self, id: ResourceId, also: &Filter) -> Result<ResultSet> {
         let found = self.find_with(id, also, &Interrupt::never());
         found.map_err(|error| self.collection.search_failed(error))
     }
@@ -55,7 +55,7 @@ impl<'a> Referring<'a> {
         id: ResourceId,
         also: &Filter,
         interrupt: &Interrupt<'_>,
-    ) -> Result<Selected, bindery_index::Error> {
+    ) -> Result<ResultSet, bindery_index::Error> {
         let blueprint = &self.collection.blueprint;
         let naming = self.fields.iter().filter_map(|field| {
             let column = projection::column(blueprint, &field.slug)?;

@@ -24,7 +24,7 @@ pub(super) fn aggregate(
     collection: &Collection,
     query: &Query,
     aggregation: &Aggregation,
-    found: &index::Found,
+    found: &index::MatchSet,
 ) -> Result<Map<String, Value>> {
     let snapshot = &collection.snapshot;
     let variant = query.copies.variant;

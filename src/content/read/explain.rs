@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use bindery_index::{Done, Trace, TraceStep};
+use bindery_index::{StepKind, Trace, TraceStep};
 use bindery_query::projection::column_name;
 use serde_json::{Value, json};
 
@@ -103,17 +103,17 @@ fn step_json(collection: &Collection, step: &TraceStep) -> Value {
     let blueprint = &*collection.blueprint;
     let mut object = json!({ "step": "filter", "blueprint": blueprint.slug });
     match done {
-        Done::Column { column, compares } => {
+        StepKind::Column { column, compares } => {
             object["what"] = column_name(blueprint, *column).into();
             object["compares"] = (*compares).into();
         }
-        Done::Date(date) => object["what"] = (*date).into(),
-        Done::Words => object["what"] = "q".into(),
-        Done::Tested { candidates } => {
+        StepKind::Date(date) => object["what"] = (*date).into(),
+        StepKind::Words => object["what"] = "q".into(),
+        StepKind::Tested { candidates } => {
             object["step"] = "test".into();
             object["candidates"] = (*candidates).into();
         }
-        Done::Ordered => object["step"] = "order".into(),
+        StepKind::Ordered => object["step"] = "order".into(),
     }
     object["from"] = (*from).into();
     object["count"] = (*count).into();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bindery_index::{Found, Hits, Position};
+use bindery_index::{Hits, MatchSet, Position};
 use bindery_model::error::Result;
 use bindery_query::{ListParams, Page, Query, RawParams};
 use serde_json::{Map, Value};
@@ -203,7 +203,7 @@ fn find(searching: &Searching<'_>, request: &ListRequest, documents: &Documents)
 /// A page of a walk, and the cursor of the next one.
 fn walk(
     searching: &Searching<'_>,
-    found: &Found,
+    found: &MatchSet,
     cursors: &CursorKey,
     behind: Option<&Position>,
     per_page: usize,

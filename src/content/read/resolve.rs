@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use bindery_access::Access;
-use bindery_index::{self as index, Found, IdSet, Interrupt, Predicate};
+use bindery_index::{self as index, IdSet, Interrupt, MatchSet, Predicate};
 use bindery_model::error::Error;
 use bindery_model::time::Millis;
 use bindery_query::projection::whole_column;
@@ -62,7 +62,7 @@ impl<'a> Resolver<'a> {
     ///
     /// # Errors
     /// As [`Resolver::query`].
-    pub(super) fn find_visible(&self, collection: &Collection, copies: Copies, filter: &Filter) -> Result<Found> {
+    pub(super) fn find_visible(&self, collection: &Collection, copies: Copies, filter: &Filter) -> Result<MatchSet> {
         let place = Place { collection, copies };
         self.find(place, copies.variant, &self.visible(place, filter)?)
     }
@@ -179,7 +179,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn find(&self, place: Place<'_>, variant: u16, filter: &index::Filter) -> Result<Found> {
+    fn find(&self, place: Place<'_>, variant: u16, filter: &index::Filter) -> Result<MatchSet> {
         let found = place.collection.snapshot.find(variant, filter, self.interrupt);
         self.searched(place.collection);
         found.map_err(|error| stopped(place.collection, error))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_access::Access;
-use bindery_index::{Found, Hit, Interrupt, Snapshot};
+use bindery_index::{Hit, Interrupt, MatchSet, Snapshot};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
@@ -74,7 +74,7 @@ impl Searching<'_> {
     ///
     /// # Errors
     /// If the search fails or is interrupted.
-    pub(super) fn find(&self) -> resolve::Result<Found> {
+    pub(super) fn find(&self) -> resolve::Result<MatchSet> {
         let IndexQuery { variant, filter, .. } = self.query;
         self.of(|snapshot, interrupt| snapshot.find(*variant, filter, interrupt))
     }

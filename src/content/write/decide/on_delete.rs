@@ -5,7 +5,7 @@
 //! deletion begins a group (see [`asks_the_index`]); only items of its own command come before it, and what those wrote
 //! is in the overlay.
 
-use bindery_index::{Filter, Selected};
+use bindery_index::{Filter, ResultSet};
 use bindery_model::blueprint::{BlueprintKind, OnDelete};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
@@ -133,7 +133,7 @@ impl<'a> Decider<'a, '_> {
 
     /// Those of the found resources that no longer refer to `id` once the items before this one are applied, and `id` itself,
     /// which goes.
-    fn no_longer(&mut self, referring: &Referring<'_>, found: &Selected, id: ResourceId) -> Result<Vec<ResourceId>> {
+    fn no_longer(&mut self, referring: &Referring<'_>, found: &ResultSet, id: ResourceId) -> Result<Vec<ResourceId>> {
         let blueprint = &referring.collection.blueprint;
         let written = self.overlay.resources_of(blueprint.number);
         let written: Vec<ResourceId> = written.filter(|written| found.contains(written.as_u128())).collect();
