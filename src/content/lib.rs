@@ -38,7 +38,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bindery_access::AdminToken;
-use bindery_base::Recovered;
+use bindery_base::RecoveryReport;
 use bindery_log::CommitLog;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{Store, StoreOptions};
@@ -130,7 +130,7 @@ struct Parts {
     /// The number of the last record of the log that the store includes.
     position: u64,
     store: Store,
-    recovered: Recovered,
+    recovered: RecoveryReport,
 }
 
 impl Content {
@@ -304,8 +304,8 @@ impl ContentOptions {
     }
 }
 
-fn log_opening(recovered: &Recovered, blueprints: usize, resources_indexed: u64) {
-    let Recovered { number, replayed, rebuilt, moved_to, base } = recovered;
+fn log_opening(recovered: &RecoveryReport, blueprints: usize, resources_indexed: u64) {
+    let RecoveryReport { number, replayed, rebuilt, moved_to, base } = recovered;
     if let (Some(why), Some(folder)) = (rebuilt, moved_to) {
         let folder = folder.display();
         tracing::warn!(why, %folder, base, "the store was rebuilt; the unusable one was moved aside");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bindery_base::{BaseError, Gathered, RecoverOptions, restoring};
+use bindery_base::{BaseError, FolderRemains, RecoverOptions, restoring};
 use bindery_log::LogReader;
 
 use crate::start::error::StartError;
@@ -44,7 +44,7 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     let copy = scratch.copy_of(&old.join(bindery_base::STORE), "old-store")?;
     let gathered =
         bindery_base::gather(old, copy.as_deref(), &scratch.path("new-store"), &options.store).map_err(fail)?;
-    let Gathered { store, number, lost, mut notes } = gathered;
+    let FolderRemains { store, number, lost, mut notes } = gathered;
     let Repaired { blueprints, mut losses } = repair(&store, number)?;
     for records in &lost {
         let (from, through) = (records.start(), records.end());
