@@ -26,7 +26,7 @@ use super::data::{AnalyticsData, DAYS_FOLDER};
 use super::day_files::DayKey;
 use super::handle::WorkerHandle;
 use super::import_list::IMPORTS_FILE;
-use super::links::{self, Through};
+use super::links::{self, RecordRange};
 use super::recovery::{self, LOG};
 use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
@@ -55,7 +55,7 @@ pub(super) fn write(worker: &WorkerHandle, file: &Path) -> Result<()> {
     written
 }
 
-fn write_part(data: &AnalyticsData, links: &Path, through: Through, path: &Path) -> Result<(), StorageError> {
+fn write_part(data: &AnalyticsData, links: &Path, through: RecordRange, path: &Path) -> Result<(), StorageError> {
     let mut out = HashingStream::new(BufWriter::new(File::create(path)?));
     out.write_all(MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
