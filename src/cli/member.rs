@@ -2,7 +2,7 @@
 
 use bindery_access::{Access, Member, Patch};
 use bindery_config::MemberCommand;
-use bindery_content::{Answered, Content};
+use bindery_content::{Content, IdempotentAnswer};
 use bindery_model::error::Error;
 use serde_json::{Map, Value, json};
 
@@ -71,8 +71,8 @@ impl Invited {
             None => {
                 let body = self.new_member()?.to_string();
                 match content.create_member(&access, body.as_bytes(), None).await? {
-                    Answered::Fresh(member) => member.id,
-                    Answered::Kept(_) => return Err(Error::internal("a kept answer to a command").into()),
+                    IdempotentAnswer::Fresh(member) => member.id,
+                    IdempotentAnswer::Kept(_) => return Err(Error::internal("a kept answer to a command").into()),
                 }
             }
         };

@@ -293,7 +293,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) enum ItemOutcome {
     /// It was applied.
-    Written(Box<Written>),
+    Written(Box<WrittenResource>),
     /// It left no trace.
     Failed(Error),
     /// It relates to something that a later line may bring. Submit it again.
@@ -302,7 +302,7 @@ pub(crate) enum ItemOutcome {
 
 /// An item that was applied.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
+pub(crate) struct WrittenResource {
     /// The resource.
     pub(crate) id: ResourceId,
     /// Its effect.
@@ -353,7 +353,7 @@ impl ItemOutcome {
     ///
     /// # Errors
     /// That of the item; `INTERNAL` for an item that waits, which only imports handle.
-    pub(crate) fn written(&self) -> Result<&Written> {
+    pub(crate) fn written(&self) -> Result<&WrittenResource> {
         match self {
             ItemOutcome::Written(written) => Ok(written),
             ItemOutcome::Failed(error) => Err(error.clone()),

@@ -12,7 +12,7 @@ use bindery_query::{Highlights, Key as ResultSet, Selection};
 use bindery_sanitize::text_content;
 use serde_json::{Map, Value};
 
-use crate::command::Written;
+use crate::command::WrittenResource;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, empty_attributes};
 use crate::data::state::Collection;
@@ -61,7 +61,7 @@ pub(crate) fn written_answer(
     lookup: &dyn Lookup,
     blueprint: &Blueprint,
     epoch: u64,
-    written: &Written,
+    written: &WrittenResource,
     presentation: &Presentation,
     sanitized: FieldRemovals,
 ) -> Result<ResourceAnswer> {

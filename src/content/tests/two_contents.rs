@@ -17,7 +17,7 @@ use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::memory_log::{MemoryLog, Mishaps, Shared};
+use super::memory_log::{MemoryLog, Mishaps, SharedRecords};
 use super::random::Random;
 use crate::fixture::{access, options};
 use crate::read::view::View;
@@ -38,7 +38,7 @@ struct Node {
 }
 
 impl Node {
-    fn start(log: &Arc<Shared>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> Node {
+    fn start(log: &Arc<SharedRecords>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> Node {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());
         let store_options = StoreOptions { cache_bytes: 1 << 20 };
@@ -64,7 +64,7 @@ impl Node {
 }
 
 /// Has a content apply new records of the log until `stop` is set.
-fn follow(content: &Content, log: &Shared, stop: &AtomicBool) {
+fn follow(content: &Content, log: &SharedRecords, stop: &AtomicBool) {
     let runtime = runtime();
     let mut position = 0;
     while !stop.load(Ordering::SeqCst) {
@@ -262,7 +262,7 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
 }
 
 fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
-    let log = Arc::new(Shared::default());
+    let log = Arc::new(SharedRecords::default());
     let nodes = [Node::start(&log, seed, mishaps), Node::start(&log, seed ^ 0xff, mishaps)];
     let stop = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = nodes

@@ -1,7 +1,7 @@
 //! Bulk requests (`API.md` 4.5). Must not know what an item holds.
 
 use axum::http::StatusCode;
-use bindery_content::{Answered, BulkAnswer, Idempotent, Operation};
+use bindery_content::{BulkAnswer, Idempotency, IdempotentAnswer, Operation};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Answer, Failure, error_object};
@@ -39,8 +39,8 @@ async fn run(
     call: &Call<String>,
     operation: Operation,
     body: JsonBody,
-    idempotent: Option<Idempotent<BulkAnswer>>,
-) -> Result<Answered<BulkAnswer>, Failure> {
+    idempotent: Option<Idempotency<BulkAnswer>>,
+) -> Result<IdempotentAnswer<BulkAnswer>, Failure> {
     let writing = call.app.content.write(&call.access, operation.ability(), &call.path, &call.query)?;
     let body = body.read(call.max_body_bytes()).await?;
     Ok(writing.bulk(operation, &body, idempotent).await?)

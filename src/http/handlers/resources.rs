@@ -7,7 +7,8 @@ use axum::body::Bytes;
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bindery_content::{
-    Created, EntityTag, Explained, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
+    CreatedResource, EntityTag, Explanation, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, PagePosition,
+    ResourceAnswer,
 };
 use bindery_model::ability::Ability;
 use bindery_query::RawParams;
@@ -62,15 +63,15 @@ pub(crate) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
 }
 
 /// The body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
-fn list_body(list: ListPage, explained: Option<&Explained>, url: &str, query: &str) -> String {
+fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: &str) -> String {
     let ListPage { resources, included, place, total, aggregates, .. } = list;
     let (links, mut meta) = match &place {
-        Place::Numbered(page) => {
+        PagePosition::Numbered(page) => {
             let (current, last) = (page.number, page.last(total));
             let meta = json!({ "current_page": current, "last_page": last, "per_page": page.per_page, "total": total });
             (Links::new(url, query, *page, total), meta)
         }
-        Place::Walk { per_page, next } => {
+        PagePosition::Walk { per_page, next } => {
             (Links::of_walk(url, query, next.as_deref()), json!({ "per_page": per_page, "total": total }))
         }
     };
@@ -79,7 +80,7 @@ fn list_body(list: ListPage, explained: Option<&Explained>, url: &str, query: &s
     for (key, value) in aggregates {
         meta[key] = value;
     }
-    if let Some(Explained { steps, .. }) = explained {
+    if let Some(Explanation { steps, .. }) = explained {
         meta["explain"] = Value::Array(steps.clone());
     }
     let included = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
@@ -135,7 +136,7 @@ pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
     let NeighborsAnswer { previous, next, position, total, explained: how } = found;
     let shown = |resource: Option<String>| resource.unwrap_or_else(|| "null".to_owned());
     let (previous, next, mut meta) = (shown(previous), shown(next), json!({ "position": position, "total": total }));
-    if let Some(Explained { steps, .. }) = &how {
+    if let Some(Explanation { steps, .. }) = &how {
         meta["explain"] = Value::Array(steps.clone());
     }
     let body = format!("{{\"data\":{{\"previous\":{previous},\"next\":{next}}},\"meta\":{meta}}}");
@@ -160,7 +161,7 @@ pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
 
 pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let blueprint = call.path.clone();
-    let render = move |Created { id, answer }: &Created| {
+    let render = move |CreatedResource { id, answer }: &CreatedResource| {
         Rendered::new(StatusCode::CREATED, written_body(answer))
             .with(header::ETAG, &quoted(answer.tag))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bindery_content::Explained;
+use bindery_content::Explanation;
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
@@ -80,7 +80,7 @@ impl Search {
     /// Blueprints are searched one after another, so that one request is never more than one search at a time.
     async fn all(&self, call: &Call) -> Answer {
         let (mut found, mut total) = (Vec::new(), 0);
-        let mut how: Option<Explained> = None;
+        let mut how: Option<Explanation> = None;
         for blueprint in call.app.content.list_blueprints(&call.access)? {
             // Without fields that are searched, a list would ignore what is looked for, and show everything.
             if !has_ranked_fields(&blueprint) {
@@ -104,7 +104,7 @@ impl Search {
         }
         let found = serde_json::to_string(&found).map_err(Error::internal)?;
         let mut meta = json!({ "total": total });
-        if let Some(Explained { steps, .. }) = &how {
+        if let Some(Explanation { steps, .. }) = &how {
             meta["explain"] = Value::Array(steps.clone());
         }
         let response = respond::json(StatusCode::OK, format!("{{\"data\":{found},\"meta\":{meta}}}"));

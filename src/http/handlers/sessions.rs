@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bindery_access::{ClientNote, Session, csrf_of};
-use bindery_content::{Credentials, NewPassword, NewSession, SignedIn};
+use bindery_content::{Credentials, NewPassword, NewSession, SignedInMember};
 use bindery_model::error::{Code, Error};
 use bindery_model::time::{format_millis, now_millis};
 use bindery_query::{RawParams, strict};
@@ -73,8 +73,8 @@ impl SigningIn {
     }
 }
 
-fn signed_in(cookie: CookieKind, signed_in: &SignedIn, secret: &str) -> Answer {
-    let SignedIn { member, role, session } = signed_in;
+fn signed_in(cookie: CookieKind, signed_in: &SignedInMember, secret: &str) -> Answer {
+    let SignedInMember { member, role, session } = signed_in;
     let abilities: Vec<&str> = role.abilities().iter().map(|ability| ability.as_str()).collect();
     let value = json!({
         "member": { "id": member.id, "name": member.name, "email": member.email, "role": member.role },
@@ -129,7 +129,7 @@ pub(crate) async fn sign_out(
 pub(crate) async fn change_password(signing_in: SigningIn, body: JsonBody) -> Answer {
     let SigningIn { app, extensions, headers } = &signing_in;
     let (known, _) = known_session(app, &Method::PUT, extensions, headers)?;
-    let SignedIn { member, .. } = app.content.signed_in(&known.session)?;
+    let SignedInMember { member, .. } = app.content.signed_in(&known.session)?;
     let new = NewPassword::parse(&body.read(MAX_BODY_BYTES).await?)?;
     let attempt = app.sign_ins.begin(signing_in.client().address, &member.email)?;
     match app.content.change_password(&member, new, signing_in.note()).await {

@@ -9,7 +9,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use bindery_content::{Answered, IdempotencyKey, Idempotent};
+use bindery_content::{Idempotency, IdempotencyKey, IdempotentAnswer};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
 use serde_json::json;
@@ -74,7 +74,7 @@ impl Post {
         call: &Call<P>,
         ability: Ability,
         render: impl Fn(&T) -> Rendered + Clone + Send + Sync + 'static,
-        run: impl AsyncFnOnce(JsonBody, Option<Idempotent<T>>) -> std::result::Result<Answered<T>, Failure>,
+        run: impl AsyncFnOnce(JsonBody, Option<Idempotency<T>>) -> std::result::Result<IdempotentAnswer<T>, Failure>,
     ) -> Answer {
         call.access.require(&[ability])?;
         let Some(key) = self.key else { return respond_to(run(self.body, None).await?, render) };
@@ -92,7 +92,7 @@ impl Post {
         }
         let idempotent = request.map(|request| {
             let render = render.clone();
-            Idempotent::new(request, move |result| render_to_keep(result, &render))
+            Idempotency::new(request, move |result| render_to_keep(result, &render))
         });
         respond_to(run(body, idempotent).await?, render)
     }
@@ -104,10 +104,10 @@ fn blueprint_of(uri: &Uri) -> Option<&str> {
 }
 
 /// The response to a request that is done.
-pub(crate) fn respond_to<T>(answered: Answered<T>, render: impl Fn(&T) -> Rendered) -> Answer {
+pub(crate) fn respond_to<T>(answered: IdempotentAnswer<T>, render: impl Fn(&T) -> Rendered) -> Answer {
     Ok(match answered {
-        Answered::Fresh(value) => render(&value).into_response(),
-        Answered::Kept(kept) => Rendered::decode(&kept)?.into_response(),
+        IdempotentAnswer::Fresh(value) => render(&value).into_response(),
+        IdempotentAnswer::Kept(kept) => Rendered::decode(&kept)?.into_response(),
     })
 }
 
