@@ -4,7 +4,7 @@ use axum::http::{StatusCode, header};
 use bindery_content::Webhook;
 use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
-use bindery_webhooks::{Delivery, DeliveryState, Sent};
+use bindery_webhooks::{Delivery, DeliveryState, SendOutcome};
 use serde_json::{Value, json};
 
 use crate::answer::respond::{data_value, no_content};
@@ -106,7 +106,7 @@ pub(crate) async fn deliveries(call: Call<String>) -> Answer {
 /// Sends a message at once, and answers what became of it.
 pub(crate) async fn test(call: Call<String>) -> Answer {
     let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
-    let Sent { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
+    let SendOutcome { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
     let state = if error.is_none() { "delivered" } else { "given_up" };
     let result =
         json!({ "id": message, "state": state, "status": status, "error": error, "duration_ms": milliseconds });
