@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use bindery_access::Access;
 use bindery_model::id::ResourceId;
 
-use crate::answer::answer_cache::Asked;
+use crate::answer::answer_cache::RequestKey;
 use crate::answer::respond::is_unmodified;
 use crate::app::App;
-use crate::request::head::{Authorized, authorize};
+use crate::request::head::{AuthorizedAccess, authorize};
 
 /// The answer to a request, if it is a read whose answer is kept, or one that its token or a rate limit forbids. If there is
 /// none, the request remembers what its token may do, so that it is counted once.
@@ -30,7 +30,7 @@ pub(crate) fn answer(app: &App, request: &mut Request) -> Option<Response> {
     // Answers to members say who wrote what, and are not kept.
     let answer = if access.is_session() { None } else { kept(app, &access, request) };
     if answer.is_none() {
-        request.extensions_mut().insert(Authorized(access));
+        request.extensions_mut().insert(AuthorizedAccess(access));
     }
     answer
 }
@@ -48,7 +48,7 @@ fn read_of(path: &str) -> Option<(&str, Option<&str>)> {
 fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> {
     let (blueprint, id) = read_of(request.uri().path())?;
     let view = app.content.view(access, blueprint).ok()?;
-    let asked = Asked::of(request.headers(), request.uri());
+    let asked = RequestKey::of(request.headers(), request.uri());
     let answer = match id {
         None => {
             let key = asked.list(app.config.public_url.is_none(), view.sees_drafts());

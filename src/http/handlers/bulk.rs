@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Answer, Failure, error_object};
 use crate::request::head::Call;
-use crate::request::idempotency::{Post, Rendered, respond_to};
+use crate::request::idempotency::{Post, RenderedResponse, respond_to};
 use crate::transport::body::JsonBody;
 
 pub(crate) async fn create(call: Call<String>, request: Post) -> Answer {
@@ -46,7 +46,7 @@ async fn run(
     Ok(writing.bulk(operation, &body, idempotent).await?)
 }
 
-fn render(bulk: &BulkAnswer) -> Rendered {
+fn render(bulk: &BulkAnswer) -> RenderedResponse {
     let BulkAnswer { operation, applied, failed } = bulk;
     let status = match (failed.is_empty(), operation) {
         (false, _) => StatusCode::MULTI_STATUS,
@@ -71,5 +71,5 @@ fn render(bulk: &BulkAnswer) -> Rendered {
     if !sanitized.is_empty() {
         meta.insert("sanitized".to_owned(), sanitized.into());
     }
-    Rendered::new(status, json!({ "data": data, "meta": meta }).to_string())
+    RenderedResponse::new(status, json!({ "data": data, "meta": meta }).to_string())
 }

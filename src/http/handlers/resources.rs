@@ -14,7 +14,7 @@ use bindery_model::ability::Ability;
 use bindery_query::RawParams;
 use serde_json::{Value, json};
 
-use crate::answer::answer_cache::{Asked, CachedAnswer};
+use crate::answer::answer_cache::{CachedAnswer, RequestKey};
 use crate::answer::links::Links;
 use crate::answer::respond::{
     IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
@@ -22,7 +22,7 @@ use crate::answer::respond::{
 use crate::answer::server_timing::explained;
 use crate::error::Answer;
 use crate::request::head::{BaseUrl, Call};
-use crate::request::idempotency::{Post, Rendered};
+use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 use crate::transport::connection::Connection;
 use crate::transport::stream;
@@ -30,7 +30,7 @@ use crate::transport::stream;
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
-pub(crate) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
+pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
     let view = call.app.content.view(&call.access, &call.path)?;
     // Read before the tag is compared: an invalid parameter must never be answered with 304.
     let request = view.list_request(&call.query)?;
@@ -94,7 +94,7 @@ fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: 
     body
 }
 
-pub(crate) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch) -> Answer {
+pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneMatch) -> Answer {
     let (blueprint, id) = &call.path;
     let view = call.app.content.view(&call.access, blueprint)?;
     let params = view.get_params(&call.query)?;
@@ -162,7 +162,7 @@ pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
 pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let blueprint = call.path.clone();
     let render = move |CreatedResource { id, answer }: &CreatedResource| {
-        Rendered::new(StatusCode::CREATED, written_body(answer))
+        RenderedResponse::new(StatusCode::CREATED, written_body(answer))
             .with(header::ETAG, &quoted(answer.tag))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     };

@@ -31,7 +31,7 @@ pub(crate) async fn search(call: Call) -> Answer {
     if is_explained {
         call.access.require(&[Ability::Manage])?;
     }
-    let asked = Asked::of(&params)?;
+    let asked = SearchParams::of(&params)?;
     let limit = limit(params.single("limit")?)?;
     let most = call.app.config.query_timeout;
     let search = Search { asked, limit, is_explained };
@@ -48,16 +48,16 @@ fn limit(sent: Option<&str>) -> Result<usize> {
 
 /// What is asked for.
 struct Search {
-    asked: Asked,
+    asked: SearchParams,
     limit: usize,
     is_explained: bool,
 }
 
 /// What is looked for: parameters of each list.
-struct Asked(String);
+struct SearchParams(String);
 
-impl Asked {
-    fn of(params: &RawParams) -> Result<Asked> {
+impl SearchParams {
+    fn of(params: &RawParams) -> Result<SearchParams> {
         let given = |name| Ok::<_, Error>(params.single(name)?.filter(|text| !text.is_empty()));
         let (search, q, typos) = (given("search")?, given("q")?, params.given_flag("typos")?);
         let invalid = |text: &str| Error::new(Code::InvalidParameter, text);
@@ -72,7 +72,7 @@ impl Asked {
         let given = [("search", search), ("q", q), ("typos", typos)];
         let parameters: Vec<String> =
             given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
-        Ok(Asked(parameters.join("&")))
+        Ok(SearchParams(parameters.join("&")))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::answer::respond::{data_value, no_content};
 use crate::app::App;
 use crate::error::Answer;
 use crate::request::head::{BaseUrl, Call};
-use crate::request::idempotency::{Post, Rendered};
+use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 
 /// A webhook without its secret, with what failed last.
@@ -73,7 +73,8 @@ pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) ->
         let mut value = shown(&app, webhook);
         value["secret"] = Value::from(webhook.secret.as_str());
         let location = format!("{base}/v2/webhooks/{}", webhook.id);
-        Rendered::new(StatusCode::CREATED, json!({ "data": value }).to_string()).with(header::LOCATION, &location)
+        RenderedResponse::new(StatusCode::CREATED, json!({ "data": value }).to_string())
+            .with(header::LOCATION, &location)
     };
     let create = async |body: JsonBody, idempotent| {
         let body = body.read(call.max_body_bytes()).await?;
